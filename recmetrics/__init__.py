@@ -1,0 +1,31 @@
+"""Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
+
+from recmetrics._compute import Metrics
+from recmetrics._errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    NaNScoreError,
+    RecmetricsError,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownMetricError,
+    UnknownOptionError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "InputError",
+    "InputTypeError",
+    "MetricSpecError",
+    "Metrics",
+    "NaNScoreError",
+    "RecmetricsError",
+    "ShapeError",
+    "UndefinedMetricError",
+    "UnknownMetricError",
+    "UnknownOptionError",
+]

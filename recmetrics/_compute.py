@@ -1,0 +1,177 @@
+"""Metrics: scores and truth in, one value per user and metric out.
+
+metric strings -> specs
+scores, truth, exclude, candidates -> checked inputs (no copy of the scores)
+row blocks, in threads: the rank of each relevant item among the k_max best -> TopK
+one kernel per spec over the TopK -> {metric string: (n_users,) float64}
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from recmetrics._measure import measure
+from recmetrics._options import (
+    CallOptions,
+    Candidates,
+    NaNPolicy,
+    Progress,
+    Scores,
+    Truth,
+    Undefined,
+    UserValues,
+)
+from recmetrics._ranking import Inputs, RankedInputs
+from recmetrics._spec import MetricSpec, make_spec, parse_all
+from recmetrics.metrics.accuracy import AccuracyMethods
+from recmetrics.metrics.full_ranking import FullRankingMethods
+
+MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
+
+
+class Metrics(AccuracyMethods, FullRankingMethods):
+    """Ranking metrics per user, from scores or from rankings."""
+
+    @staticmethod
+    def compute(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        undefined: Undefined = "nan",
+        nan: NaNPolicy = "raise",
+        n_threads: int | None = None,
+        progress: Progress = None,
+    ) -> dict[str, UserValues]:
+        """Score every user's ranking with each of the metrics asked for.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.compute([[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]], ["recall@3", "ndcg@2"])
+        {'recall@3': array([0.66666667]), 'ndcg@2': array([1.])}
+
+        Parameters
+        ----------
+        pred_scores
+            (n_users, n_items) predicted preference, higher first; equal scores rank by the lower
+            item index. Any real dtype and memory layout, memory maps, nested lists, tensors on the
+            CPU; read in row blocks, never copied, never changed. An item scored -inf is not
+            recommended.
+        ground_truth
+            (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
+            SciPy sparse matrix, or a list with one array of relevant item indices per user.
+        metrics_list
+            Metric strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``; see
+            ``recmetrics metrics`` for all. Without ``@k`` the user's whole list counts.
+        exclude
+            Items that must not be recommended to a user, in any form that truth takes (what is
+            not 0 is excluded). Relevant ones still count as relevant.
+        candidates
+            The only items that may be recommended, in any form that truth takes, or one array of
+            item indices for all users. Only their scores are read.
+        undefined
+            What a user without relevant items gets where the metric is undefined: "nan", "zero",
+            or "raise" for an error.
+        nan
+            NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
+        n_threads
+            Threads over row blocks; None means the environment variable
+            RECMETRICS_NUM_THREADS, else the cores this process may use.
+        progress
+            True shows a tqdm bar where tqdm is installed; a callable gets (rows done, rows).
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_users,) for each metric string as it was typed, in the
+            order asked. The same bits whatever the threads, batches or memory layout.
+
+        Raises
+        ------
+        MetricSpecError
+            A metric string that cannot be read, or an unknown metric or option.
+        InputError, InputTypeError
+            Inputs of the wrong shape, dtype or values, such as NaN among the scores.
+        ArgumentError
+            A keyword argument outside its range.
+        UndefinedMetricError
+            A user without relevant items under ``undefined="raise"``.
+        """
+        options = CallOptions(
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            nan=nan,
+            n_threads=n_threads,
+            progress=progress,
+        )
+        return compute_specs(pred_scores, ground_truth, parse_all(metrics_list), options)
+
+    @staticmethod
+    def compute_ranked(
+        ranking: Truth,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        undefined: Undefined = "nan",
+        n_threads: int | None = None,
+        progress: Progress = None,
+    ) -> dict[str, UserValues]:
+        """Score rankings that exist already.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.compute_ranked([[2, 0], [1, -1]], [[0, 0, 1], [1, 0, 0]], ["mrr", "hit@1"])
+        {'mrr': array([1., 0.]), 'hit@1': array([1., 0.])}
+
+        Parameters
+        ----------
+        ranking
+            (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
+            with one array of item indices per user.
+        ground_truth
+            As in ``compute``. A list of indices says nothing about the size of the catalogue;
+            then k is never cut to it and any item index from 0 on is accepted.
+        metrics_list, undefined, n_threads, progress
+            As in ``compute``. Metrics of the whole list read the items listed, no others.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_users,) for each metric string as it was typed.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``; an InputError also where a ranking names an item twice, an item
+            outside the catalogue, or an item after a -1.
+        """
+        specs = parse_all(metrics_list)
+        options = CallOptions(undefined=undefined, n_threads=n_threads, progress=progress)
+        inputs = RankedInputs(ranking, ground_truth)
+        top = inputs.top_k(specs.values(), options)
+        return measure(top, specs, inputs.n_items, options)
+
+
+def compute_specs(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    specs: Mapping[str, MetricSpec],
+    options: CallOptions,
+) -> dict[str, UserValues]:
+    """The data flow of the package, from metric strings that are read."""
+    inputs = Inputs(pred_scores, ground_truth, options)
+    top = inputs.top_k(specs.values(), options)
+    return measure(top, specs, inputs.n_items, options)
+
+
+def compute_one(
+    name: str,
+    metric_options: Mapping[str, Any],
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    **shared: Any,
+) -> UserValues:
+    """What a method such as ``Metrics.ndcg_at_k`` returns."""
+    specs = {name: make_spec(name, k, metric_options)}
+    return compute_specs(pred_scores, ground_truth, specs, CallOptions(**shared))[name]

@@ -1,0 +1,54 @@
+"""From a TopK to one array of values per metric string."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from recmetrics._errors import UndefinedMetricError
+from recmetrics._options import CallOptions, UserValues
+from recmetrics._spec import MetricSpec
+from recmetrics._topk import TopK, Views
+
+
+def measure(
+    top: TopK, specs: Mapping[str, MetricSpec], n_items: int, options: CallOptions
+) -> dict[str, UserValues]:
+    """Run the kernel of each spec over ``top``."""
+    views = Views(top)
+    return {
+        text: _defined(_run(spec, views, n_items), text, options.undefined)
+        for text, spec in specs.items()
+    }
+
+
+def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
+    metric, values = spec.metric, spec.values
+    k = 0 if spec.k is None else max(1, min(spec.k, n_items))  # kernels read 0 as the whole list
+    top = views.view(k, values)
+    if metric.check is not None:
+        metric.check(top, values)
+    arguments = [
+        option.code(values[name])
+        for name, option in metric.options.items()
+        if name not in Views.OPTIONS
+    ]
+    out = np.empty(len(top.n_hits))
+    metric.kernel(top, k, out, *arguments)
+    return out
+
+
+def _defined(values: UserValues, text: str, undefined: str) -> UserValues:
+    """Apply ``undefined=`` to the users whose value a kernel left NaN."""
+    if undefined == "nan":
+        return values
+    missing = np.isnan(values)
+    if undefined == "zero":
+        values[missing] = 0.0
+    elif missing.any():
+        msg = (
+            f"{text} is undefined for {missing.sum()} users (no relevant item, or for auc nothing "
+            f"else), the first is user {np.flatnonzero(missing)[0]}; expected a value for every "
+            "user; give undefined='nan' or 'zero', or leave these users out"
+        )
+        raise UndefinedMetricError(msg)
+    return values

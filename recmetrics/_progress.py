@@ -1,0 +1,30 @@
+"""``progress=``: a bar, a callable, or silence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from recmetrics._options import Progress
+
+
+@contextmanager
+def reporting(progress: Progress, rows: int) -> Iterator[Callable[[int], None] | None]:
+    """Give a function that takes the number of rows just done, or None where nobody listens."""
+    if progress is None or progress is False:
+        yield None
+    elif progress is True:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:  # a bar is a courtesy: without tqdm the work goes on in silence
+            yield None
+            return
+        with tqdm(total=rows, unit=" users") as bar:
+            yield lambda done: (bar.update(done), None)[1]
+    else:
+        total = 0
+
+        def report(done: int) -> None:
+            nonlocal total
+            total += done
+            progress(total, rows)
+
+        yield report

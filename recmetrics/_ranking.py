@@ -1,0 +1,192 @@
+"""From the inputs of a call to the TopK that its metrics read."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics import _selection
+from recmetrics._errors import InputError, NaNScoreError
+from recmetrics._inputs import ScoreMatrix, as_ranking, row_blocks
+from recmetrics._itemsets import ItemSets, Rows, read_candidates, read_exclude, read_truth
+from recmetrics._options import CallOptions
+from recmetrics._progress import reporting
+from recmetrics._spec import MetricSpec
+from recmetrics._threads import map_blocks
+from recmetrics._topk import TopK, empty_topk, join
+
+_RANKED_ROWS = 1 << 14  # of rankings in one block
+_UNBOUNDED = int(np.iinfo(np.int64).max)
+_NO_ITEMS = np.empty(0, np.int64)
+
+
+class Inputs:
+    """Scores, truth, exclude and candidates of one call, checked against each other."""
+
+    def __init__(self, scores: Any, truth: Any, options: CallOptions) -> None:
+        self.scores = ScoreMatrix(scores)
+        self.n_users, self.n_items = self.scores.shape
+        self.truth = read_truth(truth, self.scores.shape)
+        self.exclude = read_exclude(options.exclude, self.scores.shape)
+        self.candidates = read_candidates(options.candidates, self.scores.shape)
+
+    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions) -> TopK:
+        """Rank every user's relevant items as deep as ``specs`` ask."""
+        specs = list(specs)
+        k = deepest(specs, self.n_items)
+        ties = any(spec.metric.needs_ties for spec in specs)
+
+        def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
+            relevant = self.truth.rows(rows)
+            top = empty_topk(relevant.start, relevant.values)
+            nan_found = np.zeros(3, np.int64)
+            if self.candidates is None:
+                self._rank_rows(rows, relevant, k, ties, top, nan_found)
+            else:
+                self._rank_candidates(self.candidates, rows, relevant, k, ties, top, nan_found)
+            nan_found[1] += rows.start
+            return top, nan_found
+
+        results = _in_blocks(rank_block, self._blocks(options.threads), self.n_users, options)
+        if options.nan == "raise":
+            _refuse_nan([nan_found for _, nan_found in results])
+        return join([top for top, _ in results])
+
+    def _blocks(self, n_threads: int) -> list[slice]:
+        # Reading candidates takes a copy of their scores and indices: about four float32 each.
+        read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
+        sets = (self.truth, self.exclude, self.candidates)
+        copied = (
+            any(one is not None and one.is_dense for one in sets) or self.candidates is not None
+        )
+        return self.scores.blocks(n_threads, read, copied=copied)
+
+    def _rank_rows(
+        self,
+        rows: slice,
+        relevant: Rows,
+        k: int,
+        ties: bool,
+        top: TopK,
+        nan_found: npt.NDArray[np.int64],
+    ) -> None:
+        block = self.scores.block(rows)
+        if self.exclude is None:
+            excluded_start, excluded_items = np.zeros_like(relevant.start), _NO_ITEMS
+        else:
+            excluded_start, excluded_items, _ = self.exclude.rows(rows)
+        _selection.rank_rows(
+            block.values,
+            relevant.items,
+            relevant.values,
+            excluded_start,
+            excluded_items,
+            k,
+            block.lowest,
+            block.lowest_listed,
+            ties,
+            top,
+            nan_found,
+        )
+
+    def _rank_candidates(
+        self,
+        candidates: ItemSets,
+        rows: slice,
+        relevant: Rows,
+        k: int,
+        ties: bool,
+        top: TopK,
+        nan_found: npt.NDArray[np.int64],
+    ) -> None:
+        pool = candidates.rows(rows)
+        if self.exclude is not None:
+            pool = _without(pool, self.exclude.rows(rows), self.n_items)
+        block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
+        _selection.rank_candidates(
+            block.values,
+            pool.start,
+            pool.items,
+            relevant.items,
+            relevant.values,
+            k,
+            block.lowest,
+            block.lowest_listed,
+            ties,
+            top,
+            nan_found,
+        )
+
+
+class RankedInputs:
+    """Rankings and truth of one call, checked against each other.
+
+    ``n_items`` is the size of the catalogue, or larger than any where truth is lists of indices.
+    """
+
+    def __init__(self, ranking: Any, truth: Any) -> None:
+        self.ranking = as_ranking(ranking)
+        self.truth = read_truth(truth, (len(self.ranking), None))
+        self.n_items = _UNBOUNDED if self.truth.n_items is None else self.truth.n_items
+
+    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions) -> TopK:
+        """Find every user's relevant items in the ranking, as deep as ``specs`` ask."""
+        k = deepest(specs, self.n_items)
+
+        def rank_block(rows: slice) -> TopK:
+            relevant = self.truth.rows(rows)
+            top = empty_topk(relevant.start, relevant.values)
+            lists = np.ascontiguousarray(self.ranking[rows], np.int64)
+            fault = np.zeros(3, np.int64)
+            _selection.rank_lists(
+                lists, relevant.items, relevant.values, self.n_items, k, top, fault
+            )
+            if fault[0]:
+                self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
+            return top
+
+        rows = min(_RANKED_ROWS, max(1, (1 << 20) // max(1, self.ranking.shape[1])))
+        blocks = row_blocks(len(self.ranking), rows, options.threads)
+        return join(_in_blocks(rank_block, blocks, len(self.ranking), options))
+
+    def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
+        item, rank = int(self.ranking[user, place]), place + 1
+        if fault == _selection.OUTSIDE:
+            upper = "" if self.n_items == _UNBOUNDED else f" .. {self.n_items - 1}"
+            problem = f"item {item}, which is outside the catalogue; expected 0{upper}, or -1"
+        elif fault == _selection.AFTER_END:
+            problem = f"item {item} after the end of the list; expected -1 only after the last item"
+        else:
+            problem = f"item {item} twice; expected each item once"
+        msg = f"ranking of user {user} names at rank {rank} {problem}"
+        raise InputError(msg)
+
+
+def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
+    """The largest cutoff asked for; a metric of the whole list asks for all items."""
+    return max(n_items if spec.k is None else min(spec.k, n_items) for spec in specs)
+
+
+def _in_blocks(
+    work: Callable[[slice], Any], blocks: Sequence[slice], n_users: int, options: CallOptions
+) -> list[Any]:
+    with reporting(options.progress, n_users) as done:
+        return map_blocks(work, blocks, options.threads, done)
+
+
+def _without(pool: Rows, excluded: Rows, n_items: int) -> Rows:
+    """The candidates that are not excluded."""
+    keys = excluded.users() * n_items + excluded.items
+    return pool.keep(~np.isin(pool.users() * n_items + pool.items, keys, kind="sort"))
+
+
+def _refuse_nan(found: Sequence[npt.NDArray[np.int64]]) -> None:
+    count = sum(int(counted[0]) for counted in found)
+    if count:
+        _, user, item = next(counted for counted in found if counted[0])
+        msg = (
+            f"scores hold {count} NaN, the first at (user {user}, item {item}); expected numbers; "
+            "give nan='exclude' to treat NaN like a score of -inf"
+        )
+        raise NaNScoreError(msg)

@@ -1,0 +1,488 @@
+"""Which relevant items are among a user's k best, and at which rank.
+
+The one order of the package: higher score first, equal scores by lower item index. It is nowhere
+sorted out. The rank of an item is one plus the number of items before it in that order, so it is
+counted:
+
+    rank(item) = 1 + #(scores of lower items >= its score) + #(scores of higher items > its score)
+
+over the *pool*, the items that can be among the k best. Two bounds keep the counting short:
+
+1. One vectorised pass keeps the maximum of each of ``LANES`` interleaved lanes. The k-th largest
+   lane maximum is a lower bound of the k-th best score, whatever the order of the row, because k
+   different items reach it.
+2. A relevant item below that bound is no hit. Where none is left, the row is done after one pass:
+   that is most users of most models. Otherwise a second pass, the row still in cache, gathers the
+   few items that reach the bound, in item order; they are the pool.
+
+These are the only kernels that see scores. They read rows of one native dtype; ``lowest`` is the
+smallest value of that dtype and ``lowest_listed`` tells whether an item with that score may be
+recommended (an integer may, a score of -inf may not).
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._jit import kernel
+from recmetrics._topk import FloatArray, IntArray, TopK
+
+Array = npt.NDArray[Any]  # of the dtype of the scores
+
+# One tile of lanes: 4 kB of float32. The loops over a tile run over this constant, which is what
+# lets LLVM vectorise them; a trip count known only at run time costs a third more.
+LANES = 1024
+_BLOCK = 64  # scores tested together in the second pass
+# Collecting the scores of a block one by one costs this many vectorised counts of that block.
+_COLLECT = 26
+
+# What can be wrong with a ranking that the caller made.
+OUTSIDE, AFTER_END, TWICE = 1, 2, 3
+
+
+@kernel
+def _count_above(values: Array, score: Any) -> int:
+    """How many ``values`` are > score. Sums of 64 in int32 run four times as fast as int64."""
+    count = 0
+    whole = values.size // _BLOCK
+    for b in range(whole):
+        block = values[b * _BLOCK : (b + 1) * _BLOCK]
+        found: Any = np.int32(0)
+        for i in range(_BLOCK):
+            found = np.int32(found + np.int32(block[i] > score))
+        count += found
+    for i in range(whole * _BLOCK, values.size):
+        count += values[i] > score
+    return count
+
+
+@kernel
+def _count_reaching(values: Array, score: Any) -> int:
+    """How many ``values`` are >= score."""
+    count = 0
+    whole = values.size // _BLOCK
+    for b in range(whole):
+        block = values[b * _BLOCK : (b + 1) * _BLOCK]
+        found: Any = np.int32(0)
+        for i in range(_BLOCK):
+            found = np.int32(found + np.int32(block[i] >= score))
+        count += found
+    for i in range(whole * _BLOCK, values.size):
+        count += values[i] >= score
+    return count
+
+
+@kernel
+def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
+    """Fill ``lanes[j]`` with the maximum of row[j], row[j + lanes.size], ...; tell of NaN."""
+    has_nan = False
+    for j in range(lanes.size):
+        lanes[j] = lowest
+    groups = lanes.size // LANES
+    tiles = row.size // LANES
+    for t in range(tiles):
+        tile = row[t * LANES : (t + 1) * LANES]
+        group = t % groups
+        maxima = lanes[group * LANES : (group + 1) * LANES]
+        for j in range(LANES):
+            score = tile[j]
+            maxima[j] = score if score > maxima[j] else maxima[j]  # NaN never gets in
+            has_nan |= not (score >= lowest)
+    group = tiles % groups
+    tail = row[tiles * LANES :]
+    maxima = lanes[group * LANES : (group + 1) * LANES]
+    for b in range(tail.size // _BLOCK):
+        block = tail[b * _BLOCK : (b + 1) * _BLOCK]
+        part = maxima[b * _BLOCK : (b + 1) * _BLOCK]
+        for j in range(_BLOCK):
+            score = block[j]
+            part[j] = score if score > part[j] else part[j]
+            has_nan |= not (score >= lowest)
+    for j in range(tail.size // _BLOCK * _BLOCK, tail.size):
+        score = tail[j]
+        maxima[j] = score if score > maxima[j] else maxima[j]
+        has_nan |= not (score >= lowest)
+    return has_nan
+
+
+@kernel
+def _reached_by(values: Array, k: int, lowest: Any, slack: int) -> Any:
+    """The largest of ``values`` that at least k of them reach, or one that k + slack reach.
+
+    Bisection by counting, with one of the values as the pivot each time: a vectorised count costs
+    so little that a dozen of them beat quickselect fifteen times over (1,024 values, k = 100), and
+    comparing is all that is asked of the dtype.
+    """
+    reached = lowest  # at least k values are >= this one
+    missed = lowest  # fewer than k values are >= this one, once there is one
+    any_missed = False
+    place = 0
+    while True:
+        between = False
+        for _ in range(values.size):
+            place = place + 1 if place + 1 < values.size else 0
+            value = values[place]
+            if value > reached and (not any_missed or value < missed):
+                between = True
+                break
+        if not between:
+            return reached
+        count = _count_reaching(values, values[place])
+        if count >= k:
+            reached = values[place]
+            if count <= k + slack:
+                return reached
+        else:
+            missed = values[place]
+            any_missed = True
+
+
+@kernel
+def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) -> Any:
+    """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``.
+
+    An excluded item may be the maximum of its lane; such a lane promises nothing.
+    """
+    for i in range(excluded.size):
+        item = excluded[i]
+        lane = item % lanes.size
+        if row[item] >= lanes[lane]:
+            lanes[lane] = lowest
+    # Fewer lanes are enough for a small k, and quicker to select from: fold them in half.
+    n_lanes = lanes.size
+    while n_lanes % 2 == 0 and n_lanes >= 8 * k and n_lanes > _BLOCK:
+        n_lanes //= 2
+        for j in range(n_lanes):
+            other = lanes[j + n_lanes]
+            lanes[j] = other if other > lanes[j] else lanes[j]
+    return _reached_by(lanes[:n_lanes], k, lowest, k // 8)
+
+
+@kernel
+def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
+    """Keep the k best of a pool in item order; returns the score of the worst."""
+    bound = _reached_by(values[:count], k, lowest, 0)
+    equal = k - _count_above(values[:count], bound)  # how many at the bound still belong
+    kept = 0
+    for i in range(count):
+        score = values[i]
+        if score > bound or (score == bound and equal > 0):
+            if score == bound:
+                equal -= 1
+            values[kept] = score
+            items[kept] = items[i]
+            kept += 1
+    return bound
+
+
+@kernel
+def _gather(
+    row: Array, bound: Any, excluded: IntArray, k: int, lowest: Any, values: Array, items: IntArray
+) -> int:
+    """Collect the items of a row that reach ``bound``, in item order; returns how many.
+
+    When the buffer is full it is cut to its k best; from then on an item must beat the worst of
+    these, since later items lose ties.
+    """
+    strict = False
+    count = 0
+    e = 0
+    for start in range(0, row.size, _BLOCK):
+        stop = min(start + _BLOCK, row.size)
+        block = row[start:stop]
+        if stop - start == _BLOCK:
+            found: Any = np.int32(0)
+            if strict:
+                for i in range(_BLOCK):
+                    found = np.int32(found + np.int32(block[i] > bound))
+            else:
+                for i in range(_BLOCK):
+                    found = np.int32(found + np.int32(block[i] >= bound))
+            if found == 0:
+                continue
+        if count + _BLOCK > values.size:
+            bound = _shrink(values, items, count, k, lowest)
+            strict = True
+            count = k
+        for i in range(stop - start):
+            score = block[i]
+            if score > bound or (score == bound and not strict):
+                item = start + i
+                while e < excluded.size and excluded[e] < item:
+                    e += 1
+                if e < excluded.size and excluded[e] == item:
+                    continue
+                values[count] = score
+                items[count] = item
+                count += 1
+    return count
+
+
+@kernel
+def _position(items: IntArray, item: int) -> int:
+    """Where ``item`` stands in the ascending ``items``, or -1."""
+    low = 0
+    high = items.size
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < items.size and items[low] == item else -1
+
+
+@kernel
+def _is_listed(score: Any, lowest: Any, lowest_listed: bool) -> bool:
+    """Whether an item with that score may be recommended; NaN may not."""
+    return score > lowest or (lowest_listed and score == lowest)
+
+
+@kernel
+def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed: bool) -> int:
+    count = _count_reaching(values, lowest) if lowest_listed else _count_above(values, lowest)
+    for e in range(excluded.size):
+        count -= _is_listed(values[excluded[e]], lowest, lowest_listed)
+    return count
+
+
+@kernel
+def _rank_hits(
+    values: Array,
+    items: IntArray,
+    excluded: IntArray,
+    relevant: IntArray,
+    relevance: FloatArray,
+    bound: Any,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    ties: bool,
+    user: int,
+    top: TopK,
+) -> None:
+    """Rank a user's relevant items within a pool and record those among the first k.
+
+    ``values`` are the scores of the pool in item order, ``items`` their items; without items the
+    pool is the whole row, and ``excluded`` are in it. Relevant items below ``bound`` are no hits.
+    """
+    whole_row = items.size == 0
+    first = top.start[user]
+    hits = 0
+    for r in range(relevant.size):
+        place = relevant[r] if whole_row else _position(items, relevant[r])
+        if place < 0:
+            continue
+        score = values[place]
+        if not (score >= bound and _is_listed(score, lowest, lowest_listed)):
+            continue
+        if _position(excluded, relevant[r]) >= 0:
+            continue
+        rank = 1 + _count_reaching(values[:place], score) + _count_above(values[place + 1 :], score)
+        for e in range(excluded.size):
+            other = values[excluded[e]]
+            rank -= other > score or (other == score and excluded[e] < place)
+        if rank > k:
+            continue
+        slot = first + hits
+        while slot > first and top.rank[slot - 1] > rank:
+            top.rank[slot] = top.rank[slot - 1]
+            top.gain[slot] = top.gain[slot - 1]
+            top.midrank[slot] = top.midrank[slot - 1]
+            slot -= 1
+        top.rank[slot] = rank
+        top.gain[slot] = relevance[r]
+        if ties:
+            top.midrank[slot] = _midrank(values, excluded, score)
+        hits += 1
+    top.n_hits[user] = hits
+
+
+@kernel
+def _midrank(values: Array, excluded: IntArray, score: Any) -> float:
+    """The mean rank of the items with that score over all orders of them."""
+    above = _count_above(values, score)
+    reaching = _count_reaching(values, score)
+    for e in range(excluded.size):
+        above -= values[excluded[e]] > score
+        reaching -= values[excluded[e]] >= score
+    return 0.5 * (above + 1 + reaching)
+
+
+@kernel
+def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntArray) -> int:
+    """How many relevant items may be among the k best."""
+    count = 0
+    for r in range(relevant.size):
+        if row[relevant[r]] >= bound:
+            count += _position(excluded, relevant[r]) < 0
+    return count
+
+
+@kernel
+def _has_nan(row: Array, lowest: Any) -> bool:
+    """Looks at every score: without an exit the loop is one vectorised pass."""
+    has_nan = False
+    for i in range(row.size):
+        has_nan |= not (row[i] >= lowest)
+    return has_nan
+
+
+@kernel
+def _find_nan(row: Array, lowest: Any, user: int, nan_found: IntArray) -> None:
+    """Count the NaN of a row; the first of all leaves its place."""
+    for i in range(row.size):
+        if not (row[i] >= lowest):
+            if nan_found[0] == 0:
+                nan_found[1] = user
+                nan_found[2] = i
+            nan_found[0] += 1
+
+
+@kernel
+def rank_rows(
+    scores: Array,
+    relevant_items: IntArray,
+    relevance: FloatArray,
+    excluded_start: IntArray,
+    excluded_items: IntArray,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    ties: bool,
+    top: TopK,
+    nan_found: IntArray,
+) -> None:
+    """Fill ``top`` for a block of dense rows.
+
+    scores: (rows, n_items), rows contiguous. Relevant items of row u: the slots of ``top.start``;
+    excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending. ``nan_found``
+    receives the number of NaN and the row and item of the first.
+    """
+    n_items = scores.shape[1]
+    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    scan = 2 * n_lanes <= n_items
+    lanes = np.empty(n_lanes if scan else 0, scores.dtype)
+    values = np.empty(4 * k + LANES if scan else 0, scores.dtype)
+    items = np.empty(values.size, np.int64)
+    for user in range(scores.shape[0]):
+        row = scores[user]
+        relevant = relevant_items[top.start[user] : top.start[user + 1]]
+        gains = relevance[top.start[user] : top.start[user + 1]]
+        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
+        bound = lowest
+        if scan:
+            has_nan = _lane_maxima(row, lanes, lowest)
+            bound = _bound(row, lanes, excluded, k, lowest)
+        else:
+            has_nan = _has_nan(row, lowest)
+        if has_nan:
+            _find_nan(row, lowest, user, nan_found)
+        if bound > lowest:
+            top.n_listed[user] = k  # at least k items reach the bound
+            contenders = _count_contenders(row, bound, relevant, excluded)
+            if contenders == 0:
+                continue
+            if contenders * n_items > n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k):
+                count = _gather(row, bound, excluded, k, lowest, values, items)
+                _rank_hits(
+                    values[:count], items[:count], excluded[:0], relevant, gains,
+                    bound, k, lowest, lowest_listed, ties, user, top,
+                )  # fmt: skip
+                continue
+        else:
+            listed = _count_listed(row, excluded, lowest, lowest_listed)
+            top.n_listed[user] = min(k, listed)
+        _rank_hits(
+            row, items[:0], excluded, relevant, gains,
+            bound, k, lowest, lowest_listed, ties, user, top,
+        )  # fmt: skip
+
+
+@kernel
+def rank_candidates(
+    values: Array,
+    candidate_start: IntArray,
+    candidate_items: IntArray,
+    relevant_items: IntArray,
+    relevance: FloatArray,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    ties: bool,
+    top: TopK,
+    nan_found: IntArray,
+) -> None:
+    """Fill ``top`` from the scores of the candidates alone.
+
+    values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
+    ascending item order and without excluded ones.
+    """
+    for user in range(candidate_start.size - 1):
+        begin, end = candidate_start[user], candidate_start[user + 1]
+        pool = values[begin:end]
+        none_yet = nan_found[0] == 0
+        _find_nan(pool, lowest, user, nan_found)
+        if none_yet and nan_found[0] > 0:
+            nan_found[2] = candidate_items[begin + nan_found[2]]
+        relevant = relevant_items[top.start[user] : top.start[user + 1]]
+        gains = relevance[top.start[user] : top.start[user + 1]]
+        nobody = candidate_items[:0]
+        top.n_listed[user] = min(k, _count_listed(pool, nobody, lowest, lowest_listed))
+        if pool.size > 0:
+            _rank_hits(
+                pool, candidate_items[begin:end], nobody, relevant, gains,
+                lowest, k, lowest, lowest_listed, ties, user, top,
+            )  # fmt: skip
+
+
+@kernel
+def rank_lists(
+    ranking: IntArray,
+    relevant_items: IntArray,
+    relevance: FloatArray,
+    n_items: int,
+    k: int,
+    top: TopK,
+    fault: IntArray,
+) -> None:
+    """Fill ``top`` from rankings that exist; stops at the first bad row.
+
+    ranking: (rows, length) items, -1 after the end of a shorter list. ``fault`` receives what is
+    wrong, and its row and position: an item outside the catalogue, after the end, or twice.
+    """
+    length = ranking.shape[1]
+    for user in range(ranking.shape[0]):
+        listed = 0
+        for i in range(length):
+            item = ranking[user, i]
+            if item < -1 or item >= n_items:
+                fault[:] = (OUTSIDE, user, i)
+                return
+            if item >= 0 and listed < i:
+                fault[:] = (AFTER_END, user, i)
+                return
+            listed += item >= 0
+        sorted_items = np.sort(ranking[user, :listed])
+        for i in range(1, listed):
+            if sorted_items[i] == sorted_items[i - 1]:
+                item = sorted_items[i]
+                seen = 0
+                for j in range(listed):
+                    seen += ranking[user, j] == item
+                    if seen == 2:
+                        fault[:] = (TWICE, user, j)
+                        return
+        top.n_listed[user] = min(k, listed)
+        first = top.start[user]
+        relevant = relevant_items[first : top.start[user + 1]]
+        slot = first
+        for i in range(min(k, listed)):
+            place = _position(relevant, ranking[user, i])
+            if place >= 0:
+                top.rank[slot] = i + 1
+                top.midrank[slot] = i + 1
+                top.gain[slot] = relevance[first + place]
+                slot += 1
+        top.n_hits[user] = slot - first

@@ -1,0 +1,171 @@
+"""Metric strings: ``"ndcg(gain=exp2)@10"`` and the value it stands for.
+
+The whole language::
+
+    name            name@k            name(option=value, ...)@k
+
+Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
+
+OptionValue = str | float | Callable[[int], float] | None
+
+_SPEC = re.compile(
+    r"\s*(?P<name>[a-z][a-z0-9_]*)\s*(\((?P<options>[^()]*)\)\s*)?(@\s*(?P<k>[^\s@()]+)\s*)?",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE)
+_EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One requested metric; ``str`` gives its canonical string.
+
+    ``options`` holds only what differs from the metric's defaults, in the order in which the
+    metric declares its options. ``k`` is None where the whole list counts.
+    """
+
+    name: str
+    k: int | None = None
+    options: tuple[tuple[str, OptionValue], ...] = ()
+
+    @property
+    def metric(self) -> Metric:
+        """The registered metric."""
+        return lookup(self.name)
+
+    @property
+    def values(self) -> dict[str, OptionValue]:
+        """Every option of the metric with its value, the defaults filled in."""
+        defaults = {name: option.default for name, option in self.metric.options.items()}
+        return defaults | dict(self.options)
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{key}={_spelled(value)}" for key, value in self.options)
+        return (
+            self.name
+            + (f"({options})" if options else "")
+            + ("" if self.k is None else f"@{self.k}")
+        )
+
+
+def _spelled(value: OptionValue) -> str:
+    if callable(value):
+        return getattr(value, "__name__", "callable")
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parse(text: str) -> MetricSpec:
+    """Read a metric string.
+
+    >>> parse("NDCG( gain = exp2 ) @ 10")
+    MetricSpec(name='ndcg', k=10, options=(('gain', 'exp2'),))
+    >>> str(parse("recall(denom=capped)@20"))  # capped is the default
+    'recall@20'
+    >>> str(parse("ndcg_at_k"))  # rectorch's method name
+    'ndcg@100'
+
+    Raises
+    ------
+    MetricSpecError
+        If the string does not fit the language, or names an unknown metric or option.
+    """
+    if not isinstance(text, str):
+        msg = f"a metric must be a string, got {text!r} of type {type(text).__name__}; {_EXPECTED}"
+        raise MetricSpecError(msg)
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        msg = f"cannot read metric {text!r}; {_EXPECTED}"
+        raise MetricSpecError(msg)
+    name, k = match["name"].lower(), match["k"]
+    if name.endswith(METHOD_SUFFIX):
+        bare = name.removesuffix(METHOD_SUFFIX)
+        if k is not None:
+            msg = (
+                f"cannot read metric {text!r}: {name!r} means '{bare}@{DEFAULT_K}'; "
+                f"type '{bare}@{k}'"
+            )
+            raise MetricSpecError(msg)
+        name, k = bare, str(DEFAULT_K)
+    options = _read_options(match["options"], text)
+    try:
+        return make_spec(name, k, options)
+    except MetricSpecError as error:
+        # One place adds what the user typed; the inner message says what is wrong with it.
+        msg = f"in metric {text!r}: {error}"
+        raise type(error)(msg) from None
+
+
+def _read_options(body: str | None, text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    if body is None:
+        return options
+    for part in body.split(","):
+        match = _OPTION.fullmatch(part)
+        if match is None:
+            msg = (
+                f"cannot read metric {text!r}: {part.strip()!r} is not 'option=value'; {_EXPECTED}"
+            )
+            raise MetricSpecError(msg)
+        key = match["key"].lower()
+        if key in options:
+            msg = f"cannot read metric {text!r}: option {key!r} is given twice; give it once"
+            raise MetricSpecError(msg)
+        options[key] = match["value"]
+    return options
+
+
+def make_spec(
+    name: str, k: str | int | None = None, options: Mapping[str, OptionValue] | None = None
+) -> MetricSpec:
+    """A checked spec: known metric, known options in range, k a count or None."""
+    metric = lookup(name)
+    checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    given = tuple(
+        (key, checked[key])
+        for key, option in metric.options.items()
+        if key in checked and checked[key] != option.default
+    )
+    if k is not None and not metric.takes_k:
+        msg = (
+            f"{metric.name!r} reads the whole list and takes no cutoff, got k = {k}; "
+            f"type {metric.name!r}"
+        )
+        raise MetricSpecError(msg)
+    return MetricSpec(metric.name, None if k is None else _check_k(k), given)
+
+
+def _check_k(k: str | int) -> int:
+    if isinstance(k, str):
+        if not re.fullmatch(r"[0-9]{1,18}", k) or int(k) < 1:
+            msg = f"k must be an integer >= 1, got {k!r}"
+            raise MetricSpecError(msg)
+        return int(k)
+    if isinstance(k, bool) or not hasattr(k, "__index__") or k.__index__() < 1:
+        msg = f"k must be an integer >= 1, got {k!r}"
+        raise ArgumentError(msg)
+    return k.__index__()
+
+
+def parse_all(metrics_list: str | MetricSpec | Iterable[str | MetricSpec]) -> dict[str, MetricSpec]:
+    """The specs asked for, under the caller's own spelling and in the caller's order."""
+    if isinstance(metrics_list, str | MetricSpec):
+        metrics_list = [metrics_list]
+    if not isinstance(metrics_list, Iterable):
+        msg = (
+            "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
+            f"got {metrics_list!r}"
+        )
+        raise MetricSpecError(msg)
+    specs = {str(m): m if isinstance(m, MetricSpec) else parse(m) for m in metrics_list}
+    if not specs:
+        msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
+        raise MetricSpecError(msg)
+    return specs

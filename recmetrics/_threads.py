@@ -1,0 +1,94 @@
+"""Row blocks in threads.
+
+Threads are made for the call and joined before it returns: nothing survives that a ``fork`` could
+copy half-way, eight callers at once do not share a pool, and no setting of the process is touched.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import TypeVar, cast
+
+from recmetrics._errors import ArgumentError
+
+Result = TypeVar("Result")
+
+
+def thread_count(n_threads: int | None) -> int:
+    """How many threads a call may use: the argument, else the environment, else the cores."""
+    if n_threads is not None:
+        return _at_least_one("n_threads", n_threads)
+    from_environment = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
+    if from_environment:
+        count: object = int(from_environment) if from_environment.isdecimal() else from_environment
+        return _at_least_one("the environment variable RECMETRICS_NUM_THREADS", count)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _at_least_one(what: str, value: object) -> int:
+    count = value.__index__() if hasattr(value, "__index__") else 0
+    if isinstance(value, bool) or count < 1:
+        msg = f"{what} must be an integer >= 1, got {value!r}"
+        raise ArgumentError(msg)
+    return count
+
+
+def map_blocks(
+    work: Callable[[slice], Result],
+    blocks: Sequence[slice],
+    n_threads: int,
+    done: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """``[work(block) for block in blocks]`` on ``n_threads`` threads.
+
+    ``done`` is called in the calling thread with the number of rows of each finished block. The
+    first error, Ctrl-C included, ends the threads with the block that they are at.
+    """
+    if n_threads == 1 or len(blocks) == 1:
+        return [_call(work, block, done) for block in blocks]
+    waiting = iter(range(len(blocks)))  # next() on it is atomic: whoever is free takes a block
+    finished: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+    stop = threading.Event()
+
+    def run() -> None:
+        for number in waiting:
+            if stop.is_set():
+                return
+            try:
+                finished.put((number, work(blocks[number]), None))
+            except BaseException as error:  # raised again in the calling thread
+                finished.put((number, None, error))
+
+    threads = [
+        threading.Thread(target=run, name=f"recmetrics-{number}", daemon=True)
+        for number in range(min(n_threads, len(blocks)))
+    ]
+    results: list[Result | None] = [None] * len(blocks)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in blocks:
+            number, result, error = finished.get()
+            if error is not None:
+                raise error
+            results[number] = result
+            if done is not None:
+                done(blocks[number].stop - blocks[number].start)
+    finally:
+        stop.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    return cast(list[Result], results)
+
+
+def _call(
+    work: Callable[[slice], Result], block: slice, done: Callable[[int], None] | None
+) -> Result:
+    result = work(block)
+    if done is not None:
+        done(block.stop - block.start)
+    return result

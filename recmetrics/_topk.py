@@ -1,0 +1,162 @@
+"""TopK: what every metric kernel reads.
+
+A metric needs no list of 100 items, only where in the list the relevant items are. So a ranking is
+kept as its hits: the rank and the gain of each relevant item in it. Memory and time after selection
+follow the number of hits, not users times k, and a metric without a cutoff (k = all items) reads
+the same record as one at 10.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import ArgumentError, InputError
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# A relevance above this makes 2^relevance overflow or swamp every other gain.
+_MAX_EXPONENT = 1000.0
+
+
+class TopK(NamedTuple):
+    """The hits of each user's ranking, cut at k_max, and what the metrics compare them with.
+
+    User u owns the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
+    them all; ``rank``, ``gain`` and ``midrank`` fill the first ``n_hits[u]``, in rank order.
+    """
+
+    start: IntArray  # (n_users + 1,)
+    ideal: FloatArray  # (slots,) the user's relevances, descending
+    n_hits: IntArray  # (n_users,) relevant items in the ranking
+    rank: IntArray  # (slots,) 1-based
+    gain: FloatArray  # (slots,) relevance of the item at that rank
+    midrank: FloatArray  # (slots,) mean rank over all orders of equal scores
+    n_listed: IntArray  # (n_users,) length of the ranking, at most k_max
+    discount: FloatArray  # (depth,) weight of rank i + 1
+
+
+def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
+    """A record with the slots of ``start`` allocated and no hit in them."""
+    n_users, slots = len(start) - 1, len(relevance)
+    return TopK(
+        start=start,
+        ideal=relevance,
+        n_hits=np.zeros(n_users, np.int64),
+        rank=np.zeros(slots, np.int64),
+        gain=np.zeros(slots),
+        midrank=np.zeros(slots),
+        n_listed=np.zeros(n_users, np.int64),
+        discount=np.zeros(0),
+    )
+
+
+def join(blocks: Sequence[TopK]) -> TopK:
+    """One record for the users of all ``blocks``, in order, with ``ideal`` sorted."""
+    if len(blocks) == 1:
+        whole = blocks[0]
+    else:
+        offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
+        starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
+        fields = {
+            name: np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("ideal", "n_hits", "rank", "gain", "midrank", "n_listed")
+        }
+        start = np.concatenate([*starts, offsets[-1:]])
+        whole = TopK(start=start, discount=np.zeros(0), **fields)
+    return whole._replace(ideal=_descending(whole.start, whole.ideal))
+
+
+def _descending(start: IntArray, values: FloatArray) -> FloatArray:
+    """Each user's values from the largest down; binary truth is so already."""
+    if values.size == 0 or np.all(values == values[0]):
+        return values
+    users = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return values[np.lexsort((-values, users))]
+
+
+class Views:
+    """The records that differ by ``gain``, ``discount`` and ``ideal``, each made once.
+
+    These three options change what a kernel reads, so no kernel has to know them.
+    """
+
+    OPTIONS = frozenset({"gain", "discount", "ideal"})
+
+    def __init__(self, top: TopK) -> None:
+        depth = max(top.n_listed.max(initial=0), np.diff(top.start).max(initial=0))
+        self._depth = int(depth)
+        self._top = top
+        self._made: dict[object, Any] = {}
+
+    def view(self, k: int, options: dict[str, Any]) -> TopK:
+        """The record for one metric: these options, cut at ``k`` (0: the whole list)."""
+        top = self._top
+        if options.get("gain", "linear") == "exp2":
+            top = self._once("exp2", lambda: _exp2(self._top))
+        if options.get("ideal", "truth") == "retrieved":
+            base, key = top, ("retrieved", k, options.get("gain"))
+            top = self._once(key, lambda: _retrieved(base, k))
+        if "discount" in options:
+            name = options["discount"]
+            weights = self._once(("discount", name), lambda: discounts(name, self._depth))
+            top = top._replace(discount=weights)
+        return top
+
+    def _once(self, key: object, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def _exp2(top: TopK) -> TopK:
+    if top.ideal.max(initial=0.0) > _MAX_EXPONENT:
+        msg = (
+            f"gain='exp2' cannot hold 2^relevance for a relevance of {top.ideal.max():g}; expected "
+            f"grades up to {_MAX_EXPONENT:g}; use gain='linear' or rescale truth"
+        )
+        raise InputError(msg)
+    return top._replace(gain=np.exp2(top.gain) - 1.0, ideal=np.exp2(top.ideal) - 1.0)
+
+
+def _retrieved(top: TopK, k: int) -> TopK:
+    """``ideal`` made of the gains that the list itself holds within k."""
+    slots = np.arange(len(top.gain)) - np.repeat(top.start[:-1], np.diff(top.start))
+    is_hit = slots < np.repeat(top.n_hits, np.diff(top.start))
+    if k:
+        is_hit &= top.rank <= k
+    return top._replace(ideal=_descending(top.start, np.where(is_hit, top.gain, 0.0)))
+
+
+_DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "log2": lambda rank: np.log2(rank + 1.0),
+    "log2_clip": lambda rank: np.maximum(np.log2(rank), 1.0),
+    "ln": lambda rank: np.log(rank + 1.0),
+}
+
+
+def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
+    """Weight of the ranks 1 .. depth.
+
+    A callable of the rank is read as a weight where it falls with the rank (``1 / log2(rank + 1)``)
+    and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
+    since a weight that grows with the rank would reward bad lists.
+    """
+    ranks = np.arange(1.0, depth + 1.0)
+    if isinstance(discount, str):
+        return 1.0 / _DIVISORS[discount](ranks)
+    values = np.array([float(discount(rank)) for rank in range(1, depth + 1)])
+    steps = np.diff(values)
+    if np.all(np.isfinite(values)) and np.all(values >= 0.0) and np.all(steps <= 0.0):
+        return values
+    if np.all(np.isfinite(values)) and np.all(values > 0.0) and np.all(steps >= 0.0):
+        return 1.0 / values
+    shown = ", ".join(f"{value:g}" for value in values[:5])
+    msg = (
+        "discount must give a finite weight >= 0 that never grows with the rank, or a divisor > 0 "
+        f"that never falls, got {shown}{', ...' if depth > 5 else ''} for the ranks 1, 2, 3, ...; "
+        "type discount=lambda rank: 1 / math.log2(rank + 1)"
+    )
+    raise ArgumentError(msg)

@@ -1,0 +1,1 @@
+"""The metrics, by what they read. Each is declared once, beside its reference and its kernel."""

@@ -1,0 +1,55 @@
+"""What the plain-Python definitions of the metrics read, and the words they share."""
+
+import math
+from typing import NamedTuple
+
+
+class OneUser(NamedTuple):
+    """One user's ranking, as a textbook would write it down."""
+
+    gains: list[float]  # relevance of the item at each rank of the list, the whole list
+    relevances: list[float]  # relevances > 0 of the user, listed or not, descending
+    scores: list[float]  # score of the item at each rank
+
+
+def is_hit(gain: float, rel: float | None) -> bool:
+    """Whether an item of that relevance is relevant."""
+    return gain > 0 if rel is None else gain >= rel
+
+
+def hits(user: OneUser, depth: int, rel: float | None) -> list[bool]:
+    """Relevance as yes or no, read in ranking order down to ``depth``."""
+    return [is_hit(gain, rel) for gain in user.gains[:depth]]
+
+
+def n_relevant(user: OneUser, rel: float | None) -> int:
+    """R, the number of relevant items, counted over all items."""
+    return sum(is_hit(relevance, rel) for relevance in user.relevances)
+
+
+def ratio(numerator: float, denominator: float) -> float:
+    """The quotient, with 0/0 = 0."""
+    return numerator / denominator if denominator else 0.0
+
+
+def gain_of(relevance: float, gain: str) -> float:
+    """What an item of that relevance is worth."""
+    return 2.0**relevance - 1.0 if gain == "exp2" else relevance
+
+
+def weight_of(rank: int, discount: str) -> float:
+    """What a gain at that rank is multiplied with."""
+    divisor = {
+        "log2": math.log2(rank + 1),
+        "log2_clip": max(math.log2(rank), 1.0),
+        "ln": math.log(rank + 1),
+    }
+    return 1.0 / divisor[discount]
+
+
+def dcg_of(relevances: list[float], gain: str, discount: str) -> float:
+    """Discounted cumulative gain of relevances in ranking order."""
+    return sum(
+        gain_of(relevance, gain) * weight_of(rank, discount)
+        for rank, relevance in enumerate(relevances, start=1)
+    )

@@ -1,0 +1,753 @@
+"""Metrics of the first k ranks, which ask whether the relevant items are near the top.
+
+Each metric has a reference (its definition in plain Python, for one user), a kernel (the same over
+the hits of all users) and, at the end of the file, the method of ``Metrics`` that declares it. To
+add a metric, add these three; the command, the README, the tests and the benchmarks find it.
+
+A kernel is called with the TopK, the cutoff (0: the whole list), the array to fill, and then the
+options of its method in their order: a choice as its index, a number that is not set as 0. The
+options ``gain``, ``discount`` and ``ideal`` change what the TopK holds and are not passed on.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Unpack
+
+import numpy as np
+
+from recmetrics._errors import InputError
+from recmetrics._jit import kernel
+from recmetrics._options import Scores, Shared, Truth, UserValues
+from recmetrics._registry import Number, metric
+from recmetrics._topk import FloatArray, TopK
+from recmetrics.metrics._reference import (
+    OneUser,
+    dcg_of,
+    gain_of,
+    hits,
+    n_relevant,
+    ratio,
+)
+
+# --- What the kernels share ----------------------------------------------------------------------
+
+LIST = 1  # denom="list", the second choice of precision
+RELEVANT, HITS = 1, 2  # denom="relevant" and denom="hits" of recall and map
+ALL, IDEAL_LIST = 1, 2  # ideal_depth="all" and ideal_depth="list"
+# The choices of f1, as sums of the choices of precision and recall.
+F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
+
+
+@kernel
+def _cut(top: TopK, k: int, user: int) -> int:
+    """How many ranks count: k, or the length of the user's list."""
+    if k > 0:
+        return k
+    return top.n_listed[user]  # type: ignore[no-any-return]
+
+
+@kernel
+def _threshold(rel: float) -> float:
+    """The smallest relevance of a relevant item; every relevance kept is > 0."""
+    return rel if rel > 0.0 else 5e-324
+
+
+@kernel
+def _n_relevant(top: TopK, user: int, rel: float) -> int:
+    first, last = top.start[user], top.start[user + 1]
+    if rel <= 0.0:
+        return last - first  # type: ignore[no-any-return]
+    count = 0
+    while first + count < last and top.ideal[first + count] >= rel:
+        count += 1
+    return count
+
+
+@kernel
+def _n_hits(top: TopK, user: int, depth: int, rel: float) -> int:
+    lowest = _threshold(rel)
+    count = 0
+    for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+        if top.rank[slot] > depth:
+            break
+        count += top.gain[slot] >= lowest
+    return count
+
+
+@kernel
+def _ratio(numerator: float, denominator: float) -> float:
+    """The quotient, with 0/0 = 0: a user with relevant items and nothing found scores 0."""
+    return numerator / denominator if denominator > 0.0 else 0.0
+
+
+# --- hit -----------------------------------------------------------------------------------------
+
+
+def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return float(any(hits(user, k, rel)))
+
+
+@kernel
+def _hit(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        if _n_relevant(top, user, rel) == 0:
+            out[user] = np.nan
+        else:
+            out[user] = _n_hits(top, user, _cut(top, k, user), rel) > 0
+
+
+# --- precision -----------------------------------------------------------------------------------
+
+
+def precision_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return ratio(sum(hits(user, k, rel)), min(k, len(user.gains)) if denom == "list" else k)
+
+
+@kernel
+def _precision_of(top: TopK, user: int, cut: int, of_list: bool, rel: float) -> float:
+    depth = min(cut, top.n_listed[user]) if of_list else cut
+    return _ratio(_n_hits(top, user, cut, rel), depth)
+
+
+@kernel
+def _precision(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    for user in range(out.size):
+        if _n_relevant(top, user, rel) == 0:
+            out[user] = np.nan
+        else:
+            out[user] = _precision_of(top, user, _cut(top, k, user), denom == LIST, rel)
+
+
+# --- recall --------------------------------------------------------------------------------------
+
+
+def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    return ratio(sum(hits(user, k, rel)), relevant if denom == "relevant" else min(relevant, k))
+
+
+@kernel
+def _recall_of(top: TopK, user: int, cut: int, of_relevant: bool, rel: float) -> float:
+    relevant = _n_relevant(top, user, rel)
+    return _ratio(_n_hits(top, user, cut, rel), relevant if of_relevant else min(relevant, cut))
+
+
+@kernel
+def _recall(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    for user in range(out.size):
+        if _n_relevant(top, user, rel) == 0:
+            out[user] = np.nan
+        else:
+            out[user] = _recall_of(top, user, _cut(top, k, user), denom == RELEVANT, rel)
+
+
+# --- f1 ------------------------------------------------------------------------------------------
+
+
+def f1_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+    of_list, of_relevant = "list" in denom, "relevant" in denom
+    precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel)
+    recall = recall_reference(user, k, denom="relevant" if of_relevant else "capped", rel=rel)
+    return ratio(2 * precision * recall, precision + recall)
+
+
+@kernel
+def _f1(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    of_list = denom in (F1_LIST, F1_BOTH)
+    of_relevant = denom in (F1_RELEVANT, F1_BOTH)
+    for user in range(out.size):
+        if _n_relevant(top, user, rel) == 0:
+            out[user] = np.nan
+        else:
+            cut = _cut(top, k, user)
+            precision = _precision_of(top, user, cut, of_list, rel)
+            recall = _recall_of(top, user, cut, of_relevant, rel)
+            out[user] = _ratio(2.0 * precision * recall, precision + recall)
+
+
+# --- map -----------------------------------------------------------------------------------------
+
+
+def map_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    found = hits(user, k, rel)
+    precisions = [sum(found[:rank]) / rank for rank, hit in enumerate(found, start=1) if hit]
+    divisor = {"capped": min(relevant, k), "relevant": relevant, "hits": len(precisions)}
+    return ratio(sum(precisions), divisor[denom])
+
+
+@kernel
+def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    lowest = _threshold(rel)
+    for user in range(out.size):
+        relevant = _n_relevant(top, user, rel)
+        if relevant == 0:
+            out[user] = np.nan
+            continue
+        cut = _cut(top, k, user)
+        found = 0
+        precisions = 0.0
+        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+            if top.rank[slot] > cut:
+                break
+            if top.gain[slot] >= lowest:
+                found += 1
+                precisions += found / top.rank[slot]
+        if denom == HITS:
+            out[user] = _ratio(precisions, found)
+        else:
+            out[user] = _ratio(precisions, relevant if denom == RELEVANT else min(relevant, cut))
+
+
+# --- mrr -----------------------------------------------------------------------------------------
+
+
+def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    ranks = [rank for rank, hit in enumerate(hits(user, k, rel), start=1) if hit]
+    return 1 / ranks[0] if ranks else 0.0
+
+
+@kernel
+def _mrr(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+    lowest = _threshold(rel)
+    for user in range(out.size):
+        out[user] = np.nan if _n_relevant(top, user, rel) == 0 else 0.0
+        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+            if top.rank[slot] > _cut(top, k, user):
+                break
+            if top.gain[slot] >= lowest:
+                out[user] = 1.0 / top.rank[slot]
+                break
+
+
+# --- ndcg ----------------------------------------------------------------------------------------
+
+
+def ndcg_reference(
+    user: OneUser, k: int, *, gain: str, discount: str, ideal: str, ideal_depth: str
+) -> float:
+    if not user.relevances:
+        return math.nan
+    listed = user.gains[:k]
+    best = user.relevances if ideal == "truth" else sorted(listed, reverse=True)
+    depth = {"k": k, "all": len(best), "list": min(k, len(user.gains))}
+    return ratio(dcg_of(listed, gain, discount), dcg_of(best[: depth[ideal_depth]], gain, discount))
+
+
+@kernel
+def _dcg_of(top: TopK, user: int, cut: int) -> float:
+    total = 0.0
+    for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+        if top.rank[slot] > cut:
+            break
+        total += top.gain[slot] * top.discount[top.rank[slot] - 1]
+    return total
+
+
+@kernel
+def _ndcg(top: TopK, k: int, out: FloatArray, ideal_depth: int) -> None:
+    for user in range(out.size):
+        first, last = top.start[user], top.start[user + 1]
+        if first == last:
+            out[user] = np.nan
+            continue
+        depth = _cut(top, k, user)
+        if ideal_depth == ALL:
+            depth = last - first
+        elif ideal_depth == IDEAL_LIST:
+            depth = min(depth, top.n_listed[user])
+        ideal = 0.0
+        for i in range(min(depth, last - first)):
+            ideal += top.ideal[first + i] * top.discount[i]
+        out[user] = _ratio(_dcg_of(top, user, _cut(top, k, user)), ideal)
+
+
+# --- dcg -----------------------------------------------------------------------------------------
+
+
+def dcg_reference(user: OneUser, k: int, *, gain: str, discount: str) -> float:
+    return dcg_of(user.gains[:k], gain, discount)
+
+
+@kernel
+def _dcg(top: TopK, k: int, out: FloatArray) -> None:
+    for user in range(out.size):
+        out[user] = _dcg_of(top, user, _cut(top, k, user))
+
+
+# --- cg ------------------------------------------------------------------------------------------
+
+
+def cg_reference(user: OneUser, k: int, *, gain: str) -> float:
+    return sum(gain_of(relevance, gain) for relevance in user.gains[:k])
+
+
+@kernel
+def _cg(top: TopK, k: int, out: FloatArray) -> None:
+    for user in range(out.size):
+        out[user] = 0.0
+        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+            if top.rank[slot] > _cut(top, k, user):
+                break
+            out[user] += top.gain[slot]
+
+
+# --- r_precision ---------------------------------------------------------------------------------
+
+
+def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
+        return math.nan
+    return sum(hits(user, min(relevant, k), rel)) / relevant
+
+
+@kernel
+def _r_precision(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        relevant = _n_relevant(top, user, rel)
+        if relevant == 0:
+            out[user] = np.nan
+        else:
+            depth = min(relevant, _cut(top, k, user))
+            out[user] = _n_hits(top, user, depth, rel) / relevant
+
+
+# --- rbp -----------------------------------------------------------------------------------------
+
+
+def rbp_reference(user: OneUser, k: int, *, p: float, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return (1 - p) * sum(p**i for i, hit in enumerate(hits(user, k, rel)) if hit)
+
+
+@kernel
+def _rbp(top: TopK, k: int, out: FloatArray, p: float, rel: float) -> None:
+    lowest = _threshold(rel)
+    for user in range(out.size):
+        if _n_relevant(top, user, rel) == 0:
+            out[user] = np.nan
+            continue
+        total = 0.0
+        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
+            if top.rank[slot] > _cut(top, k, user):
+                break
+            if top.gain[slot] >= lowest:
+                total += p ** (top.rank[slot] - 1)
+        out[user] = (1.0 - p) * total
+
+
+# --- err -----------------------------------------------------------------------------------------
+
+
+def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
+    if not user.relevances:
+        return math.nan
+    top_grade = user.relevances[0] if max_rel is None else max_rel
+    total, still_looking = 0.0, 1.0
+    for rank, relevance in enumerate(user.gains[:k], start=1):
+        satisfied = (2**relevance - 1) / 2**top_grade
+        total += still_looking * satisfied / rank
+        still_looking *= 1 - satisfied
+    return total
+
+
+@kernel
+def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
+    for user in range(out.size):
+        first = top.start[user]
+        if first == top.start[user + 1]:
+            out[user] = np.nan
+            continue
+        top_grade = max_rel if max_rel > 0.0 else top.ideal[first]
+        total = 0.0
+        still_looking = 1.0
+        for slot in range(first, first + top.n_hits[user]):
+            if top.rank[slot] > _cut(top, k, user):
+                break
+            # (2^g - 1) / 2^G without the overflow of 2^G; an item that is not relevant adds 0.
+            satisfied = 2.0 ** (top.gain[slot] - top_grade) - 2.0**-top_grade
+            total += still_looking * satisfied / top.rank[slot]
+            still_looking *= 1.0 - satisfied
+        out[user] = total
+
+
+def _check_max_rel(top: TopK, options: dict[str, Any]) -> None:
+    largest = top.ideal.max(initial=0.0)
+    if options["max_rel"] is not None and largest > options["max_rel"]:
+        msg = (
+            f"err(max_rel={options['max_rel']:g}) needs relevances up to {options['max_rel']:g}, "
+            f"got {largest:g}; give the largest grade of the scale, max_rel={largest:g} or more"
+        )
+        raise InputError(msg)
+
+
+# --- The declarations ----------------------------------------------------------------------------
+
+Rel = Annotated[float | None, Number("smallest relevance that counts as relevant; unset: any > 0")]
+Gain = Annotated[
+    Literal["linear", "exp2"], "what an item is worth: its relevance, or 2^relevance - 1"
+]
+Discount = Annotated[
+    Literal["log2", "log2_clip", "ln"] | Callable[[int], float],
+    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
+]
+
+_MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
+_JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
+
+
+class AccuracyMethods:
+    """The methods of ``Metrics`` that compute one accuracy metric.
+
+    All take the keyword arguments of ``Metrics.compute`` beside their own, return a float64 array
+    of shape (n_users,), and raise what ``Metrics.compute`` raises. ``k`` counts ranks from 1; more
+    than n_items means n_items. A user without relevant items is undefined: NaN unless
+    ``undefined=`` says otherwise.
+    """
+
+    @staticmethod
+    @metric(
+        kernel=_hit,
+        reference=hit_reference,
+        formula="1 if any of the top k is relevant, else 0",
+        citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
+        aliases=("hit_rate", "hit_ratio"),
+    )
+    def hit_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Whether any of the top k items is relevant (hit rate).
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)
+        array([1.])
+        >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=2)
+        array([0.])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_precision,
+        reference=precision_reference,
+        formula="hits in the top k / k; denom=list: / min(k, length of the list)",
+        citation=_MANNING,
+    )
+    def precision_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        denom: Annotated[
+            Literal["k", "list"], "divide by k, or by the length of a list shorter than k"
+        ] = "k",
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Share of the top k that is relevant.
+
+        A list shorter than k still divides by k unless ``denom="list"``.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
+        array([0.5])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_recall,
+        reference=recall_reference,
+        formula="hits in the top k / min(R, k); denom=relevant: / R",
+        citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
+    )
+    def recall_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        denom: Annotated[
+            Literal["capped", "relevant"], "divide by min(R, k), or by all R relevant items"
+        ] = "capped",
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
+
+        This is what rectorch, LensKit, irspack and the VAE literature compute. For the textbook
+        definition, hits over all R relevant items, type ``recall(denom=relevant)@k``:
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
+        >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
+        {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_f1,
+        reference=f1_reference,
+        formula="2 precision recall / (precision + recall), 0 without hits",
+        citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
+    )
+    def f1_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        denom: Annotated[
+            Literal["k", "list", "capped", "relevant", "list+relevant"],
+            "denom of precision (k or list) or recall (capped or relevant); k and capped where "
+            "not named",
+        ] = "k",
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Harmonic mean of precision and recall at k.
+
+        ``denom`` names what precision or recall is divided by, as in these metrics;
+        ``"list+relevant"`` changes both.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[4, 3, 2, 1]], [[1, 0, 0, 1]]  # precision 1/3, recall 1/2
+        >>> Metrics.f1_at_k(scores, truth, k=3)
+        array([0.4])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_map,
+        reference=map_reference,
+        formula="sum of the precision at each hit in the top k / min(R, k); "
+        "denom=relevant: / R; denom=hits: / hits found",
+        citation=_MANNING,
+        aliases=("average_precision",),
+    )
+    def map_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        denom: Annotated[
+            Literal["capped", "relevant", "hits"],
+            "divide by min(R, k), by all R relevant items, or by the hits found",
+        ] = "capped",
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Average precision at k; its mean over users is MAP.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
+        array([0.83333333])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_mrr,
+        reference=mrr_reference,
+        formula="1 / rank of the first hit, 0 if there is none in the top k",
+        citation="Voorhees: The TREC-8 question answering track report, 1999",
+        aliases=("reciprocal_rank",),
+    )
+    def mrr_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Reciprocal rank of the first hit; its mean over users is MRR.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.mrr_at_k([[4, 2, 3, 1], [1, 2, 3, 4]], [[0, 0, 1, 1], [0, 0, 1, 1]], k=3)
+        array([0.5, 1. ])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_ndcg,
+        reference=ndcg_reference,
+        formula="dcg@k / dcg@k of the ideal: the user's relevances in descending order",
+        citation=_JARVELIN,
+    )
+    def ndcg_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        gain: Gain = "linear",
+        discount: Discount = "log2",
+        ideal: Annotated[
+            Literal["truth", "retrieved"],
+            "compare with the best of all relevances, or of those in the user's own top k",
+        ] = "truth",
+        ideal_depth: Annotated[
+            Literal["k", "all", "list"],
+            "the ideal counts down to rank k, to the last relevant item, or to min(k, length of "
+            "the list)",
+        ] = "k",
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Normalised discounted cumulative gain at k.
+
+        ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
+        (growing).
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
+        array([0.30657361])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_dcg,
+        reference=dcg_reference,
+        formula="sum over the top k of gain / log2(rank + 1)",
+        citation=_JARVELIN,
+        bounds=(0.0, math.inf),
+    )
+    def dcg_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        gain: Gain = "linear",
+        discount: Discount = "log2",
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Discounted cumulative gain at k; 0 for a user without relevant items.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
+        array([4.26185951])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_cg,
+        reference=cg_reference,
+        formula="sum over the top k of gain",
+        citation=_JARVELIN,
+        bounds=(0.0, math.inf),
+    )
+    def cg_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        gain: Gain = "linear",
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Cumulative gain at k; 0 for a user without relevant items.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
+        array([13.])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_r_precision,
+        reference=r_precision_reference,
+        formula="hits in the top min(R, k) / R",
+        citation=_MANNING,
+    )
+    def r_precision_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Precision at R, the number of the user's relevant items.
+
+        Ranks below k are not read: with R > k only the top k can be hits. ``"r_precision"``
+        without a cutoff is the usual definition.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.r_precision_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]])  # 1 of the top 2
+        array([0.5])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_rbp,
+        reference=rbp_reference,
+        formula="(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
+        citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
+        "effectiveness, TOIS 2008",
+    )
+    def rbp_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        p: Annotated[float, Number("chance that a user goes on to the next item", below=1.0)] = 0.8,
+        rel: Rel = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Rank-biased precision at k: what a user finds who goes on with probability p.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
+        array([0.625])
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kernel=_err,
+        reference=err_reference,
+        formula="sum over the top k of P(rank) / rank times the product of 1 - P over the ranks "
+        "before, P = (2^relevance - 1) / 2^max_rel",
+        citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
+        check=_check_max_rel,
+    )
+    def err_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        *,
+        max_rel: Annotated[
+            float | None,
+            Number("top of the grade scale; unset: the largest relevance of the user"),
+        ] = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Expected reciprocal rank at k, for graded truth.
+
+        Give ``max_rel``, the top of the grade scale, to compare users whose best grades differ.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.err_at_k([[3, 2, 1]], [[1, 0, 1]], k=3)  # 1/2 + 1/2 * 1/2 * 1/3
+        array([0.58333333])
+        """
+        raise NotImplementedError

@@ -1,0 +1,94 @@
+"""Metrics of the whole ranking: every item that may be recommended counts.
+
+The file is built as ``accuracy.py`` is.
+"""
+
+import math
+from typing import Annotated, Unpack
+
+import numpy as np
+
+from recmetrics._jit import kernel
+from recmetrics._options import Scores, Shared, Truth, UserValues
+from recmetrics._registry import Number, metric
+from recmetrics._topk import FloatArray, TopK
+from recmetrics.metrics._reference import OneUser, is_hit, n_relevant
+
+# --- auc -----------------------------------------------------------------------------------------
+
+
+def auc_reference(user: OneUser, k: int, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    listed = list(zip(user.scores, user.gains, strict=True))[:k]
+    relevant = [score for score, gain in listed if is_hit(gain, rel)]
+    others = [score for score, gain in listed if not is_hit(gain, rel)]
+    if not listed:
+        return 0.0
+    if not others:
+        return math.nan
+    if not relevant:
+        return 0.0
+    in_order = sum((a > b) + 0.5 * (a == b) for a in relevant for b in others)
+    return in_order / (len(relevant) * len(others))
+
+
+@kernel
+def _auc(top: TopK, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG001 (every kernel takes k)
+    """From mid-ranks: pairs in the wrong order are sum(midrank) - P (P + 1) / 2 (Mann-Whitney)."""
+    for user in range(out.size):
+        first = top.start[user]
+        relevant = 0
+        for slot in range(first, top.start[user + 1]):
+            relevant += top.ideal[slot] >= rel
+        found = 0
+        midranks = 0.0
+        for slot in range(first, first + top.n_hits[user]):
+            if top.gain[slot] >= rel:
+                found += 1
+                midranks += top.midrank[slot]
+        others = top.n_listed[user] - found
+        if relevant == 0 or (others == 0 and top.n_listed[user] > 0):
+            out[user] = np.nan
+        elif found == 0 or others == 0:
+            out[user] = 0.0
+        else:
+            inverted = midranks - 0.5 * found * (found + 1)
+            out[user] = 1.0 - inverted / (found * others)
+
+
+class FullRankingMethods:
+    """The methods of ``Metrics`` that compute one metric of the whole ranking.
+
+    What ``AccuracyMethods`` says of keyword arguments, results and errors holds here too.
+    """
+
+    @staticmethod
+    @metric(
+        kernel=_auc,
+        reference=auc_reference,
+        formula="share of the pairs (relevant item, other item) in which the relevant item has "
+        "the higher score, equal scores count 1/2",
+        citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
+        "UAI 2009",
+        needs_ties=True,
+    )
+    def auc(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        *,
+        rel: Annotated[
+            float | None,
+            Number("smallest relevance that counts as relevant; unset: any > 0"),
+        ] = None,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Area under the ROC curve of each user, over the items that may be recommended.
+
+        Undefined, too, where all of these items are relevant. Of a ranking, the items listed count.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
+        array([0.5])
+        """
+        raise NotImplementedError
