@@ -9,18 +9,20 @@ import numba
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# nogil: row blocks run in threads. error_model="numpy": 0/0 is NaN, as in NumPy, without a branch.
+# No fastmath: NaN and -inf carry meaning here, and sums must not be reordered.
+# No parallel=True: it costs a second of compilation, aborts when two Python threads enter under
+# the workqueue layer, and hangs after fork with GNU OpenMP.
+_jit = functools.partial(numba.njit, nogil=True, error_model="numpy")
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` on first use and keep the machine code on disk where that is possible.
 
     Numba refuses ``cache=True`` at import where no cache folder can be written; such a machine
     compiles once per process instead.
     """
-    # nogil: row blocks run in threads. error_model="numpy": 0/0 is NaN, as in NumPy, without a
-    # branch. No fastmath: NaN and -inf carry meaning here, and sums must not be reordered.
-    # No parallel=True: it costs a second of compilation, aborts when two Python threads enter
-    # under the workqueue layer, and hangs after fork with GNU OpenMP.
-    jit = functools.partial(numba.njit, nogil=True, error_model="numpy")
     try:
-        return jit(cache=True)(function)  # type: ignore[return-value]  # called like function
+        return _jit(cache=True)(function)  # type: ignore[return-value]  # called like function
     except RuntimeError:
-        return jit()(function)  # type: ignore[return-value]
+        return _jit()(function)  # type: ignore[return-value]

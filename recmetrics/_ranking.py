@@ -16,7 +16,8 @@ from recmetrics._spec import MetricSpec
 from recmetrics._threads import map_blocks
 from recmetrics._topk import TopK, empty_topk, join
 
-_RANKED_ROWS = 1 << 14  # of rankings in one block
+_SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
+_RANKED_ITEMS = 1 << 20  # in one block of rankings
 _UNBOUNDED = int(np.iinfo(np.int64).max)
 _NO_ITEMS = np.empty(0, np.int64)
 
@@ -48,19 +49,22 @@ class Inputs:
             nan_found[1] += rows.start
             return top, nan_found
 
-        results = _in_blocks(rank_block, self._blocks(options.threads), self.n_users, options)
+        blocks, n_threads = self._blocks(options.threads)
+        results = _in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             _refuse_nan([nan_found for _, nan_found in results])
         return join([top for top, _ in results])
 
-    def _blocks(self, n_threads: int) -> list[slice]:
+    def _blocks(self, n_threads: int) -> tuple[list[slice], int]:
+        """The row blocks, and how many threads are worth starting for them."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
+        if self.n_users * read < _SMALL:
+            n_threads = 1
         sets = (self.truth, self.exclude, self.candidates)
-        copied = (
-            any(one is not None and one.is_dense for one in sets) or self.candidates is not None
-        )
-        return self.scores.blocks(n_threads, read, copied=copied)
+        dense = any(one is not None and one.is_dense for one in sets)
+        copied = dense or self.candidates is not None
+        return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
         self,
@@ -146,9 +150,10 @@ class RankedInputs:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
             return top
 
-        rows = min(_RANKED_ROWS, max(1, (1 << 20) // max(1, self.ranking.shape[1])))
-        blocks = row_blocks(len(self.ranking), rows, options.threads)
-        return join(_in_blocks(rank_block, blocks, len(self.ranking), options))
+        n_users, length = self.ranking.shape
+        n_threads = options.threads if n_users * length >= _SMALL else 1
+        blocks = row_blocks(n_users, _RANKED_ITEMS // max(1, length), n_threads)
+        return join(_in_blocks(rank_block, blocks, n_threads, options))
 
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
         item, rank = int(self.ranking[user, place]), place + 1
@@ -169,10 +174,10 @@ def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
 
 
 def _in_blocks(
-    work: Callable[[slice], Any], blocks: Sequence[slice], n_users: int, options: CallOptions
+    work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, options: CallOptions
 ) -> list[Any]:
-    with reporting(options.progress, n_users) as done:
-        return map_blocks(work, blocks, options.threads, done)
+    with reporting(options.progress, blocks[-1].stop) as done:
+        return map_blocks(work, blocks, n_threads, done)
 
 
 def _without(pool: Rows, excluded: Rows, n_items: int) -> Rows:

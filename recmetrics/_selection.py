@@ -30,10 +30,11 @@ from recmetrics._topk import FloatArray, IntArray, TopK
 
 Array = npt.NDArray[Any]  # of the dtype of the scores
 
-# One tile of lanes: 4 kB of float32. The loops over a tile run over this constant, which is what
+# One tile of lanes. The loops over a tile run over this constant, which is what
 # lets LLVM vectorise them; a trip count known only at run time costs a third more.
-LANES = 1024
-_BLOCK = 64  # scores tested together in the second pass
+LANES = 256
+_BLOCK = 64  # scores counted together, and tested together in the second pass
+_WIDE = 256  # the same where two counts share a pass
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
 
@@ -71,6 +72,25 @@ def _count_reaching(values: Array, score: Any) -> int:
     for i in range(whole * _BLOCK, values.size):
         count += values[i] >= score
     return count
+
+
+@kernel
+def _count_both(values: Array, score: Any) -> tuple[int, int]:
+    """How many ``values`` are > score and how many >= score, in one pass: 1.5 times one count."""
+    above = 0
+    reaching = 0
+    whole = values.size // _WIDE
+    for b in range(whole):
+        block = values[b * _WIDE : (b + 1) * _WIDE]
+        more: Any = np.int32(0)
+        least: Any = np.int32(0)
+        for i in range(_WIDE):
+            more = np.int32(more + np.int32(block[i] > score))
+            least = np.int32(least + np.int32(block[i] >= score))
+        above += more
+        reaching += least
+    rest = values[whole * _WIDE :]
+    return above + _count_above(rest, score), reaching + _count_reaching(rest, score)
 
 
 @kernel
@@ -279,7 +299,20 @@ def _rank_hits(
             continue
         if _position(excluded, relevant[r]) >= 0:
             continue
-        rank = 1 + _count_reaching(values[:place], score) + _count_above(values[place + 1 :], score)
+        if ties:
+            above, reaching = _count_both(values[:place], score)
+            above_after, reaching_after = _count_both(values[place + 1 :], score)
+            rank = 1 + reaching + above_after
+            above += above_after
+            reaching += 1 + reaching_after
+            for e in range(excluded.size):
+                above -= values[excluded[e]] > score
+                reaching -= values[excluded[e]] >= score
+            midrank = 0.5 * (above + 1 + reaching)  # ranks above + 1 .. reaching, in any order
+        else:
+            rank = 1 + _count_reaching(values[:place], score)
+            rank += _count_above(values[place + 1 :], score)
+            midrank = 0.0
         for e in range(excluded.size):
             other = values[excluded[e]]
             rank -= other > score or (other == score and excluded[e] < place)
@@ -293,21 +326,9 @@ def _rank_hits(
             slot -= 1
         top.rank[slot] = rank
         top.gain[slot] = relevance[r]
-        if ties:
-            top.midrank[slot] = _midrank(values, excluded, score)
+        top.midrank[slot] = midrank
         hits += 1
     top.n_hits[user] = hits
-
-
-@kernel
-def _midrank(values: Array, excluded: IntArray, score: Any) -> float:
-    """The mean rank of the items with that score over all orders of them."""
-    above = _count_above(values, score)
-    reaching = _count_reaching(values, score)
-    for e in range(excluded.size):
-        above -= values[excluded[e]] > score
-        reaching -= values[excluded[e]] >= score
-    return 0.5 * (above + 1 + reaching)
 
 
 @kernel

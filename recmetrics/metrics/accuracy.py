@@ -5,8 +5,9 @@ the hits of all users) and, at the end of the file, the method of ``Metrics`` th
 add a metric, add these three; the command, the README, the tests and the benchmarks find it.
 
 A kernel is called with the TopK, the cutoff (0: the whole list), the array to fill, and then the
-options of its method in their order: a choice as its index, a number that is not set as 0. The
-options ``gain``, ``discount`` and ``ideal`` change what the TopK holds and are not passed on.
+options of its method in their order: a choice as its index, a number that is not set as 0 (so
+``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options ``gain``,
+``discount`` and ``ideal`` change what the TopK holds and are not passed on.
 """
 
 import math
@@ -30,6 +31,8 @@ from recmetrics.metrics._reference import (
 )
 
 # --- What the kernels share ----------------------------------------------------------------------
+# Helpers that take the TopK have one return and no break: with more exits Numba counts references
+# to each of its arrays, 0.15 us a call, where a whole metric takes 0.01 us for a user.
 
 LIST = 1  # denom="list", the second choice of precision
 RELEVANT, HITS = 1, 2  # denom="relevant" and denom="hits" of recall and map
@@ -41,36 +44,35 @@ F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
 @kernel
 def _cut(top: TopK, k: int, user: int) -> int:
     """How many ranks count: k, or the length of the user's list."""
-    if k > 0:
-        return k
-    return top.n_listed[user]  # type: ignore[no-any-return]
-
-
-@kernel
-def _threshold(rel: float) -> float:
-    """The smallest relevance of a relevant item; every relevance kept is > 0."""
-    return rel if rel > 0.0 else 5e-324
+    listed = top.n_listed[user]
+    return k if k > 0 else listed
 
 
 @kernel
 def _n_relevant(top: TopK, user: int, rel: float) -> int:
-    first, last = top.start[user], top.start[user + 1]
-    if rel <= 0.0:
-        return last - first  # type: ignore[no-any-return]
-    count = 0
-    while first + count < last and top.ideal[first + count] >= rel:
-        count += 1
-    return count
+    first = top.start[user]
+    last = top.start[user + 1]
+    if rel > 0.0:
+        while last > first and top.ideal[last - 1] < rel:
+            last -= 1
+    return last - first  # type: ignore[no-any-return]
+
+
+@kernel
+def _end(top: TopK, user: int, depth: int) -> int:
+    """Where the slots of the hits within ``depth`` end; they begin at ``top.start[user]``."""
+    slot = top.start[user]
+    last = slot + top.n_hits[user]
+    while slot < last and top.rank[slot] <= depth:
+        slot += 1
+    return slot  # type: ignore[no-any-return]
 
 
 @kernel
 def _n_hits(top: TopK, user: int, depth: int, rel: float) -> int:
-    lowest = _threshold(rel)
     count = 0
-    for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-        if top.rank[slot] > depth:
-            break
-        count += top.gain[slot] >= lowest
+    for slot in range(top.start[user], _end(top, user, depth)):
+        count += top.gain[slot] >= rel
     return count
 
 
@@ -186,7 +188,6 @@ def map_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> fl
 
 @kernel
 def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
-    lowest = _threshold(rel)
     for user in range(out.size):
         relevant = _n_relevant(top, user, rel)
         if relevant == 0:
@@ -195,10 +196,8 @@ def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
         cut = _cut(top, k, user)
         found = 0
         precisions = 0.0
-        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-            if top.rank[slot] > cut:
-                break
-            if top.gain[slot] >= lowest:
+        for slot in range(top.start[user], _end(top, user, cut)):
+            if top.gain[slot] >= rel:
                 found += 1
                 precisions += found / top.rank[slot]
         if denom == HITS:
@@ -219,13 +218,10 @@ def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _mrr(top: TopK, k: int, out: FloatArray, rel: float) -> None:
-    lowest = _threshold(rel)
     for user in range(out.size):
         out[user] = np.nan if _n_relevant(top, user, rel) == 0 else 0.0
-        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-            if top.rank[slot] > _cut(top, k, user):
-                break
-            if top.gain[slot] >= lowest:
+        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
+            if top.gain[slot] >= rel:
                 out[user] = 1.0 / top.rank[slot]
                 break
 
@@ -247,9 +243,7 @@ def ndcg_reference(
 @kernel
 def _dcg_of(top: TopK, user: int, cut: int) -> float:
     total = 0.0
-    for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-        if top.rank[slot] > cut:
-            break
+    for slot in range(top.start[user], _end(top, user, cut)):
         total += top.gain[slot] * top.discount[top.rank[slot] - 1]
     return total
 
@@ -296,9 +290,7 @@ def cg_reference(user: OneUser, k: int, *, gain: str) -> float:
 def _cg(top: TopK, k: int, out: FloatArray) -> None:
     for user in range(out.size):
         out[user] = 0.0
-        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-            if top.rank[slot] > _cut(top, k, user):
-                break
+        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
             out[user] += top.gain[slot]
 
 
@@ -334,16 +326,13 @@ def rbp_reference(user: OneUser, k: int, *, p: float, rel: float | None) -> floa
 
 @kernel
 def _rbp(top: TopK, k: int, out: FloatArray, p: float, rel: float) -> None:
-    lowest = _threshold(rel)
     for user in range(out.size):
         if _n_relevant(top, user, rel) == 0:
             out[user] = np.nan
             continue
         total = 0.0
-        for slot in range(top.start[user], top.start[user] + top.n_hits[user]):
-            if top.rank[slot] > _cut(top, k, user):
-                break
-            if top.gain[slot] >= lowest:
+        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
+            if top.gain[slot] >= rel:
                 total += p ** (top.rank[slot] - 1)
         out[user] = (1.0 - p) * total
 
@@ -373,9 +362,7 @@ def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
         top_grade = max_rel if max_rel > 0.0 else top.ideal[first]
         total = 0.0
         still_looking = 1.0
-        for slot in range(first, first + top.n_hits[user]):
-            if top.rank[slot] > _cut(top, k, user):
-                break
+        for slot in range(first, _end(top, user, _cut(top, k, user))):
             # (2^g - 1) / 2^G without the overflow of 2^G; an item that is not relevant adds 0.
             satisfied = 2.0 ** (top.gain[slot] - top_grade) - 2.0**-top_grade
             total += still_looking * satisfied / top.rank[slot]
@@ -618,7 +605,7 @@ class AccuracyMethods:
 
         >>> from recmetrics import Metrics
         >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
-        array([0.30657361])
+        array([0.3065736])
         """
         raise NotImplementedError
 

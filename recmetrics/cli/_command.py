@@ -1,0 +1,223 @@
+"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+from recmetrics import RecmetricsError, __version__
+from recmetrics.cli._catalogue import catalogue
+from recmetrics.cli._demo import DEFAULT_PLOT, demo
+from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._evaluate import DEFAULT_K, evaluate
+from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
+from recmetrics.cli._terminal import discard_stdout, write
+
+_DESCRIPTION = "Ranking metrics for recommender systems, per user."
+_EXAMPLES = """\
+examples:
+  recmetrics demo
+  recmetrics evaluate scores.npy test.npz -m ndcg@10 -m 'recall(denom=relevant)@20'
+  recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user users.csv
+  recmetrics evaluate scores.npy test.npz --json | python -m json.tool
+  recmetrics metrics
+  recmetrics metrics ndcg
+"""
+_FILES = """\
+SCORES  .npy of shape (n_users, n_items), higher is better; mapped, never loaded whole
+TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --candidates:
+        sparse .npz (scipy.sparse.save_npz), dense .npy, or text lines
+        'user item [relevance]' with 0-based indices, separated by blanks, tabs or commas;
+        # begins a comment; without a relevance it is 1. In --exclude and --candidates
+        every line counts, whatever its third number.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and give its exit code; no error leaves as a traceback.
+
+    Without ``argv`` this process is the command, and Ctrl-C ends all of it at once.
+    """
+    if argv is None:
+        end_at_once_on_ctrl_c()
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:
+        return EXIT_CODE
+    except BrokenPipeError:
+        discard_stdout()
+        return 141  # what the shell reports of a program that a closed pipe ended
+    except (CommandError, RecmetricsError) as error:
+        return _fail(_with_options(str(error)))
+    except MemoryError as error:
+        return _fail(f"not enough memory: {reason(error)}")
+    except OSError as error:  # what no file's own message covers, such as a failing disk
+        return _fail(reason(error))
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as leaving:  # --help and --version
+        return int(leaving.code or 0)
+    args.run(args)
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        msg = f"{message}; see '{self.prog} --help'"
+        raise CommandError(msg)
+
+    def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
+        """Write help and version, all that is printed here; argparse would hide a failure."""
+        write(message)
+
+
+_Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="recmetrics",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"recmetrics {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_demo(commands)
+    _add_evaluate(commands)
+    _add_metrics(commands)
+    return parser
+
+
+def _add_demo(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="simulate users, train a model with a validation step per epoch, compare",
+        description="Simulate an implicit-feedback catalogue, train a matrix factorisation on it "
+        "with a validation step after every epoch, and compare it with popularity on held-out "
+        "interactions. Writes the learning curve as a picture.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=demo)
+    sizes: list[tuple[str, int, int, str]] = [
+        ("--users", 3000, 10, "users to simulate"),
+        ("--items", 2000, 100, "items in the catalogue"),
+        ("--epochs", 10, 1, "epochs of training"),
+        ("--factors", 16, 1, "latent factors of the model"),
+        ("--seed", 0, 0, "seed of all that is random"),
+    ]
+    for option, default, least, meaning in sizes:
+        parser.add_argument(
+            option,
+            type=_integer_from(least),
+            default=default,
+            metavar="N",
+            help=f"{meaning} (default {default}, at least {least})",
+        )
+    picture = parser.add_mutually_exclusive_group()
+    picture.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help=f"write the learning curve to FILE, a .png (default {DEFAULT_PLOT})",
+    )
+    picture.add_argument("--no-plot", action="store_true", help="write no picture")
+
+
+def _add_evaluate(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="compute metrics of a score file",
+        description=_FILES,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=evaluate)
+    parser.add_argument("scores", type=Path, metavar="SCORES", help="predicted scores")
+    parser.add_argument("truth", type=Path, metavar="TRUTH", help="what was relevant")
+    parser.add_argument(
+        "-m",
+        "--metric",
+        dest="metrics",
+        action="append",
+        metavar="METRIC",
+        help="name, name@k or 'name(option=value)@k', see 'recmetrics metrics'; may be repeated "
+        f"(default: every metric with values in [0, 1], at cutoff {DEFAULT_K})",
+    )
+    parser.add_argument(
+        "--exclude", type=Path, metavar="TRAIN", help="items not to be recommended, per user"
+    )
+    parser.add_argument(
+        "--candidates", type=Path, metavar="FILE", help="the only items to recommend, per user"
+    )
+    parser.add_argument(
+        "--undefined",
+        choices=("nan", "zero", "raise"),
+        default="nan",
+        help="users with no relevant item: left out of the mean, 0, or an error (default nan)",
+    )
+    parser.add_argument(
+        "--nan",
+        choices=("raise", "exclude"),
+        default="raise",
+        help="NaN among the scores: an error, or not recommended (default raise)",
+    )
+    parser.add_argument(
+        "--threads", type=_integer_from(1), metavar="N", help="threads (default: all cores)"
+    )
+    parser.add_argument(
+        "--per-user", type=Path, metavar="FILE", help="write every user's values, .csv or .npz"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON in full precision")
+
+
+def _add_metrics(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "metrics",
+        help="list the metrics, or explain one",
+        description="List all metrics with their options, or explain one: its formula, options, "
+        "bounds and source.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=catalogue)
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the catalogue as a Markdown table"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a metric, such as ndcg or ndcg@10")
+
+
+def _integer_from(least: int) -> Callable[[str], int]:
+    """Read an integer that is at least ``least``."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least):
+            msg = f"expected an integer >= {least}, got {text!r}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return read
+
+
+def _with_options(message: str) -> str:
+    """Turn what to type in Python into what to type here."""
+    return re.sub(r"""\b(undefined|nan)=["'](\w+)["']""", r"--\1 \2", message)
+
+
+def _fail(message: str) -> int:
+    # Nothing can be said where stderr is closed or gone.
+    with suppress(OSError, AttributeError):
+        sys.stderr.write(f"recmetrics: error: {' '.join(message.split())}\n")
+        sys.stderr.flush()
+    return 2

@@ -1,0 +1,111 @@
+"""``recmetrics demo``: simulate, train with a validation step in every epoch, compare."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics import Metrics
+from recmetrics.cli import _als, _plot
+from recmetrics.cli._errors import CommandError
+from recmetrics.cli._evaluate import DEFAULT_K, default_metrics
+from recmetrics.cli._output import check_output
+from recmetrics.cli._simulation import Interactions, Split, simulate, split
+from recmetrics.cli._summary import Summary, summarise, summarise_by_bootstrap
+from recmetrics.cli._tables import comparison_table
+from recmetrics.cli._terminal import INSTALL, progress, require_rich, show
+
+DEFAULT_PLOT = Path("recmetrics-demo.png")
+MODEL = "model"
+BASELINE = "popularity"
+_VALIDATED = f"ndcg@{DEFAULT_K}"
+
+Scores = npt.NDArray[Any]
+
+
+class Trained(NamedTuple):
+    """The scores after the last epoch, and the validation after each."""
+
+    scores: Scores
+    curve: list[float]
+
+
+def demo(args: Namespace) -> None:
+    """Run the library's main job, from data to table."""
+    require_rich()
+    plot = _plot_path(args)
+    rng = np.random.default_rng(args.seed)
+
+    interactions = simulate(args.users, args.items, rng)
+    data = split(interactions, rng)
+    trained = _train(data, args.epochs, args.factors, rng)
+    popularity = np.broadcast_to(data.train.sum(axis=0), interactions.shape)
+
+    seen = data.train + data.validation
+    models = {
+        MODEL: _test(trained.scores, data.test, seen, args.seed),
+        BASELINE: _test(popularity, data.test, seen, args.seed),
+    }
+    if plot is not None:
+        level = _validate(popularity, data)
+        _plot.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
+    show(
+        f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: "
+        f"{data.train.nnz:,} train, {data.validation.nnz:,} validation and {data.test.nnz:,} test "
+        "interactions",
+        f"model: matrix factorisation with {args.factors} factors; "
+        f"validation {_VALIDATED} over {args.epochs} epochs: "
+        + " ".join(f"{value:.3f}" for value in trained.curve),
+        "",
+        comparison_table(models),
+        "",
+        "intervals by percentile bootstrap over users",
+        _where(plot, args),
+    )
+
+
+def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator) -> Trained:
+    """Train, and validate after each epoch: the step that this library makes cheap."""
+    curve = []
+    with progress("training") as on_progress:
+        epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
+        for epoch, (users, items) in enumerate(epochs, start=1):
+            scores = users @ items.T
+            curve.append(_validate(scores, data))
+            if on_progress is not None:
+                on_progress(epoch, n_epochs, f"{_VALIDATED} {curve[-1]:.3f}")
+    return Trained(scores, curve)
+
+
+def _validate(scores: Scores, data: Split) -> float:
+    values = Metrics.compute(scores, data.validation, [_VALIDATED], exclude=data.train)
+    return summarise(values[_VALIDATED]).mean or 0.0
+
+
+def _test(scores: Scores, test: Interactions, seen: Interactions, seed: int) -> dict[str, Summary]:
+    values = Metrics.compute(scores, test, default_metrics(), exclude=seen)
+    return {metric: summarise_by_bootstrap(value, seed) for metric, value in values.items()}
+
+
+def _plot_path(args: Namespace) -> Path | None:
+    """Decide where the picture goes; without matplotlib it must not have been asked for."""
+    if args.no_plot:
+        return None
+    if not _plot.is_available():
+        if args.plot is None:
+            return None
+        msg = f"--plot needs the package matplotlib; type: {INSTALL}"
+        raise CommandError(msg)
+    path: Path = args.plot or DEFAULT_PLOT
+    check_output("--plot", path, (".png",))
+    return path
+
+
+def _where(plot: Path | None, args: Namespace) -> str:
+    if plot is not None:
+        return f"learning curve: {plot}"
+    return "no learning curve: --no-plot" if args.no_plot else f"no learning curve: {INSTALL}"

@@ -1,0 +1,89 @@
+"""``recmetrics evaluate``: metrics of score files."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recmetrics import Metrics
+from recmetrics._registry import METRICS
+from recmetrics._spec import parse
+from recmetrics.cli._files import Source, open_scores, read_matrix
+from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._summary import Summary, summarise
+from recmetrics.cli._tables import evaluation_table
+from recmetrics.cli._terminal import progress, require_rich, show, write
+
+DEFAULT_K = 10
+
+
+def default_metrics() -> list[str]:
+    """Every metric with values in [0, 1], at cutoff 10 where it takes one."""
+    return [
+        f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
+        for metric in METRICS.values()
+        if metric.bounds == (0, 1)
+    ]
+
+
+def evaluate(args: Namespace) -> None:
+    """Read the files, compute, write the per-user file, then print."""
+    metrics: Sequence[str] = args.metrics or default_metrics()
+    for metric in metrics:
+        parse(metric)  # a misspelt name should not cost the reading of the files
+    if not args.json:
+        require_rich()
+    inputs = [args.scores, args.truth, args.exclude, args.candidates]
+    if args.per_user is not None:
+        given = [path for path in inputs if path is not None]
+        check_output("--per-user", args.per_user, (".csv", ".npz"), given)
+
+    scores = open_scores(Source("SCORES", args.scores))
+    n_users, n_items = shape = scores.shape
+    truth = read_matrix(Source("TRUTH", args.truth), shape, graded=True)
+    sets = {
+        name: read_matrix(Source(f"--{name}", path), shape, graded=False)
+        for name, path in (("exclude", args.exclude), ("candidates", args.candidates))
+        if path is not None
+    }
+    with progress("evaluating") as on_progress:
+        values = Metrics.compute(
+            scores,
+            truth,
+            metrics,
+            **sets,
+            undefined=args.undefined,
+            nan=args.nan,
+            n_threads=args.threads,
+            progress=on_progress,
+        )
+    summaries = {metric: summarise(value) for metric, value in values.items()}
+    if args.per_user is not None:
+        write_per_user(args.per_user, values)
+    if args.json:
+        write(_to_json(n_users, n_items, summaries))
+    else:
+        show(
+            evaluation_table(summaries),
+            "",
+            f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+        )
+
+
+def _to_json(n_users: int, n_items: int, summaries: Mapping[str, Summary]) -> str:
+    document: dict[str, Any] = {
+        "n_users": n_users,
+        "n_items": n_items,
+        "metrics": {
+            metric: {
+                "mean": summary.mean,
+                "std": summary.std,
+                "interval": summary.interval,
+                "users": summary.users,
+            }
+            for metric, summary in summaries.items()
+        },
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"

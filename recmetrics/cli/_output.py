@@ -1,0 +1,102 @@
+"""Write result files whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._interrupt import unfinished
+
+_ROWS_AT_A_TIME = 10_000
+
+
+def check_output(
+    option: str, path: Path, suffixes: Sequence[str], inputs: Sequence[Path] = ()
+) -> None:
+    """Refuse an output that could not be written, before the work that leads to it is done."""
+    given = f"{option} {str(path)!r}"
+    if path.suffix.lower() not in suffixes:
+        msg = f"{given}: expected a file name that ends in {' or '.join(suffixes)}"
+        raise CommandError(msg)
+    if path.is_dir():
+        msg = f"{given} is a folder; expected the name of a file"
+        raise CommandError(msg)
+    if not path.parent.is_dir():
+        msg = f"{given}: there is no folder {str(path.parent)!r}; make it first"
+        raise CommandError(msg)
+    if not os.access(path.parent, os.W_OK):
+        msg = f"{given}: the folder {str(path.parent)!r} cannot be written; choose another"
+        raise CommandError(msg)
+    if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
+        msg = f"{given} is also an input; choose another name"
+        raise CommandError(msg)
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` once it is complete and on the disk.
+
+    It is written in the same folder under another name, which never outlives a failure.
+    """
+    target = path.resolve()  # a link stays, what it points to is replaced
+    temporary = target.with_name(f".recmetrics-{secrets.token_hex(8)}.tmp")
+    unfinished.add(temporary)
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            msg = f"cannot write {str(path)!r}: {reason(error)}; choose another file"
+            raise CommandError(msg) from error
+        raise
+    finally:
+        unfinished.discard(temporary)
+
+
+def write_per_user(path: Path, values: Mapping[str, npt.NDArray[np.float64]]) -> None:
+    """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
+
+    A metric with one value for all lists together has no place in it.
+    """
+    columns = {metric: value for metric, value in values.items() if value.ndim == 1}
+    with atomic(path) as file:
+        if path.suffix.lower() == ".npz":
+            arrays: dict[str, Any] = dict(columns)
+            np.savez(file, **arrays)
+        else:
+            _write_csv(file, columns)
+
+
+def _write_csv(file: BinaryIO, columns: Mapping[str, npt.NDArray[np.float64]]) -> None:
+    text = TextIOWrapper(file, encoding="utf-8", newline="")
+    try:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["user", *columns])
+        n_users = max((column.size for column in columns.values()), default=0)
+        for start in range(0, n_users, _ROWS_AT_A_TIME):
+            stop = min(start + _ROWS_AT_A_TIME, n_users)
+            block = [_cells(column[start:stop]) for column in columns.values()]
+            writer.writerows(zip(range(start, stop), *block, strict=True))
+    finally:
+        text.detach()  # flushes; the file itself is closed by who opened it
+
+
+def _cells(values: npt.NDArray[np.float64]) -> list[float | str]:
+    """Keep every digit; an undefined value is an empty cell."""
+    return ["" if math.isnan(value) else value for value in values.tolist()]

@@ -1,0 +1,59 @@
+"""One metric over all users: mean, spread and a 95 % interval of the mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_RESAMPLES = 1000
+_NORMAL_95 = 1.959963984540054  # a standard normal stays within plus and minus this 95 % of times
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is said of one metric; None where it is not defined.
+
+    ``users`` counts those with a defined value; it is None for a system metric.
+    """
+
+    mean: float | None
+    std: float | None
+    interval: tuple[float, float] | None
+    users: int | None
+
+
+def summarise(values: npt.NDArray[np.float64]) -> Summary:
+    """Summarise with the interval of the normal approximation, cheap for any number of users."""
+    if values.ndim == 0:
+        value = float(values)
+        return Summary(None if math.isnan(value) else value, None, None, None)
+    defined = values[~np.isnan(values)]
+    if defined.size == 0:
+        return Summary(None, None, None, 0)
+    mean = float(defined.mean())
+    if defined.size == 1:
+        return Summary(mean, None, None, 1)
+    std = float(defined.std(ddof=1))
+    half = _NORMAL_95 * std / math.sqrt(defined.size)
+    return Summary(mean, std, (mean - half, mean + half), defined.size)
+
+
+def summarise_by_bootstrap(values: npt.NDArray[np.float64], seed: int) -> Summary:
+    """Summarise with the percentile bootstrap interval over users."""
+    from scipy.stats import bootstrap
+
+    plain = summarise(values)
+    if plain.interval is None:
+        return plain
+    found = bootstrap(
+        (values[~np.isnan(values)],),
+        np.mean,
+        n_resamples=_RESAMPLES,
+        batch=100,  # a resample is as large as the data: not all of them at once
+        method="percentile",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
+    return Summary(plain.mean, plain.std, (float(found.low), float(found.high)), plain.users)

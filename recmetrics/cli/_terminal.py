@@ -1,0 +1,111 @@
+"""What the command shows: text and tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO, TextIOWrapper
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from recmetrics.cli._errors import CommandError, reason
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+INSTALL = "pip install 'recmetrics-numba[cli]'"
+# Where no terminal sets a width, no line is ever cut or wrapped.
+_UNBOUNDED = 100_000
+
+
+class OnProgress(Protocol):
+    """What is told how much is done, and maybe what is being done."""
+
+    def __call__(self, done: int, total: int, note: str = ...) -> None: ...
+
+
+def require_rich() -> None:
+    """Refuse to begin what would end in a table that cannot be drawn."""
+    try:
+        import rich  # noqa: F401
+    except ImportError as error:
+        msg = f"tables need the package rich; type: {INSTALL}"
+        raise CommandError(msg) from error
+
+
+def show(*renderables: RenderableType) -> None:
+    """Write text and tables to stdout: for the terminal's width, or plain and whole in a pipe."""
+    from rich.console import Console
+
+    stdout = _stdout()
+    terminal = stdout.isatty()
+    # Drawn into memory first: where stdout fails, rich would end the program in its own way.
+    drawn = BytesIO()
+    encoding = stdout.encoding or "utf-8"  # text kept in memory has none
+    console = Console(
+        file=TextIOWrapper(drawn, encoding=encoding, errors="replace", newline="\n"),
+        force_terminal=terminal,
+        width=None if terminal else _UNBOUNDED,
+        no_color=None if terminal else True,
+        # Names and citations hold brackets and colons: nothing in them is markup.
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    for renderable in renderables:
+        console.print(renderable)
+    console.file.flush()
+    text = drawn.getvalue().decode(encoding)
+    if not terminal:
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    write(text)
+
+
+def write(text: str) -> None:
+    """Write ``text`` to stdout."""
+    stdout = _stdout()
+    try:
+        stdout.write(text)
+        stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_stdout()
+        msg = f"cannot write the output: {reason(error)}"
+        raise CommandError(msg) from error
+
+
+def discard_stdout() -> None:
+    """Send what stdout still holds nowhere, or the interpreter fails on it as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _stdout() -> TextIO:
+    if sys.stdout is None:
+        msg = "standard output is closed; redirect it to a file or to /dev/null"
+        raise CommandError(msg)
+    return sys.stdout
+
+
+@contextmanager
+def progress(title: str) -> Iterator[OnProgress | None]:
+    """Show a bar on stderr while it is a terminal; give what ``Metrics.compute`` reports to."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def on_progress(done: int, total: int, note: str = title) -> None:
+            bar.update(task, completed=done, total=total, description=note)
+
+        yield on_progress

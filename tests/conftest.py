@@ -1,0 +1,27 @@
+"""A fresh compilation cache for every test run, and no skip that nobody expected.
+
+Numba's cache does not notice a helper that was edited in another file; what an earlier run compiled
+must not decide whether this one passes. Child processes inherit the folder, so they start warm.
+"""
+
+import os
+import re
+import tempfile
+
+import pytest
+
+_CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_errors=True)
+os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Turn a skip into a failure where RECMETRICS_ALLOWED_SKIPS does not match its reason."""
+    report = yield
+    allowed = os.environ.get("RECMETRICS_ALLOWED_SKIPS")
+    if allowed is not None and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr)
+        if not re.search(allowed, reason):
+            report.outcome = "failed"
+            report.longrepr = f"unexpected skip: {reason}"
+    return report

@@ -1,0 +1,98 @@
+"""Random evaluation problems, and their answers by the plain-Python references."""
+
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+from recmetrics._registry import METRICS
+from recmetrics._spec import MetricSpec
+from recmetrics.metrics._reference import OneUser
+
+# Few values, so that ties are common; both zeros, which are equal; -inf, which is not recommended.
+SCORES = [-math.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, math.inf]
+
+
+def listed_items(scores, excluded=(), candidates=None):
+    """One user's ranking: what may be recommended, best first, lower index first among equals."""
+    items = range(len(scores)) if candidates is None else candidates
+    allowed = [i for i in items if i not in set(excluded) and scores[i] > -math.inf]
+    return sorted(allowed, key=lambda i: (-scores[i], i))
+
+
+def one_user(scores, truth, items):
+    """What a reference reads of a user whose ranking is ``items``."""
+    return OneUser(
+        gains=[float(truth[i]) for i in items],
+        relevances=sorted((float(t) for t in truth if t > 0), reverse=True),
+        scores=[float(scores[i]) for i in items],
+    )
+
+
+def reference_value(spec, user, n_items):
+    """The metric of one user by its definition."""
+    k = len(user.gains) if spec.k is None else min(spec.k, n_items)
+    return spec.metric.reference(user, k, **spec.values)
+
+
+def by_reference(spec, scores, truth, exclude=None, candidates=None):
+    """The metric of every user by its definition; exclude and candidates as lists of lists."""
+    n_users, n_items = np.shape(scores)
+    values = []
+    for u in range(n_users):
+        items = listed_items(
+            scores[u],
+            () if exclude is None else exclude[u],
+            None if candidates is None else candidates[u],
+        )
+        values.append(reference_value(spec, one_user(scores[u], truth[u], items), n_items))
+    return np.array(values)
+
+
+@st.composite
+def problems(draw, max_users=4, max_items=20):
+    """Scores, truth, exclude (lists or None) and candidates (lists or None) of a few users."""
+    n_users = draw(st.integers(1, max_users))
+    n_items = draw(st.integers(1, max_items))
+
+    def matrix(values):
+        row = st.lists(st.sampled_from(values), min_size=n_items, max_size=n_items)
+        return np.array(draw(st.lists(row, min_size=n_users, max_size=n_users)), dtype=float)
+
+    scores = matrix(SCORES)
+    truth = matrix([0.0, 0.0, 0.0, 1.0]) if draw(st.booleans()) else matrix([0, 0, 0.5, 1, 2, 4])
+    items = st.lists(st.integers(0, n_items - 1), unique=True, max_size=n_items)
+    sets = st.none() | st.lists(items, min_size=n_users, max_size=n_users)
+    return scores, truth, draw(sets), draw(sets)
+
+
+def numbers(option):
+    """Values of a numeric option: its default, and some within its range."""
+    low = max(option.above, 0.0)
+    inside = [0.5, 0.9] if math.isfinite(option.below) else [low + 0.5, low + 1.0, low + 2.0]
+    return [option.default, *inside]
+
+
+@st.composite
+def specs(draw, metric, max_k=24):
+    """Any spec of a metric, over all of its options."""
+    options = []
+    for option in metric.options.values():
+        values = option.choices or numbers(option)
+        if option.name == "max_rel":
+            values = [None, 4.0, 5.5]  # at least the largest grade of the problems
+        value = draw(st.sampled_from(list(values)))
+        if value != option.default:
+            options.append((option.name, value))
+    k = draw(st.none() | st.integers(1, max_k)) if metric.takes_k else None
+    return MetricSpec(metric.name, k, tuple(options))
+
+
+def plain_specs(k=3):
+    """Every metric with its default options."""
+    return [MetricSpec(m.name, k if m.takes_k else None) for m in METRICS.values()]
+
+
+def as_index_arrays(sets):
+    """Lists of lists as the index arrays that the public functions take."""
+    return None if sets is None else [np.array(items, dtype=np.int64) for items in sets]

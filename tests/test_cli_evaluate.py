@@ -1,0 +1,228 @@
+"""``recmetrics evaluate``: what it prints and writes for good input."""
+
+import csv
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from recmetrics import Metrics
+from recmetrics._registry import METRICS
+from recmetrics.cli import main
+from recmetrics.cli._output import write_per_user
+from recmetrics.cli._summary import Summary, summarise
+
+SCORES = np.array(
+    [[4, 3, 2, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.5], [1, 5, 2, 4, 3], [9, 8, 7, 6, 5]], np.float32
+)
+TRUTH = np.array([[1, 1, 0, 0, 1], [0, 0, 0, 2, 0], [0, 0, 0, 0, 0], [0, 3, 0, 0, 1]], float)
+TRAIN = np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0], [1, 1, 0, 0, 0]], float)
+ASKED = ["ndcg@3", "recall( denom = relevant )@2"]
+
+
+def lines(matrix, separator=" ", *, graded=True):
+    return "".join(
+        separator.join([str(user), str(item), *([str(matrix[user, item])] if graded else [])])
+        + "\n"
+        for user, item in np.argwhere(matrix)
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same scores, truth and train set in every form a user may have them."""
+    np.save(tmp_path / "scores.npy", SCORES)
+    for name, matrix in {"truth": TRUTH, "train": TRAIN}.items():
+        np.save(tmp_path / f"{name}.npy", matrix)
+        sparse.save_npz(tmp_path / f"{name}.npz", sparse.csr_array(matrix))
+        (tmp_path / f"{name}.tsv").write_text(lines(matrix, "\t"))
+        (tmp_path / f"{name}.csv").write_text("# user,item,relevance\n" + lines(matrix, ", "))
+    return tmp_path
+
+
+def run_json(capsys, *argv):
+    assert main(["evaluate", *map(str, argv), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)
+
+
+def asked(metrics=ASKED):
+    return [word for metric in metrics for word in ("-m", metric)]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "tsv", "csv"])
+def test_every_form_of_truth_and_train_gives_what_compute_gives(files, capsys, suffix):
+    found = run_json(
+        capsys,
+        files / "scores.npy",
+        files / f"truth.{suffix}",
+        "--exclude",
+        files / f"train.{suffix}",
+        *asked(),
+    )
+    expected = Metrics.compute(SCORES, TRUTH, ASKED, exclude=TRAIN)
+    assert list(found["metrics"]) == ASKED
+    for metric, values in expected.items():
+        defined = values[~np.isnan(values)]
+        assert found["metrics"][metric]["mean"] == defined.mean()
+        assert found["metrics"][metric]["std"] == defined.std(ddof=1)
+        assert found["metrics"][metric]["users"] == 3
+    assert (found["n_users"], found["n_items"]) == (4, 5)
+
+
+def test_exclude_and_candidates_change_the_result(files, capsys):
+    base = [files / "scores.npy", files / "truth.npz", "-m", "recall@2"]
+    plain = run_json(capsys, *base)
+    excluded = run_json(capsys, *base, "--exclude", files / "train.npz")
+    only = run_json(capsys, *base, "--candidates", files / "train.npz")
+    for found, sets in ((plain, {}), (excluded, {"exclude": TRAIN}), (only, {"candidates": TRAIN})):
+        values = Metrics.compute(SCORES, TRUTH, ["recall@2"], **sets)["recall@2"]
+        assert found["metrics"]["recall@2"]["mean"] == np.nanmean(values)
+    means = {found["metrics"]["recall@2"]["mean"] for found in (plain, excluded, only)}
+    assert len(means) == 3
+
+
+def test_a_listed_pair_is_excluded_whatever_its_number_and_repetition(files, capsys):
+    (files / "again.tsv").write_text("0 0 0\n0 0 -1\n1 4\n3 0 5\n3 1\n3 1\n")
+    base = [files / "scores.npy", files / "truth.npz", *asked(), "--exclude"]
+    assert run_json(capsys, *base, files / "again.tsv") == run_json(
+        capsys, *base, files / "train.npy"
+    )
+
+
+def test_text_may_hold_comments_blank_lines_a_mark_and_other_line_ends(files, capsys):
+    text = "\ufeff# caf\u00e9\r\n\r\n0 0\r\n0\t1 # comment\r\n 0 , 4 , 1.0\r\n1 3 2e0\r\n3 1 3\n3 4"
+    (files / "odd.txt").write_bytes(text.encode() + b"\n# not UTF-8: \xff\n")
+    base = [files / "scores.npy"]
+    assert run_json(capsys, *base, files / "odd.txt", *asked()) == run_json(
+        capsys, *base, files / "truth.npy", *asked()
+    )
+
+
+def test_undefined_is_null_in_json_and_a_dash_in_the_table(files, capsys):
+    np.save(files / "nothing.npy", np.zeros_like(TRUTH))
+    argv = [files / "scores.npy", files / "nothing.npy", "-m", "ndcg@3"]
+    assert run_json(capsys, *argv)["metrics"]["ndcg@3"] == {
+        "mean": None,
+        "std": None,
+        "interval": None,
+        "users": 0,
+    }
+    assert main(["evaluate", *map(str, argv)]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "ndcg@3" in line)
+    assert row.split() == ["ndcg@3", "-", "-", "-", "0"]
+
+
+def test_undefined_zero_counts_every_user(files, capsys):
+    base = [files / "scores.npy", files / "truth.npy", "-m", "hit@5"]
+    assert run_json(capsys, *base)["metrics"]["hit@5"] | {"interval": 0, "std": 0} == {
+        "mean": 1.0,
+        "std": 0,
+        "interval": 0,
+        "users": 3,
+    }
+    zero = run_json(capsys, *base, "--undefined", "zero")["metrics"]["hit@5"]
+    assert (zero["mean"], zero["users"]) == (0.75, 4)
+
+
+def test_the_interval_is_that_of_the_normal_approximation(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npy", "-m", "recall@2")
+    summary = found["metrics"]["recall@2"]
+    expected = stats.norm.interval(0.95, summary["mean"], summary["std"] / math.sqrt(3))
+    np.testing.assert_allclose(summary["interval"], expected, rtol=1e-12)
+
+
+def test_without_metrics_every_bounded_one_of_the_registry_is_computed(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npy")
+    expected = {m.name for m in METRICS.values() if m.bounds == (0, 1)}
+    assert {metric.partition("@")[0] for metric in found["metrics"]} == expected
+    assert "ndcg@10" in found["metrics"]
+
+
+def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
+    assert main(["evaluate", str(files / "scores.npy"), str(files / "truth.npy"), *asked()]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.startswith("metric ")
+    for metric in ASKED:
+        values = Metrics.compute(SCORES, TRUTH, [metric])[metric]
+        row = next(line for line in out.splitlines() if metric in line)
+        assert row.removeprefix(metric).split()[0] == f"{np.nanmean(values):.4f}"
+    assert out.splitlines()[-1] == "4 users x 5 items; intervals by normal approximation"
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_per_user_csv_holds_every_digit_and_an_empty_cell_where_undefined(files, capsys):
+    out = files / "users.csv"
+    argv = [files / "scores.npy", files / "truth.npy", *asked(), "--per-user", out]
+    run_json(capsys, *argv)
+    expected = Metrics.compute(SCORES, TRUTH, ASKED)
+    with out.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["user", *ASKED]
+    assert [row[0] for row in rows] == ["0", "1", "2", "3"]
+    assert rows[2][1:] == ["", ""]
+    for column, metric in enumerate(ASKED, start=1):
+        read = [float(row[column] or "nan") for row in rows]
+        np.testing.assert_array_equal(read, expected[metric])
+
+
+def test_per_user_npz_holds_the_arrays_and_replaces_an_older_file(files, capsys):
+    out = files / "users.npz"
+    out.write_text("an older file")
+    before = set(files.iterdir())
+    run_json(capsys, files / "scores.npy", files / "truth.npy", *asked(), "--per-user", out)
+    assert set(files.iterdir()) == before  # no temporary file stays
+    with np.load(out) as found:
+        assert list(found) == ASKED
+        for metric, values in Metrics.compute(SCORES, TRUTH, ASKED).items():
+            np.testing.assert_array_equal(found[metric], values)
+
+
+def test_per_user_csv_in_several_blocks(files, capsys, monkeypatch):
+    monkeypatch.setattr("recmetrics.cli._output._ROWS_AT_A_TIME", 3)
+    out = files / "users.csv"
+    run_json(capsys, files / "scores.npy", files / "truth.npy", "-m", "hit@2", "--per-user", out)
+    assert out.read_text() == "user,hit@2\n0,1.0\n1,1.0\n2,\n3,1.0\n"
+
+
+def test_a_system_metric_has_one_value_and_no_place_among_users(tmp_path):
+    system, user = np.array(0.25), np.array([1.0, 0.0])
+    for name in ("users.csv", "users.npz"):
+        write_per_user(tmp_path / name, {"coverage@2": system, "hit@2": user})
+    assert (tmp_path / "users.csv").read_text() == "user,hit@2\n0,1.0\n1,0.0\n"
+    with np.load(tmp_path / "users.npz") as found:
+        assert list(found) == ["hit@2"]
+    assert summarise(system) == Summary(0.25, None, None, None)
+    assert summarise(np.array(np.nan)).mean is None
+
+
+def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatch):
+    seen = {}
+
+    def compute(scores, _truth, metrics, **options):
+        seen.update(options, scores=scores)
+        return {metric: np.ones(len(scores)) for metric in metrics}
+
+    monkeypatch.setattr(Metrics, "compute", staticmethod(compute))
+    argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "-m", "hit@1"]
+    run_json(capsys, files / "scores.npy", files / "truth.npz", *argv)
+    assert isinstance(seen.pop("scores"), np.memmap)
+    assert seen == {"undefined": "zero", "nan": "exclude", "n_threads": 2, "progress": None}
+
+
+def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    argv = [str(files / "scores.npy"), str(files / "truth.npz"), "-m", "ndcg@3"]
+    assert run_json(capsys, *argv)["metrics"]["ndcg@3"]["users"] == 3
+    assert main(["evaluate", *argv]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "recmetrics: error: tables need the package rich; "
+        "type: pip install 'recmetrics-numba[cli]'\n"
+    )

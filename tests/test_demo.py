@@ -1,0 +1,136 @@
+"""``recmetrics demo``: what it simulates, trains, prints and draws."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recmetrics._registry import METRICS
+from recmetrics.cli import main
+from recmetrics.cli._als import train
+from recmetrics.cli._simulation import simulate, split
+from recmetrics.cli._summary import summarise, summarise_by_bootstrap
+
+SMALL = ["demo", "--users", "300", "--items", "200", "--epochs", "4"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def interactions():
+    return simulate(200, 300, np.random.default_rng(1))
+
+
+def printed(capsys, *argv):
+    assert main([*SMALL, *argv]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def curve(out):
+    return [float(value) for value in re.search(r"epochs: (.*)", out)[1].split()]
+
+
+def rows(out):
+    """Mean and interval of both models, and the users, by metric."""
+    found = {}
+    for line in out.splitlines():
+        cells = line.replace("..", " ").split()
+        if len(cells) == 8 and cells[1].startswith("0."):
+            found[cells[0]] = [float(cell.replace(",", "")) for cell in cells[1:]]
+    return found
+
+
+def test_the_model_beats_popularity_and_the_curve_rises(capsys):
+    out = printed(capsys, "--no-plot")
+    assert len(curve(out)) == 4
+    assert curve(out)[-1] > 1.5 * curve(out)[0]
+    expected = {m.name for m in METRICS.values() if m.bounds == (0, 1)}
+    assert {metric.partition("@")[0] for metric in rows(out)} == expected
+    for model, low, high, popularity, _, popular, users in rows(out).values():
+        assert low <= model <= high
+        assert popularity <= popular < low  # the intervals do not even touch
+        assert users == 300
+
+
+def test_same_seed_same_output(capsys):
+    first = printed(capsys, "--no-plot", "--seed", "7")
+    assert printed(capsys, "--no-plot", "--seed", "7") == first
+    assert printed(capsys, "--no-plot", "--seed", "8") != first
+
+
+def test_the_curve_is_drawn_where_it_is_asked_for(capsys):
+    out = printed(capsys)
+    assert out.endswith("learning curve: recmetrics-demo.png\n")
+    out = printed(capsys, "--plot", "curve.png")
+    assert out.endswith("learning curve: curve.png\n")
+    assert sorted(path.name for path in Path().iterdir()) == ["curve.png", "recmetrics-demo.png"]
+    for path in Path().iterdir():
+        assert path.read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_no_plot_draws_none(capsys):
+    assert printed(capsys, "--no-plot").endswith("no learning curve: --no-plot\n")
+    assert list(Path().iterdir()) == []
+
+
+def test_without_matplotlib_only_a_plot_asked_for_is_an_error(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    install = "pip install 'recmetrics-numba[cli]'"
+    assert printed(capsys).endswith(f"no learning curve: {install}\n")
+    assert main([*SMALL, "--plot", "curve.png"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"recmetrics: error: --plot needs the package matplotlib; type: {install}\n",
+    )
+
+
+def test_the_simulation_is_skewed_and_every_user_has_a_history(interactions):
+    lengths = np.diff(interactions.indptr)
+    assert lengths.min() >= 5
+    assert np.all(interactions.data == 1)  # no item twice
+    popularity = np.sort(interactions.sum(axis=0))[::-1]
+    assert popularity[:30].sum() > 0.2 * popularity.sum()  # a tenth of the items
+
+
+def test_the_split_deals_every_interaction_once(interactions):
+    parts = split(interactions, np.random.default_rng(2))
+    assert (sum(parts[1:], start=parts[0]) != interactions).nnz == 0
+    shares = [part.nnz / interactions.nnz for part in parts]
+    np.testing.assert_allclose(shares, [0.7, 0.1, 0.2], atol=0.03)
+    assert np.diff(parts.train.indptr).min() >= 3
+    assert np.diff(parts.test.indptr).min() >= 1
+
+
+def test_each_epoch_solves_the_weighted_ridge_regression_of_every_item(interactions):
+    options = {"confidence": 3.0, "regularisation": 2.0}
+    rng = np.random.default_rng(3)
+    *_, (users, items) = train(interactions, n_factors=4, n_epochs=2, rng=rng, **options)
+    dense = interactions.toarray()
+    for item in (0, 17, 299):
+        weight = np.diag(1 + 3.0 * dense[:, item])
+        left = users.T @ weight @ users + 2.0 * np.eye(4)
+        expected = np.linalg.solve(left, users.T @ weight @ dense[:, item])
+        np.testing.assert_allclose(items[item], expected, rtol=1e-8, atol=1e-12)
+
+
+def test_the_bootstrap_interval_is_near_the_normal_one_and_seeded():
+    values = np.append(np.random.default_rng(4).random(2000), np.nan)
+    plain, bootstrapped = summarise(values), summarise_by_bootstrap(values, 5)
+    assert bootstrapped.users == plain.users == 2000
+    assert bootstrapped.mean == plain.mean
+    np.testing.assert_allclose(bootstrapped.interval, plain.interval, atol=2e-3)
+    assert bootstrapped.interval == summarise_by_bootstrap(values, 5).interval
+    assert bootstrapped.interval != summarise_by_bootstrap(values, 6).interval
+
+
+@pytest.mark.parametrize(("values", "users"), [([np.nan], 0), ([0.5], 1)])
+def test_too_few_users_have_no_interval(values, users):
+    summary = summarise_by_bootstrap(np.array(values), 0)
+    assert (summary.interval, summary.std, summary.users) == (None, None, users)

@@ -1,0 +1,196 @@
+"""Every kernel computes its definition, for every option, whatever the problem looks like."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import as_index_arrays, by_reference, one_user, problems, reference_value, specs
+
+from recmetrics import Metrics
+from recmetrics._registry import METRICS
+from recmetrics._spec import parse
+
+EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+
+
+def assert_same(got, expected):
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
+
+
+@EVERY_METRIC
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_kernel_computes_its_reference(metric, data):
+    scores, truth, exclude, candidates = data.draw(problems())
+    spec = data.draw(specs(metric))
+    got = Metrics.compute(
+        scores,
+        truth,
+        spec,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+    )[str(spec)]
+    assert_same(got, by_reference(spec, scores, truth, exclude, candidates))
+
+
+@EVERY_METRIC
+@settings(deadline=None, max_examples=75)
+@given(data=st.data())
+def test_ranked_lists_compute_the_same_reference(metric, data):
+    scores, truth, _, _ = data.draw(problems())
+    spec = data.draw(specs(metric))
+    n_users, n_items = truth.shape
+    lists = [
+        data.draw(st.lists(st.integers(0, n_items - 1), unique=True)) for _ in range(n_users)
+    ]
+    got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec)[str(spec)]
+    ranks = -np.arange(n_items, dtype=float)  # a list has no scores: its order is strict
+    expected = []
+    for row, items in zip(truth, lists, strict=True):
+        user = one_user(np.zeros(n_items), row, items)._replace(scores=list(ranks[: len(items)]))
+        expected.append(reference_value(spec, user, n_items))
+    assert_same(got, expected)
+
+
+@EVERY_METRIC
+@settings(deadline=None, max_examples=75)
+@given(data=st.data())
+def test_values_stay_within_the_bounds(metric, data):
+    scores, truth, exclude, _ = data.draw(problems())
+    spec = data.draw(specs(metric))
+    got = Metrics.compute(scores, truth, spec, exclude=as_index_arrays(exclude))[str(spec)]
+    defined = got[~np.isnan(got)]
+    low, high = metric.bounds
+    assert np.all(defined >= low)
+    assert np.all(defined <= high + 1e-12)
+
+
+# One problem on which no two metrics agree: graded, tied, a relevant item below the cutoff.
+APART = {
+    "scores": np.array([[6.0, 6.0, 3.0, 6.0, 7.0, 5.0, 2.0, 6.0]]),
+    "truth": np.array([[0.0, 0.0, 0.0, 2.0, 0.0, 3.0, 0.0, 2.0]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "impostor"), list(permutations(METRICS, 2)), ids=lambda name: name
+)
+def test_no_metric_passes_as_another(metric, impostor):
+    metric, impostor = METRICS[metric], METRICS[impostor]
+    values = []
+    for one in (metric, impostor):
+        text = f"{one.name}@5" if one.takes_k else one.name
+        values.append(Metrics.compute(**_named(APART), metrics_list=text)[text][0])
+        (expected,) = by_reference(parse(text), APART["scores"], APART["truth"])
+        assert_same(values[-1], expected)
+    assert abs(values[0] - values[1]) > 1e-2
+
+
+def _named(problem):
+    return {"pred_scores": problem["scores"], "ground_truth": problem["truth"]}
+
+
+# Hand-worked values, as arithmetic. The list is items 0 1 2 3 4; items 1, 3 and 5 are relevant,
+# with relevances 2, 1 and 3; item 5 is excluded, so it is never listed but counts in R = 3.
+HAND = {
+    "hit@1": 0,
+    "hit@2": 1,
+    "hit(rel=3)@5": 0,
+    "precision@2": 1 / 2,
+    "precision@6": 2 / 6,
+    "precision(denom=list)@6": 2 / 5,
+    "precision": 2 / 5,
+    "recall@2": 1 / 2,
+    "recall@5": 2 / 3,
+    "recall(denom=relevant)@2": 1 / 3,
+    "recall(rel=2)@2": 1 / 2,
+    "f1@2": 2 * (1 / 2) * (1 / 2) / (1 / 2 + 1 / 2),
+    "f1(denom=relevant)@2": 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3),
+    "f1(denom=list)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+    "f1(denom=list+relevant)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+    "map@4": (1 / 2 + 2 / 4) / 3,
+    "map@2": (1 / 2) / 2,
+    "map(denom=relevant)@2": (1 / 2) / 3,
+    "map(denom=hits)@4": (1 / 2 + 2 / 4) / 2,
+    "map(denom=hits)@1": 0,
+    "mrr@1": 0,
+    "mrr@5": 1 / 2,
+    "mrr(rel=3)": 0,
+    "dcg@4": 2 / math.log2(3) + 1 / math.log2(5),
+    "dcg(gain=exp2)@4": 3 / math.log2(3) + 1 / math.log2(5),
+    "dcg(discount=log2_clip)@4": 2 / 1 + 1 / 2,
+    "dcg(discount=ln)@4": 2 / math.log(3) + 1 / math.log(5),
+    "cg@4": 2 + 1,
+    "cg(gain=exp2)@4": 3 + 1,
+    "ndcg@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3)),
+    "ndcg@4": (2 / math.log2(3) + 1 / math.log2(5)) / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal_depth=all)@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal=retrieved)@4": (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3)),
+    "ndcg(ideal=retrieved)@1": 0,
+    "r_precision": 1 / 3,
+    "r_precision@1": 0,
+    "rbp@4": 0.2 * (0.8 + 0.8**3),
+    "rbp(p=0.5)@2": 0.5 * 0.5,
+    "err(max_rel=4)@4": 3 / 16 / 2 + (1 - 3 / 16) * (1 / 16) / 4,
+    "err@2": 3 / 8 / 2,
+    # (item 1: beaten by 0, beats 2 and 4) and (item 3: beaten by 0 and 2, beats 4): 3 of 6 pairs
+    "auc": 3 / 6,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), HAND.items())
+def test_hand_worked_value(text, expected):
+    scores, truth = [[5, 4, 3, 2, 1, 6]], [[0, 2, 0, 1, 0, 3]]
+    got = Metrics.compute(scores, truth, text, exclude=[np.array([5])])[text]
+    np.testing.assert_allclose(got, [expected], rtol=1e-14)
+
+
+def test_hand_worked_values_cover_every_metric():
+    assert {text.partition("@")[0].partition("(")[0] for text in HAND} == set(METRICS)
+
+
+def test_ties_rank_by_the_lower_item():
+    scores, truth = [[1, 2, 2, 2]], [[0, 0, 0, 1]]
+    got = Metrics.compute(scores, truth, ["mrr", "auc"])
+    assert got["mrr"][0] == 1 / 3
+    assert_same(got["auc"], [(1 + 1 / 2 + 1 / 2) / 3])
+
+
+def test_a_list_shorter_than_the_ideal():
+    truth = np.array([[3, 5, 4]])
+    got = Metrics.compute_ranked([[0, 1]], truth, ["ndcg(ideal_depth=list)@3", "ndcg@3"])
+    dcg = 3 + 5 / math.log2(3)
+    assert_same(got["ndcg(ideal_depth=list)@3"], [dcg / (5 + 4 / math.log2(3))])
+    assert_same(got["ndcg@3"], [dcg / (5 + 4 / math.log2(3) + 3 / 2)])
+
+
+@pytest.mark.parametrize("as_divisor", [True, False])
+def test_a_discount_may_be_a_callable(as_divisor):
+    def divisor(rank):
+        return math.sqrt(rank)
+
+    def weight(rank):
+        return 1 / math.sqrt(rank)
+
+    scores, truth = [[4, 3, 2, 1]], [[0, 3, 0, 2]]
+    discount = divisor if as_divisor else weight
+    dcg = 3 / math.sqrt(2) + 2 / math.sqrt(4)
+    assert_same(Metrics.dcg_at_k(scores, truth, discount=discount), [dcg])
+    assert_same(
+        Metrics.ndcg_at_k(scores, truth, discount=discount), [dcg / (3 + 2 / math.sqrt(2))]
+    )
+
+
+def test_an_excluded_relevant_item_still_counts_in_R():
+    got = Metrics.compute([[3, 2, 1]], [[1, 1, 0]], "recall@2", exclude=[np.array([0])])
+    assert got["recall@2"][0] == 1 / 2
+
+
+def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
+    rng = np.random.default_rng(0)
+    scores = rng.random((50, 40))
+    truth = (scores > np.sort(scores, axis=1)[:, [-8]]).astype(float)
+    assert np.all(Metrics.compute(scores, truth, "ndcg@20")["ndcg@20"] == 1.0)

@@ -1,0 +1,206 @@
+"""What must hold for every metric, now and later."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from problems import as_index_arrays, plain_specs, problems
+
+from recmetrics import Metrics
+
+METRICS_LIST = [str(spec) for spec in (*plain_specs(3), *plain_specs(None))]
+QUICK = settings(deadline=None, max_examples=60)
+
+
+def compute(scores, truth, exclude=None, candidates=None, **options):
+    return Metrics.compute(
+        scores,
+        truth,
+        METRICS_LIST,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+        **options,
+    )
+
+
+def assert_identical(got, expected, users=slice(None)):
+    for metric in METRICS_LIST:
+        np.testing.assert_array_equal(got[metric], expected[metric][users], err_msg=metric)
+
+
+@QUICK
+@given(problems())
+def test_a_batch_is_its_rows(problem):
+    scores, truth, exclude, candidates = problem
+    whole = compute(scores, truth, exclude, candidates)
+    for u in range(len(scores)):
+        one = slice(u, u + 1)
+        alone = compute(
+            scores[one], truth[one], exclude and exclude[one], candidates and candidates[one]
+        )
+        assert_identical(alone, whole, one)
+
+
+@QUICK
+@given(problems())
+def test_users_may_come_in_any_order(problem):
+    scores, truth, exclude, candidates = problem
+    backwards = slice(None, None, -1)
+    got = compute(
+        scores[backwards],
+        truth[backwards],
+        exclude and exclude[backwards],
+        candidates and candidates[backwards],
+    )
+    assert_identical(got, compute(scores, truth, exclude, candidates), backwards)
+
+
+@QUICK
+@given(problems())
+def test_only_the_order_of_the_scores_counts(problem):
+    scores, truth, exclude, candidates = problem
+    stretched = np.where(np.isinf(scores), scores, scores**3 + 5)
+    assert_identical(
+        compute(stretched, truth, exclude, candidates), compute(scores, truth, exclude, candidates)
+    )
+
+
+@QUICK
+@given(problems())
+def test_items_may_be_relabelled_where_no_scores_are_equal(problem):
+    scores, truth, exclude, candidates = problem
+    rng = np.random.default_rng(0)
+    scores = np.where(scores == -np.inf, scores, rng.permuted(np.arange(scores.size)).reshape(scores.shape))
+    labels = rng.permutation(scores.shape[1])
+    new_label = np.argsort(labels)
+
+    def relabelled(sets):
+        return sets and [[new_label[i] for i in items] for items in sets]
+
+    assert_identical(
+        compute(scores[:, labels], truth[:, labels], relabelled(exclude), relabelled(candidates)),
+        compute(scores, truth, exclude, candidates),
+    )
+
+
+@QUICK
+@given(problems())
+def test_only_the_first_k_ranks_count(problem):
+    scores, truth, exclude, candidates = problem
+    k = 3
+    lists = [np.argsort(-row, kind="stable") for row in scores]
+    metrics = [str(spec) for spec in plain_specs(k) if spec.k]
+    whole = Metrics.compute_ranked(lists, truth, metrics)
+    prefix = Metrics.compute_ranked([items[:k] for items in lists], truth, metrics)
+    for metric in metrics:
+        np.testing.assert_array_equal(prefix[metric], whole[metric])
+
+
+@QUICK
+@given(problems())
+def test_k_beyond_the_catalogue_is_the_catalogue(problem):
+    scores, truth, exclude, candidates = problem
+    n_items = scores.shape[1]
+    for exact, beyond in zip(plain_specs(n_items), plain_specs(n_items + 7), strict=True):
+        got = [
+            Metrics.compute(scores, truth, spec, exclude=as_index_arrays(exclude))[str(spec)]
+            for spec in (exact, beyond)
+        ]
+        np.testing.assert_array_equal(*got)
+
+
+@QUICK
+@given(problems())
+def test_excluding_is_scoring_minus_infinity(problem):
+    scores, truth, exclude, _ = problem
+    masked = scores.copy()
+    for u, items in enumerate(exclude or []):
+        masked[u, items] = -np.inf
+    assert_identical(compute(scores, truth, exclude), compute(masked, truth))
+
+
+@QUICK
+@given(problems())
+def test_candidates_are_what_is_not_excluded(problem):
+    scores, truth, _, candidates = problem
+    everything = range(scores.shape[1])
+    rest = candidates and [[i for i in everything if i not in items] for items in candidates]
+    assert_identical(compute(scores, truth, None, candidates), compute(scores, truth, rest))
+
+
+@QUICK
+@given(problems())
+def test_one_metric_alone_is_the_same_as_among_others(problem):
+    scores, truth, exclude, candidates = problem
+    together = compute(scores, truth, exclude, candidates)
+    for metric in METRICS_LIST:
+        alone = Metrics.compute(
+            scores,
+            truth,
+            metric,
+            exclude=as_index_arrays(exclude),
+            candidates=as_index_arrays(candidates),
+        )
+        np.testing.assert_array_equal(alone[metric], together[metric])
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 2_000, (301, 3_100)).astype(np.float32)
+    truth = (rng.random(scores.shape) < 0.004) * rng.integers(1, 5, scores.shape)
+    exclude = rng.random(scores.shape) < 0.02
+    metrics = [str(spec) for spec in (*plain_specs(20), *plain_specs(None))]
+    return scores, truth, exclude, metrics
+
+
+def test_threads_do_not_change_a_bit(large):
+    scores, truth, exclude, metrics = large
+    one, *more = (
+        Metrics.compute(scores, truth, metrics, exclude=exclude, n_threads=n) for n in (1, 2, 3, 8)
+    )
+    for other in more:
+        for metric in metrics:
+            np.testing.assert_array_equal(one[metric], other[metric])
+
+
+@pytest.mark.parametrize("size", [1, 7, 128, 300])
+def test_batches_do_not_change_a_bit(large, size):
+    scores, truth, exclude, metrics = large
+    whole = Metrics.compute(scores, truth, metrics, exclude=exclude)
+    users = range(0, len(scores), size) if size > 1 else range(0, 40)
+    for first in users:
+        rows = slice(first, first + size)
+        part = Metrics.compute(scores[rows], truth[rows], metrics, exclude=exclude[rows])
+        for metric in metrics:
+            np.testing.assert_array_equal(part[metric], whole[metric][rows])
+
+
+def test_memory_layout_does_not_change_a_bit(large):
+    scores, truth, exclude, metrics = large
+    c_order = Metrics.compute(scores, truth, metrics, exclude=exclude)
+    wide = np.zeros((len(scores), 2 * scores.shape[1]), np.float32)
+    wide[:, ::2] = scores
+    for other in (np.asfortranarray(scores), wide[:, ::2], scores[::-1].copy()[::-1]):
+        got = Metrics.compute(other, truth, metrics, exclude=exclude)
+        for metric in metrics:
+            np.testing.assert_array_equal(got[metric], c_order[metric])
+
+
+@pytest.mark.parametrize("policy", ["nan", "zero"])
+def test_a_user_without_relevant_items(policy):
+    got = Metrics.compute([[3, 2, 1]], [[0, 0, 0]], METRICS_LIST, undefined=policy)
+    for metric in METRICS_LIST:
+        (value,) = got[metric]
+        if policy == "zero" or metric.startswith(("dcg", "cg")):
+            assert value == 0.0
+        else:
+            assert np.isnan(value)
+
+
+def test_a_user_with_an_empty_list_scores_zero():
+    got = Metrics.compute([[-np.inf] * 3], [[1, 0, 1]], METRICS_LIST)
+    assert [got[metric].tolist() for metric in METRICS_LIST] == [[0.0]] * len(METRICS_LIST)
+
+
+def test_auc_is_undefined_where_every_item_is_relevant():
+    assert np.isnan(Metrics.auc([[3, 2]], [[1, 1]]))[0]

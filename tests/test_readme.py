@@ -1,0 +1,50 @@
+"""The README says what the code does."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import recmetrics
+from recmetrics._registry import METRICS
+from recmetrics.cli._tables import catalogue_markdown
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+TABLE = re.compile(r"(<!-- metrics:.*?-->\n\n)(.*?)(\n<!-- end of metrics -->)", re.DOTALL)
+
+
+def test_the_metric_table_is_the_registry():
+    assert TABLE.search(README)[2] == catalogue_markdown(METRICS)
+
+
+def test_the_first_example_prints_what_it_says():
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
+    *lines, call, result = code.strip().splitlines()
+    scope = {}
+    exec("\n".join(lines), scope)
+    assert repr(eval(call, scope)) == result.removeprefix("# ")
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(recmetrics.__path__, "recmetrics.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+def test_every_metric_shows_an_example(metric):
+    method = getattr(recmetrics.Metrics, metric.method)
+    runner = doctest.DocTestRunner()
+    (test,) = doctest.DocTestFinder(recurse=False).find(method, method.__name__, globs={})
+    assert test.examples
+    assert runner.run(test).failed == 0

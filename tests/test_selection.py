@@ -1,0 +1,163 @@
+"""Ranks counted within the pool are the ranks of a full sort, on rows made to break the bounds."""
+
+import numpy as np
+import pytest
+
+from recmetrics import Metrics, _selection
+from recmetrics._inputs import ScoreMatrix
+from recmetrics._topk import empty_topk
+
+LANES = _selection.LANES
+LENGTHS = [1, 2, 63, 64, 65, LANES, 2 * LANES - 1, 2 * LANES, 2 * LANES + 65, 5 * LANES - 1, 12_345]
+CUTOFFS = [1, 2, 20, 100, LANES // 4, LANES // 4 + 1, LANES]
+
+
+def _random(rng, n):
+    return rng.standard_normal(n)
+
+
+def _one_huge_value_per_block(rng, n):
+    row = rng.standard_normal(n)
+    row[:: _selection._BLOCK] += 1e30
+    return row
+
+
+def _one_lane_holds_the_best(rng, n):
+    row = rng.standard_normal(n)
+    row[5::LANES] += 100
+    return row
+
+
+def _mostly_unlisted(rng, n):
+    row = np.full(n, -np.inf)
+    listed = rng.choice(n, size=min(n, 37), replace=False)
+    row[listed] = rng.standard_normal(len(listed))
+    return row
+
+
+HOSTILE = {
+    "random": _random,
+    "ascending": lambda _, n: np.arange(n, dtype=float),
+    "descending": lambda _, n: -np.arange(n, dtype=float),
+    "constant": lambda _, n: np.full(n, 7.0),
+    "two values": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "five values": lambda rng, n: rng.integers(1, 6, n).astype(float),
+    "rare best": lambda rng, n: (rng.random(n) < 0.003).astype(float),
+    "all -inf": lambda _, n: np.full(n, -np.inf),
+    "-inf but for 37": _mostly_unlisted,
+    "both zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, -0.0),
+    "denormals": lambda rng, n: rng.integers(-3, 4, n) * 5e-324,
+    "one huge value per block": _one_huge_value_per_block,
+    "one lane holds the best": _one_lane_holds_the_best,
+    "+inf and -inf": lambda rng, n: rng.choice([-np.inf, 0.0, np.inf], n),
+    "best at the end": lambda _, n: np.where(np.arange(n) > n - 30, 1.0, 0.0),
+}
+
+
+def ranks_by_sort(row, excluded):
+    """The rank of every item that may be recommended, 0 for the others."""
+    order = np.lexsort((np.arange(len(row)), -row))
+    allowed = np.isfinite(row) | (row == np.inf)
+    allowed[excluded] = False
+    ranks = np.zeros(len(row), np.int64)
+    order = order[allowed[order]]
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
+
+
+def select(rows, relevant, excluded, k):
+    """What the kernel finds: for each user its hits as {item: rank}, and the length of the list."""
+    start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
+    items = np.concatenate(relevant)
+    top = empty_topk(start, items + 1.0)  # the relevance tells the item
+    excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
+    block = ScoreMatrix(rows).block(slice(0, len(rows)))
+    _selection.rank_rows(
+        block.values,
+        items,
+        items + 1.0,
+        excluded_start,
+        np.concatenate(excluded),
+        k,
+        block.lowest,
+        block.lowest_listed,
+        False,
+        top,
+        np.zeros(3, np.int64),
+    )
+    found = []
+    for user in range(len(rows)):
+        slots = slice(start[user], start[user] + top.n_hits[user])
+        found.append(
+            dict(zip(top.gain[slots].astype(int) - 1, top.rank[slots].tolist(), strict=True))
+        )
+        assert np.all(np.diff(top.rank[slots]) > 0)
+    return found, top.n_listed
+
+
+@pytest.mark.parametrize("n_items", LENGTHS)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_ranks_are_those_of_a_sort(kind, n_items):
+    rng = np.random.default_rng(n_items)
+    n_users = 3
+    rows = np.stack([HOSTILE[kind](rng, n_items) for _ in range(n_users)])
+    for n_excluded in (0, 1, n_items // 3):
+        for k in CUTOFFS:
+            k = min(k, n_items)
+            relevant, excluded = [], []
+            for row in rows:
+                best = np.argsort(-row, kind="stable")[:n_excluded]
+                excluded.append(np.sort(rng.permutation(best)[: n_excluded // 2 + 1][:n_excluded]))
+                some = rng.choice(n_items, size=min(n_items, rng.integers(0, 30)), replace=False)
+                near = np.argsort(-row, kind="stable")[: rng.integers(0, k + 3)][-5:]
+                relevant.append(np.union1d(some, near).astype(np.int64))
+            found, n_listed = select(rows, relevant, excluded, k)
+            for u in range(n_users):
+                ranks = ranks_by_sort(rows[u], excluded[u])
+                expected = {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
+                assert found[u] == expected
+                assert n_listed[u] == min(k, np.count_nonzero(ranks))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "int64", "uint64"]
+)
+def test_every_dtype_ranks_in_its_own_order(dtype):
+    rng = np.random.default_rng(1)
+    kind = np.dtype(dtype).kind
+    if kind == "f":
+        rows = rng.standard_normal((4, 5_000)).astype(dtype)
+        rows[:, rng.integers(0, 5_000, 300)] = -np.inf
+        rows[:, rng.integers(0, 5_000, 300)] = -0.0
+    elif kind == "b":
+        rows = rng.random((4, 5_000)) < 0.01
+    else:
+        info = np.iinfo(dtype)
+        rows = rng.integers(info.min, info.max, (4, 5_000), dtype=dtype, endpoint=True)
+        rows[0] = info.min  # the smallest integer is a score like any other
+        rows[1, 4_000:] = info.max  # beyond what float64 tells apart
+        rows[1, 4_500:] -= 1
+    relevant = [np.sort(rng.choice(5_000, 40, replace=False)) for _ in rows]
+    for k in (10, 300, 5_000):
+        found, _ = select(rows, relevant, [np.empty(0, np.int64)] * 4, k)
+        for row, items, hits in zip(rows, relevant, found, strict=True):
+            order = sorted(range(5_000), key=lambda i, row=row: (-row[i].item(), i))
+            ranks = {item: rank for rank, item in enumerate(order, 1) if row[item] != -np.inf}
+            assert hits == {i: ranks[i] for i in items if ranks.get(i, k + 1) <= k}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("n_items", [50, 5_000])
+def test_nan_excluded_is_like_minus_infinity(dtype, n_items):
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((5, n_items)).astype(dtype)
+    holes = rng.random(scores.shape) < 0.2
+    truth = (rng.random(scores.shape) < 0.3).astype(float)
+    metrics = ["ndcg@10", "precision(denom=list)", "mrr", "auc"]
+    with_nan = np.where(holes, np.nan, scores).astype(dtype)
+    with_inf = np.where(holes, -np.inf, scores).astype(dtype)
+    got = Metrics.compute(with_nan, truth, metrics, nan="exclude")
+    expected = Metrics.compute(with_inf, truth, metrics)
+    for metric in metrics:
+        np.testing.assert_array_equal(got[metric], expected[metric])
+        assert not np.isnan(got[metric]).any()

@@ -1,0 +1,213 @@
+"""Threads, processes and interruptions leave the numbers and the process alone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import recmetrics
+from recmetrics import ArgumentError, InputError, Metrics
+from recmetrics._threads import map_blocks, thread_count
+
+PACKAGE = Path(recmetrics.__file__).parent
+METRICS_LIST = ["ndcg@10", "recall@10"]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((2_000, 700), dtype=np.float32)  # enough for threads to start
+    return scores, (rng.random(scores.shape) < 0.02).astype(np.uint8)
+
+
+def run_python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env=os.environ | environment,
+    )
+
+
+def test_eight_callers_at_once(problem):
+    expected = Metrics.compute(*problem, METRICS_LIST)
+    with ThreadPoolExecutor(8) as pool:
+        results = [pool.submit(Metrics.compute, *problem, METRICS_LIST) for _ in range(16)]
+        for result in results:
+            for metric in METRICS_LIST:
+                np.testing.assert_array_equal(result.result()[metric], expected[metric])
+
+
+def test_no_thread_outlives_the_call(problem):
+    before = set(threading.enumerate())
+    Metrics.compute(*problem, METRICS_LIST, n_threads=4)
+    assert set(threading.enumerate()) == before
+
+
+def test_work_runs_in_as_many_threads_as_asked():
+    meeting = threading.Barrier(3, timeout=30)  # passes only if three threads wait at once
+    blocks = [slice(i, i + 1) for i in range(3)]
+    assert map_blocks(lambda block: (meeting.wait(), block.start)[1], blocks, 3) == [0, 1, 2]
+
+
+def test_one_thread_is_the_calling_thread():
+    here = threading.get_ident()
+    blocks = [slice(0, 1), slice(1, 2)]
+    assert map_blocks(lambda _: threading.get_ident(), blocks, 1) == [here, here]
+
+
+def test_an_error_in_a_block_reaches_the_caller(problem):
+    scores, truth = problem
+    truth = truth.astype(float)
+    truth[1_500, 3] = -1
+    with pytest.raises(InputError, match=r"got -1 at \(user 1500, item 3\)"):
+        Metrics.compute(scores, truth, METRICS_LIST, n_threads=4)
+
+
+def test_the_environment_sets_the_threads(monkeypatch):
+    monkeypatch.setenv("RECMETRICS_NUM_THREADS", "3")
+    assert thread_count(None) == 3
+    assert thread_count(5) == 5
+    monkeypatch.delenv("RECMETRICS_NUM_THREADS")
+    assert thread_count(None) == len(os.sched_getaffinity(0))
+
+
+def test_the_environment_must_hold_a_count(monkeypatch):
+    monkeypatch.setenv("RECMETRICS_NUM_THREADS", "many")
+    with pytest.raises(ArgumentError, match="RECMETRICS_NUM_THREADS must be an integer >= 1"):
+        Metrics.compute([[1, 0]], [[1, 0]], "hit@1")
+
+
+def test_progress_is_told_in_the_calling_thread(problem):
+    calls = []
+    Metrics.compute(
+        *problem,
+        METRICS_LIST,
+        n_threads=2,
+        progress=lambda done, rows: calls.append((done, rows, threading.get_ident())),
+    )
+    done = [call[0] for call in calls]
+    assert done == sorted(set(done))
+    assert calls[-1] == (2_000, 2_000, threading.get_ident())
+
+
+def test_progress_shows_a_bar(problem, capsys):
+    pytest.importorskip("tqdm", reason="progress bars need tqdm")
+    Metrics.compute(*problem, METRICS_LIST, progress=True)
+    assert "2000/2000" in capsys.readouterr().err.replace(" users", "")
+
+
+SMALL = """
+import numpy as np
+from recmetrics import Metrics
+scores = np.arange(3_000.0).reshape(3, -1) % 777
+truth = (np.arange(3_000).reshape(3, -1) % 10 == 0).astype(float)
+def values():
+    return [v.tolist() for v in Metrics.compute(scores, truth, ["ndcg@10", "auc"]).values()]
+"""
+
+
+def small_values():
+    scope = {}
+    exec(SMALL, scope)
+    return scope["values"]()
+
+
+def test_after_a_fork():
+    code = (
+        SMALL
+        + """
+import os
+Metrics.compute(np.tile(scores, (600, 1)), np.tile(truth, (600, 1)), "ndcg@10", n_threads=2)
+read, write = os.pipe()
+if os.fork() == 0:
+    again = Metrics.compute(np.tile(scores, (600, 1)), np.tile(truth, (600, 1)), "auc", n_threads=2)
+    os.write(write, repr(values()).encode())
+    os._exit(0)
+os.wait()
+print(os.read(read, 10_000).decode())
+"""
+    )
+    result = run_python(code)
+    assert result.stdout.strip() == repr(small_values()), result.stderr
+
+
+def test_in_spawned_processes(tmp_path):
+    script = tmp_path / "spawned.py"
+    script.write_text(
+        SMALL
+        + """
+if __name__ == "__main__":
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for result in [pool.submit(values) for _ in range(2)]:
+            print(result.result())
+"""
+    )
+    result = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.stdout.splitlines() == [repr(small_values())] * 2, result.stderr
+
+
+def test_without_any_folder_for_compiled_code(tmp_path):
+    shutil.copytree(
+        PACKAGE, tmp_path / "recmetrics", ignore=shutil.ignore_patterns("__pycache__", "cli")
+    )
+    for folder in (tmp_path / "recmetrics", tmp_path / "recmetrics" / "metrics"):
+        (folder / "__pycache__").touch()  # a file where Numba wants a folder
+    nowhere = str(tmp_path / "recmetrics" / "__pycache__")
+    result = run_python(
+        SMALL + "print(values())\nimport recmetrics; print(recmetrics.__file__)",
+        PYTHONPATH=str(tmp_path),
+        NUMBA_CACHE_DIR=nowhere,
+        HOME=nowhere,
+        XDG_CACHE_HOME=nowhere,
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    values, place = result.stdout.splitlines()
+    assert values == repr(small_values()), result.stderr
+    assert Path(place).is_relative_to(tmp_path)
+
+
+def test_without_compilation():
+    result = run_python(SMALL + "print(values())", NUMBA_DISABLE_JIT="1")
+    assert result.stdout.strip() == repr(small_values()), result.stderr
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_ctrl_c_ends_a_long_call(n_threads):
+    # Two million users behind one row: hours of work, were it not interrupted.
+    code = f"""
+import numpy as np
+from recmetrics import Metrics
+row = np.random.default_rng(0).random(50_000, dtype=np.float32)
+scores = np.broadcast_to(row, (2_000_000, 50_000))
+truth = [np.arange(3)] * len(scores)
+def started(done, rows, told=[]):
+    if not told:
+        told.append(print("started", flush=True))
+try:
+    Metrics.compute(scores, truth, "ndcg@10", n_threads={n_threads}, progress=started)
+except KeyboardInterrupt:
+    print("interrupted", Metrics.compute([[2, 1]], [[0, 1]], "mrr")["mrr"].tolist())
+"""
+    child = subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "started\n"
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted [0.5]\n"
+        assert child.returncode == 0
+    finally:
+        child.kill()
+        child.wait()
