@@ -33,7 +33,8 @@ Array = npt.NDArray[Any]  # of the dtype of the scores
 # One tile of lanes. The loops over a tile run over this constant, which is what
 # lets LLVM vectorise them; a trip count known only at run time costs a third more.
 LANES = 256
-_BLOCK = 64  # scores counted together, and tested together in the second pass
+_BLOCK = 64  # scores counted together
+_CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # the same where two counts share a pass
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
@@ -208,35 +209,34 @@ def _gather(
     strict = False
     count = 0
     e = 0
-    for start in range(0, row.size, _BLOCK):
-        stop = min(start + _BLOCK, row.size)
-        block = row[start:stop]
-        if stop - start == _BLOCK:
-            found: Any = np.int32(0)
-            if strict:
-                for i in range(_BLOCK):
-                    found = np.int32(found + np.int32(block[i] > bound))
-            else:
-                for i in range(_BLOCK):
-                    found = np.int32(found + np.int32(block[i] >= bound))
-            if found == 0:
+    for begin in range(0, row.size, _CHUNK):
+        end = min(begin + _CHUNK, row.size)
+        if _count_entering(row[begin:end], bound, strict) == 0:
+            continue
+        for start in range(begin, end, _BLOCK):
+            stop = min(start + _BLOCK, end)
+            if _count_entering(row[start:stop], bound, strict) == 0:
                 continue
-        if count + _BLOCK > values.size:
-            bound = _shrink(values, items, count, k, lowest)
-            strict = True
-            count = k
-        for i in range(stop - start):
-            score = block[i]
-            if score > bound or (score == bound and not strict):
-                item = start + i
-                while e < excluded.size and excluded[e] < item:
-                    e += 1
-                if e < excluded.size and excluded[e] == item:
-                    continue
-                values[count] = score
-                items[count] = item
-                count += 1
+            if count + _BLOCK > values.size:
+                bound = _shrink(values, items, count, k, lowest)
+                strict = True
+                count = k
+            for item in range(start, stop):
+                score = row[item]
+                if score > bound or (score == bound and not strict):
+                    while e < excluded.size and excluded[e] < item:
+                        e += 1
+                    if e < excluded.size and excluded[e] == item:
+                        continue
+                    values[count] = score
+                    items[count] = item
+                    count += 1
     return count
+
+
+@kernel
+def _count_entering(values: Array, bound: Any, strict: bool) -> int:
+    return _count_above(values, bound) if strict else _count_reaching(values, bound)
 
 
 @kernel
