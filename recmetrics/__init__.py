@@ -13,6 +13,7 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._warmup import warmup
 
 __version__ = "0.1.0"
 
@@ -28,4 +29,5 @@ __all__ = [
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "warmup",
 ]

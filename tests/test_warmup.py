@@ -1,0 +1,58 @@
+"""After a warm-up the first call compiles nothing."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from recmetrics import UnknownMetricError, warmup
+
+CODE = """
+import numpy as np, scipy.sparse as sp
+from numba.core import event
+import recmetrics
+
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, event): compiled.append(event.data["dispatcher"])
+    def on_end(self, event): pass
+
+metrics = ["hit@10"]
+{before}
+event.register("numba:compile", Listener())
+scores = np.random.default_rng(0).random((3, 3_000), dtype=np.float32)
+truth = np.zeros((3, 3_000), np.float32)
+truth[:, 5] = 1
+for form in (truth, sp.csr_array(truth)):
+    recmetrics.Metrics.compute(scores, form, metrics, exclude=[np.array([7])] * 3)
+recmetrics.Metrics.compute(scores, truth, metrics, candidates=[3, 5])
+print(len(compiled))
+"""
+
+
+def compilations(before, cache):
+    result = subprocess.run(
+        [sys.executable, "-P", "-c", CODE.format(before=before)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+    )
+    return int(result.stdout)
+
+
+def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
+    assert compilations("recmetrics.warmup(metrics)", tmp_path) == 0
+
+
+def test_a_later_process_compiles_nothing_either(tmp_path):
+    assert compilations("", tmp_path) > 0
+    assert compilations("", tmp_path) == 0
+
+
+def test_it_refuses_an_unknown_metric():
+    warmup("hit@1")
+    with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):
+        warmup("hitt@1")
