@@ -4,7 +4,8 @@ The matrix itself is never copied, cast or written to; what has to change (half 
 order, memory layout) changes one row block at a time.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,19 @@ import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
 
-_DLPACK_CPU = 1
+# DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
+_DLPACK_HOST = {1, 3, 11, 13}
 _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
+# NumPy has no bfloat16 of its own. A tensor of it is read as one field of that name; the dtype
+# that ml_dtypes registers has that name, too.
+_BFLOAT16 = np.dtype([("bfloat16", np.int16)])
+_CAST = {
+    "c": "np.real({what}) or np.abs({what}), whichever orders the items",
+    "f": "np.asarray({what}, np.float64)",
+    "O": "np.asarray({what}, np.float64)",
+    "S": "np.asarray({what}, np.float64)",
+    "U": "np.asarray({what}, np.float64)",
+}
 # One block is long beside a Python call (some 50 us) and short beside half a second, after which
 # Ctrl-C must have stopped it. Where a block is copied, the copy is to stay in cache.
 _BLOCK_BYTES = 16 << 20
@@ -34,61 +46,139 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if sp.issparse(value):
-        msg = (
-            f"{what} is sparse ({type(value).__name__}), expected a dense array; type "
-            f"{what}.toarray(), or give the items in ranking order to Metrics.compute_ranked"
-        )
+        msg = f"{what} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, what)
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except (TypeError, ValueError) as error:
-        msg = f"{what} is no matrix of numbers ({' '.join(str(error).split())})"
+        rows = value if isinstance(value, Sequence) else ()
+        lengths = {len(row) for row in rows if hasattr(row, "__len__")}
+        got = f"rows of {min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"'{error}'"
+        msg = f"{what} must be a matrix of numbers, rows of the same length, got {got}"
         raise InputTypeError(msg) from None
+    if array.ndim == 0:
+        msg = (
+            f"{what} must be an array or a list with one entry per user, "
+            f"got {value!r:.40} of type {type(value).__name__}"
+        )
+        raise InputTypeError(msg)
+    return array
 
 
 def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
-    device = value.__dlpack_device__()
-    if device[0] != _DLPACK_CPU:
+    try:
+        device = value.__dlpack_device__()
+        if device[0] in _DLPACK_HOST:
+            return _exported(value)
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
         msg = (
-            f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
-            f"CPU; type {what}.cpu()"
+            f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
+            "expected a dense array of real numbers on the CPU"
         )
-        raise InputTypeError(msg)
+        raise InputTypeError(msg) from None
+    msg = (
+        f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
+        f"CPU; type {what}.cpu()"
+    )
+    raise InputTypeError(msg)
+
+
+def _exported(value: Any) -> npt.NDArray[Any]:
     if hasattr(value, "detach"):  # a tensor that requires grad refuses to be exported
         value = value.detach()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and getattr(value, "dtype", None) is torch.bfloat16:
+        return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
     try:
         return np.from_dlpack(value)
     except (BufferError, TypeError, RuntimeError):
-        pass  # a dtype NumPy has no name for, or an old exporter: ask for an array instead
-    try:
+        # A dtype NumPy has no name for, or an old exporter: it may still hand out an array.
+        if not hasattr(value, "__array__"):
+            raise
         return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        msg = f"{what} cannot be read as an array ({' '.join(str(error).split())})"
-        raise InputTypeError(msg) from None
 
 
 def check_matrix(array: npt.NDArray[Any], what: str) -> None:
     """Two dimensions, real numbers."""
     if array.ndim != 2:
-        hint = f"; for one user type {what}[None, :]" if array.ndim == 1 else ""
+        hint = (
+            f"for one user type np.atleast_2d({what})"
+            if array.ndim == 1
+            else f"type {what}.reshape(n_users, n_items)"
+        )
         msg = (
-            f"{what} must be 2-d (n_users, n_items), "
-            f"got {array.ndim}-d of shape {array.shape}{hint}"
+            f"{what} must be 2-d (n_users, n_items), got {array.ndim}-d of shape {array.shape}; "
+            f"{hint}"
         )
         raise ShapeError(msg)
     if not is_real(array.dtype):
+        cast = _CAST.get(array.dtype.kind, "").format(what=what)
         msg = (
             f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
-            f"got dtype {array.dtype}"
+            f"got dtype {array.dtype}" + (f"; type {cast}" if cast else "")
         )
         raise InputTypeError(msg)
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
     """Whether the kernels can read it."""
-    return dtype.name in _HALF_INFINITY or (dtype.kind in "biuf" and dtype.itemsize <= 8)
+    return is_half(dtype) or (dtype.kind in "biuf" and dtype.itemsize <= 8)
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Whether it is half precision, which no kernel compares natively."""
+    return dtype.name in _HALF_INFINITY or dtype == _BFLOAT16
+
+
+def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """The same numbers as float32."""
+    if array.dtype.name == "float16":
+        return array.astype(np.float32)
+    return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which of the numbers are not 0."""
+    if array.dtype == np.bool_:
+        return array
+    if is_half(array.dtype):
+        array = _bits(array) & np.int16(0x7FFF)  # neither zero has a bit set beside its sign
+    return np.asarray(array != 0, np.bool_)
+
+
+def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
+    """The entries of a list with one collection per user, as arrays; None for anything else.
+
+    Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too.
+    """
+    if getattr(value, "ndim", None) == 1 and getattr(value, "dtype", None) == np.object_:
+        value = list(value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
+        return None
+    collections = [_is_collection(entry) for entry in value]
+    if not all(collections):
+        if not any(collections):
+            return None
+        user = collections.index(False)
+        msg = (
+            f"{what} of user {user} is {value[user]!r}, expected a collection of item indices; "
+            "type [] for a user without items"
+        )
+        raise InputTypeError(msg)
+    return [
+        as_array(sorted(entry) if isinstance(entry, Set) else entry, f"{what} of user {user}")
+        for user, entry in enumerate(value)
+    ]
+
+
+def _is_collection(entry: Any) -> bool:
+    if hasattr(entry, "ndim"):
+        return bool(entry.ndim)
+    if isinstance(entry, Sequence | Set):
+        return not isinstance(entry, str | bytes)
+    return hasattr(entry, "__dlpack__") or hasattr(entry, "__array__")
 
 
 @dataclass(frozen=True)
@@ -104,6 +194,12 @@ class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
     def __init__(self, scores: Any) -> None:
+        if sp.issparse(scores):
+            msg = (
+                f"scores is sparse ({type(scores).__name__}), expected a dense array; "
+                "type scores.toarray(), or, if this is the truth, give it after the scores"
+            )
+            raise InputTypeError(msg)
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
@@ -137,18 +233,24 @@ def row_blocks(n_rows: int, rows: int, n_threads: int) -> list[slice]:
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
     """Whether the kernels read the array as it lies in memory."""
-    return bool(
-        array.dtype.isnative and array.dtype.name not in _HALF_INFINITY and array.flags.c_contiguous
-    )
+    return array.dtype == _compared_as(array.dtype) and array.flags.c_contiguous
+
+
+def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """One of four types, since each costs seconds of compilation."""
+    if dtype.kind == "f" and dtype.itemsize > 2:
+        return dtype.newbyteorder("=")
+    narrow = dtype.itemsize == 1 or is_half(dtype) or dtype.name == "int16"
+    return np.dtype(np.int16 if narrow else np.int64)
 
 
 def _native(block: npt.NDArray[Any]) -> ScoreBlock:
-    if block.dtype.name in _HALF_INFINITY:
+    if is_half(block.dtype):
         return _half_keys(block)
-    if block.dtype == np.bool_:
-        block = block.view(np.uint8)
-    # Copies this block alone, and only where layout or byte order ask for it.
-    values = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
+    if block.dtype.name == "uint64":
+        block = (block ^ np.uint64(1 << 63)).view(np.int64)  # the same order
+    # Copies this block alone, and only where type, layout or byte order ask for it.
+    values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
     if values.dtype.kind == "f":
         return ScoreBlock(read_only(values), values.dtype.type(-np.inf), False)
     return ScoreBlock(read_only(values), values.dtype.type(np.iinfo(values.dtype).min), True)
@@ -161,16 +263,19 @@ def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:
     the float does, with both zeros equal. NaN has the largest magnitudes and becomes the smallest
     integer, below the key of -inf.
     """
-    infinity = np.int16(_HALF_INFINITY[block.dtype.name])
-    # .view before ascontiguousarray: NumPy copies integers faster than halves of any kind.
-    bits = np.ascontiguousarray(block.view(np.dtype(np.int16).newbyteorder(block.dtype.byteorder)))
-    bits = bits.astype(np.int16, copy=False)
+    infinity = np.int16(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
+    # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind.
+    bits = np.ascontiguousarray(_bits(block), np.int16)
     sign = bits >> 15  # 0 or -1, so that (x ^ sign) - sign negates where the sign is set
     keys = ((bits & np.int16(0x7FFF)) ^ sign) - sign
     nan = (bits & np.int16(0x7FFF)) > infinity
     if nan.any():
         keys[nan] = np.iinfo(np.int16).min
     return ScoreBlock(read_only(keys), np.int16(-infinity), False)
+
+
+def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
+    return half.view(np.dtype(np.int16).newbyteorder(half.dtype.byteorder))
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -182,10 +287,13 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def as_ranking(ranking: Any) -> npt.NDArray[Any]:
     """Rankings as one integer matrix, -1 after the end of a shorter list."""
-    if isinstance(ranking, Sequence) and not isinstance(ranking, str | bytes):
-        lists = [as_array(items, f"ranking of user {user}") for user, items in enumerate(ranking)]
-        if all(items.ndim == 1 for items in lists) and len({items.size for items in lists}) != 1:
-            return _padded(lists)
+    lists = per_user(ranking, "ranking")
+    if lists is not None:
+        for user, items in enumerate(ranking):
+            if isinstance(items, Set):
+                msg = f"ranking of user {user} is a set, which has no order; expected a list"
+                raise InputTypeError(msg)
+        return _padded(lists)
     array = as_array(ranking, "ranking")
     if array.ndim != 2:
         hint = "; for one user type [ranking]" if array.ndim == 1 else ""
@@ -194,22 +302,30 @@ def as_ranking(ranking: Any) -> npt.NDArray[Any]:
             f"got {array.ndim}-d of shape {array.shape}{hint}"
         )
         raise ShapeError(msg)
-    if array.size == 0:
-        return np.empty(array.shape, np.int64)
-    _check_integers(array, "ranking")
-    return array
+    check_indices(array, "ranking")
+    return array if array.size else np.empty(array.shape, np.int64)
 
 
 def _padded(lists: list[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    for user, items in enumerate(lists):
+        check_indices(items, f"ranking of user {user}", ndim=1)
     ranking = np.full((len(lists), max((len(items) for items in lists), default=0)), -1, np.int64)
     for user, items in enumerate(lists):
-        if items.size:
-            _check_integers(items, f"ranking of user {user}")
-            ranking[user, : items.size] = items
+        ranking[user, : items.size] = items
     return ranking
 
 
-def _check_integers(array: npt.NDArray[Any], what: str) -> None:
-    if array.dtype.kind not in "iu":
-        msg = f"{what} must hold integer item indices, got dtype {array.dtype}"
+def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
+    """Integers, in ``ndim`` dimensions; an empty array may have any dtype."""
+    if ndim is not None and array.ndim != ndim:
+        msg = (
+            f"{what} must be a {ndim}-d array of item indices, "
+            f"got {array.ndim}-d of shape {array.shape}; type .ravel()"
+        )
+        raise ShapeError(msg)
+    if array.size and array.dtype.kind not in "iu":
+        msg = (
+            f"{what} must hold integer item indices, got dtype {array.dtype}; "
+            "type .astype(np.int64) where these are indices"
+        )
         raise InputTypeError(msg)

@@ -6,7 +6,7 @@ by block, beside the scores, so that no copy of it ever exists.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError, InputTypeError, ShapeError
-from recmetrics._inputs import as_array, check_matrix, is_real, read_only
+from recmetrics._inputs import (
+    as_array,
+    check_indices,
+    check_matrix,
+    half_to_single,
+    is_half,
+    is_nonzero,
+    is_real,
+    per_user,
+    read_only,
+)
 from recmetrics._jit import kernel
 from recmetrics._topk import FloatArray, IntArray
 
@@ -80,13 +90,11 @@ class DenseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
-        if part.dtype == np.bool_:
-            part = part.view(np.uint8)
-        if (part.dtype.kind == "f" and part.dtype.itemsize < 4) or part.dtype.kind not in "iuf":
-            part = part.astype(np.float32)  # half precision, which the kernel cannot compare
-        part = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("="))
-        start, items, values = _nonzero(read_only(part))
-        return _checked_values(Rows(start, items, values), self._what, block.start)
+        start, items = _nonzero(read_only(np.ascontiguousarray(is_nonzero(part)).view(np.uint8)))
+        found = part[np.repeat(np.arange(len(part)), np.diff(start)), items]
+        values = half_to_single(found) if is_half(found.dtype) else found
+        rows = Rows(start, items, values.astype(np.float64))
+        return _checked_values(rows, self._what, block.start)
 
 
 class SharedSet(ItemSets):
@@ -103,41 +111,39 @@ class SharedSet(ItemSets):
 
 
 @kernel
-def _nonzero(matrix: npt.NDArray[Any]) -> tuple[IntArray, IntArray, FloatArray]:
-    """The non-zero entries of each row: one vectorised pass that counts, one that collects."""
-    n_users, n_items = matrix.shape
+def _nonzero(mask: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
+    """The set entries of each row of 0 and 1: one vectorised pass counts, one collects."""
+    n_users, n_items = mask.shape
     start = np.zeros(n_users + 1, np.int64)
     for user in range(n_users):
-        row = matrix[user]
+        row = mask[user]
         count = 0
         for b in range(n_items // 64):
             block = row[b * 64 : (b + 1) * 64]
-            found: Any = np.int32(0)
+            found: Any = np.uint8(0)
             for i in range(64):
-                found = np.int32(found + np.int32(block[i] != 0))
+                found = np.uint8(found + block[i])
             count += found
         for i in range(n_items // 64 * 64, n_items):
-            count += row[i] != 0
+            count += row[i]
         start[user + 1] = start[user] + count
     items = np.empty(start[-1], np.int64)
-    values = np.empty(start[-1], np.float64)
     slot = 0
     for user in range(n_users):
-        row = matrix[user]
+        row = mask[user]
         for first in range(0, n_items, 64):
             block = row[first : min(first + 64, n_items)]
             if block.size == 64:
-                found = np.int32(0)
+                found = np.uint8(0)
                 for i in range(64):
-                    found = np.int32(found + np.int32(block[i] != 0))
+                    found = np.uint8(found | block[i])
                 if found == 0:
                     continue
             for i in range(block.size):
                 if block[i] != 0:
                     items[slot] = first + i
-                    values[slot] = block[i]
                     slot += 1
-    return start, items, values
+    return start, items
 
 
 def read_truth(truth: Any, shape: tuple[int, int | None]) -> ItemSets:
@@ -154,7 +160,9 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets | None:
     """The only items to recommend: a set per user, or one array of indices for all."""
     if candidates is None:
         return None
-    if not sp.issparse(candidates) and not _is_list_of_lists(candidates):
+    if isinstance(candidates, Set):
+        candidates = np.array(sorted(candidates))
+    if not sp.issparse(candidates) and per_user(candidates, "candidates") is None:
         array = as_array(candidates, "candidates")
         if array.ndim == 1:
             return _shared(array, shape)
@@ -168,87 +176,95 @@ def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
             msg = f"candidates as one mask must have n_items = {n_items} entries, got {len(array)}"
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, n_items)
-    one = _from_lists([array], "candidates", n_items, repeats="refuse", owner="candidates")
+    one = _from_lists([array], "candidates", n_items, repeats="refuse", shared=True)
     return SharedSet(one.items, n_users, n_items)
-
-
-def _is_list_of_lists(value: Any) -> bool:
-    """A Python sequence of one collection per user (an empty one: of no user)."""
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str | bytes)
-        and (all(np.ndim(entry) >= 1 or isinstance(entry, Set) for entry in value))
-    )
 
 
 def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str) -> ItemSets:
     """Any form of ``what``; ``shape`` is that of the scores, its n_items None where unknown."""
     n_users, n_items = shape
     if sp.issparse(value):
-        csr: Any = sp.csr_array(value)  # type: ignore[call-overload]  # of any sparse kind
-        _check_shape(csr.shape, shape, what)
-        return SparseSets(_from_sparse(csr, what), csr.shape[1])
-    if _is_list_of_lists(value) and not _is_nested_matrix(value, n_items):
-        if len(value) != n_users:
-            msg = (
-                f"{what} is a list of item indices for {len(value)} users, expected one entry for "
-                f"each of the {n_users} users of the scores"
-            )
-            raise ShapeError(msg)
-        return SparseSets(_from_lists(value, what, n_items, repeats=repeats), n_items)
-    array = as_array(value, what)
-    check_matrix(array, what)
+        matrix: Any = value
+        _check_shape(matrix.shape, shape, what)
+        return SparseSets(_from_sparse(matrix, what), matrix.shape[1])
+    entries = per_user(value, what)
+    if entries is None:
+        array = as_array(value, what)
+        check_matrix(array, what)
+    elif _are_relevances(value, entries, n_items):
+        array = _stacked(entries, what, n_items)
+    elif len(entries) != n_users:
+        msg = (
+            f"{what} lists the items of {len(entries)} users, expected one collection of item "
+            f"indices for each of the {n_users} users; type [] for a user without items"
+        )
+        raise ShapeError(msg)
+    else:
+        return SparseSets(_from_lists(entries, what, n_items, repeats=repeats), n_items)
     _check_shape(array.shape, shape, what)
     return DenseSets(array, what)
 
 
-def _is_nested_matrix(value: Sequence[Any], n_items: int | None) -> bool:
-    """Plain nested lists that are a matrix, as in ``[[0, 1, 1]]``: one number for each item.
+def _are_relevances(
+    value: Sequence[Any], entries: list[npt.NDArray[Any]], n_items: int | None
+) -> bool:
+    """Whether a list per user holds one number for each item, and not indices of items.
 
-    A NumPy array or a set as an entry holds indices, unless it holds floats, which no index is.
+    Floats and bools are no indices. Integers are, except in plain nested lists such as
+    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers.
     """
-    if not value:
-        return False
-    lengths = {len(entry) for entry in value}
-    if all(isinstance(entry, list | tuple) for entry in value):
-        numbers = {type(number) for entry in value for number in entry}
-        return lengths == {n_items} or bool(numbers & {float, bool})
-    return all(getattr(entry, "dtype", None) in (np.float32, np.float64) for entry in value) and (
-        lengths == {n_items}
-    )
+    if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
+        return True
+    plain = all(isinstance(entry, list | tuple) for entry in value)
+    return plain and {len(entry) for entry in value} == {n_items}
+
+
+def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
+    expected = len(entries[0]) if n_items is None else n_items
+    for user, entry in enumerate(entries):
+        if entry.ndim != 1 or len(entry) != expected or not is_real(entry.dtype):
+            number = "of the same length" if n_items is None else f"of length {n_items}"
+            msg = (
+                f"{what} of user {user} must be a 1-d array of integer item indices, or of "
+                f"relevances {number}; got {entry.ndim}-d of shape {entry.shape} and dtype "
+                f"{entry.dtype}"
+            )
+            raise InputTypeError(msg)
+    return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
 
 
 def _check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
-    hint = ""
-    if got == expected[::-1]:
-        hint = f"; it looks transposed: type {what}.T"
-    shown = "(n_users, n_items)" if expected[1] is None else f"{expected}"
-    other = "the ranking" if expected[1] is None else "the scores"
     if expected[1] is None:
-        shown = f"({expected[0]}, n_items)"
-    msg = f"{what} must have the users and items of {other}, {shown}, got {got}{hint}"
+        wanted = f"of the ranking, ({expected[0]}, n_items)"
+    else:
+        wanted = f"and items of the scores, {expected}"
+    hint = f"; it looks transposed: type {what}.T" if got == expected[::-1] else ""
+    msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)
 
 
-def _from_sparse(csr: Any, what: str) -> Rows:
+def _from_sparse(matrix: Any, what: str) -> Rows:
     """CSR with sorted, unique, non-zero entries; the caller's arrays are only read."""
-    if not is_real(csr.dtype):
-        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {csr.dtype}"
+    if not is_real(matrix.dtype):
+        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
-    values = csr.data.astype(np.float64, copy=False)
-    # A new object over the same arrays: finding out whether they are sorted sets flags on it.
-    own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=False)
-    if own.nnz and not (own.indices.min() >= 0 and own.indices.max() < csr.shape[1]):
+    csr: Any = sp.csr_array(matrix)
+    if csr.nnz and not (csr.indices.min() >= 0 and csr.indices.max() < csr.shape[1]):
         msg = (
             f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
-            f"got {own.indices.min()} .. {own.indices.max()}"
+            f"got {csr.indices.min()} .. {csr.indices.max()}"
         )
         raise InputError(msg)
+    # A new object over the same arrays: finding out whether they are sorted sets flags on it.
+    values = csr.data.astype(np.float64, copy=False)
+    own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=False)
     if not own.has_canonical_format:
         own = own.copy()
         own.sum_duplicates()
+        if matrix.dtype == np.bool_:
+            own.data = np.minimum(own.data, 1.0)
     rows = Rows(own.indptr.astype(np.int64), own.indices.astype(np.int64, copy=False), own.data)
     return _checked_values(rows, what)
 
@@ -269,20 +285,33 @@ def _checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
 
 
 def _from_lists(
-    lists: Iterable[Any], what: str, n_items: int | None, *, repeats: str, owner: str = ""
+    lists: Sequence[npt.NDArray[Any]],
+    what: str,
+    n_items: int | None,
+    *,
+    repeats: str,
+    shared: bool = False,
 ) -> Rows:
     """Item indices per user, sorted; a repeated index is refused or merged."""
-    arrays = [_indices(items, owner or f"{what} of user {u}") for u, items in enumerate(lists)]
-    lengths = [len(array) for array in arrays]
-    users = np.repeat(np.arange(len(arrays)), lengths)
-    items = np.concatenate([np.empty(0, np.int64), *arrays])
+
+    def place(user: int) -> str:
+        return what if shared else f"{what} of user {user}"
+
+    for user, array in enumerate(lists):
+        check_indices(array, place(user), ndim=1)
+    lengths = [len(array) for array in lists]
+    users = np.repeat(np.arange(len(lists)), lengths)
+    items = np.concatenate([np.empty(0, np.int64), *(a.astype(np.int64) for a in lists)])
     limit = np.iinfo(np.int64).max if n_items is None else n_items
     outside = (items < 0) | (items >= limit)
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
-        place = owner or f"{what} of user {users[first]}"
-        expected = "must not be negative" if n_items is None else f"expected 0 .. {n_items - 1}"
-        msg = f"{place} names item {items[first]}, which is outside the catalogue; {expected}"
+        expected = f"0 .. {limit - 1}" if limit else "none: there are 0 items"
+        expected = "an index >= 0" if n_items is None else expected
+        msg = (
+            f"{place(users[first])} names item {items[first]}, which is outside the catalogue; "
+            f"expected {expected}"
+        )
         raise InputError(msg)
     order = np.lexsort((items, users))
     users, items = users[order], items[order]
@@ -290,25 +319,14 @@ def _from_lists(
     repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
     if repeated.any() and repeats == "refuse":
         first = int(np.flatnonzero(repeated)[0])
-        place = owner or f"{what} of user {users[first]}"
+        hint = (
+            "unique(candidates)" if shared else f"array({what}) if this is a matrix of relevances"
+        )
         msg = (
-            f"{place} names item {items[first]} twice; expected each item index once "
-            f"(a matrix of relevances would need one entry for each of the items)"
+            f"{place(users[first])} names item {items[first]} twice; expected each item index "
+            f"once; type np.{hint}"
         )
         raise InputError(msg)
     start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     rows = Rows(start, items, np.ones(len(items)))
     return rows.keep(~repeated) if repeated.any() else rows
-
-
-def _indices(items: Any, place: str) -> IntArray:
-    array = as_array(sorted(items) if isinstance(items, Set) else items, place)
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        msg = (
-            f"{place} must be a 1-d array of integer item indices, "
-            f"got {array.ndim}-d of dtype {array.dtype}"
-        )
-        raise InputTypeError(msg)
-    return array.astype(np.int64)

@@ -18,7 +18,11 @@ def reporting(progress: Progress, rows: int) -> Iterator[Callable[[int], None] |
             yield None
             return
         with tqdm(total=rows, unit=" users") as bar:
-            yield lambda done: (bar.update(done), None)[1]
+
+            def advance(done: int) -> None:
+                bar.update(done)
+
+            yield advance
     else:
         total = 0
 

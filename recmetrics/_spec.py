@@ -7,6 +7,7 @@ The whole language::
 Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ OptionValue = str | float | Callable[[int], float] | None
 
 _SPEC = re.compile(
     r"\s*(?P<name>[a-z][a-z0-9_]*)\s*(\((?P<options>[^()]*)\)\s*)?(@\s*(?P<k>[^\s@()]+)\s*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
-_OPTION = re.compile(r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE)
+_OPTION = re.compile(
+    r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE | re.ASCII
+)
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
 
 
@@ -59,7 +62,7 @@ class MetricSpec:
 def _spelled(value: OptionValue) -> str:
     if callable(value):
         return getattr(value, "__name__", "callable")
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).removesuffix(".0")
 
 
 def parse(text: str) -> MetricSpec:
@@ -144,27 +147,28 @@ def make_spec(
 
 def _check_k(k: str | int) -> int:
     if isinstance(k, str):
-        if not re.fullmatch(r"[0-9]{1,18}", k) or int(k) < 1:
-            msg = f"k must be an integer >= 1, got {k!r}"
-            raise MetricSpecError(msg)
-        return int(k)
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k.__index__() < 1:
+        count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
+    else:
+        try:
+            count = 0 if isinstance(k, bool) else operator.index(k)
+        except TypeError:
+            count = 0
+    if count < 1:
         msg = f"k must be an integer >= 1, got {k!r}"
-        raise ArgumentError(msg)
-    return k.__index__()
+        raise MetricSpecError(msg) if isinstance(k, str) else ArgumentError(msg)
+    return count
 
 
 def parse_all(metrics_list: str | MetricSpec | Iterable[str | MetricSpec]) -> dict[str, MetricSpec]:
     """The specs asked for, under the caller's own spelling and in the caller's order."""
-    if isinstance(metrics_list, str | MetricSpec):
-        metrics_list = [metrics_list]
-    if not isinstance(metrics_list, Iterable):
+    asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
+    if not isinstance(asked, Iterable) or isinstance(asked, bytes):
         msg = (
             "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
-            f"got {metrics_list!r}"
+            f"got {asked!r}"
         )
         raise MetricSpecError(msg)
-    specs = {str(m): m if isinstance(m, MetricSpec) else parse(m) for m in metrics_list}
+    specs = {str(m): m if isinstance(m, MetricSpec) else parse(m) for m in asked}
     if not specs:
         msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
         raise MetricSpecError(msg)

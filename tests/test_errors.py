@@ -1,0 +1,860 @@
+"""What each mistake is answered with, word for word, beside the call that is right."""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Metrics,
+    NaNScoreError,
+    RecmetricsError,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownOptionError,
+)
+from recmetrics import _errors as errors
+from recmetrics._registry import METRICS
+
+SCORES = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
+TRUTH = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 2.0]])
+LISTS = [[0], [1, 2]]
+NAN, INF = np.nan, np.inf
+
+
+def with_entry(matrix, user, item, value):
+    changed = matrix.copy()
+    changed[user, item] = value
+    return changed
+
+
+def compute(scores=SCORES, truth=TRUTH, metrics=("ndcg@2",), **options):
+    return Metrics.compute(scores, truth, metrics, **options)
+
+
+def ranked(ranking=((0, 1), (2, 1)), truth=TRUTH, metrics=("ndcg@2",), **options):
+    return Metrics.compute_ranked(ranking, truth, metrics, **options)
+
+
+def message_of(error, call):
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+class Mistake:
+    """A call that fails, the call that was meant, and the error between them."""
+
+    def __init__(self, error, message, *, wrong, right, call=compute):
+        self.error, self.message = error, message
+        self.wrong, self.right, self.call = wrong, right, call
+
+    def check(self):
+        assert message_of(self.error, lambda: self.call(**self.wrong)) == self.message
+        for values in self.call(**self.right).values():
+            assert values.shape == (2,)
+
+
+def scores(error, message, wrong, right=SCORES):
+    return Mistake(error, message, wrong={"scores": wrong}, right={"scores": right, "truth": TRUTH})
+
+
+def truth(error, message, wrong, right=TRUTH):
+    return Mistake(error, message, wrong={"truth": wrong}, right={"truth": right})
+
+
+def option(error, message, *, right, call=compute, **wrong):
+    return Mistake(error, message, wrong=wrong, right={"truth": TRUTH} | right, call=call)
+
+
+def ranking(error, message, wrong, right):
+    return Mistake(error, message, wrong={"ranking": wrong}, right={"ranking": right}, call=ranked)
+
+
+def check_all(table):
+    return pytest.mark.parametrize("mistake", table.values(), ids=table)
+
+
+# --- Scores --------------------------------------------------------------------------------------
+
+REAL = "must hold real numbers (float16, float32, float64, integers or bool), got dtype"
+AS_FLOAT = "; type np.asarray(scores, np.float64)"
+
+
+def of_dtype(dtype, shown, hint=""):
+    return scores(InputTypeError, f"scores {REAL} {shown}{hint}", SCORES.astype(dtype))
+
+
+@check_all(
+    {
+        "one user": scores(
+            ShapeError,
+            "scores must be 2-d (n_users, n_items), got 1-d of shape (3,); "
+            "for one user type np.atleast_2d(scores)",
+            SCORES[0],
+        ),
+        "one user as a list": scores(
+            ShapeError,
+            "scores must be 2-d (n_users, n_items), got 1-d of shape (3,); "
+            "for one user type np.atleast_2d(scores)",
+            [3, 2, 1],
+            SCORES.tolist(),
+        ),
+        "3-d": scores(
+            ShapeError,
+            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); "
+            "type scores.reshape(n_users, n_items)",
+            SCORES[None],
+        ),
+        "a number": scores(
+            InputTypeError,
+            "scores must be an array or a list with one entry per user, got 5 of type int",
+            5,
+        ),
+        "nothing": scores(
+            InputTypeError,
+            "scores must be an array or a list with one entry per user, got None of type NoneType",
+            None,
+        ),
+        "a file name": scores(
+            InputTypeError,
+            "scores must be an array or a list with one entry per user, "
+            "got 'scores.npy' of type str",
+            "scores.npy",
+        ),
+        "ragged": scores(
+            InputTypeError,
+            "scores must be a matrix of numbers, rows of the same length, got rows of 2 to 3",
+            [[3, 2, 1], [1, 2]],
+            [[3, 2, 1], [1, 2, 3]],
+        ),
+        "masked": scores(
+            InputTypeError,
+            "scores is a masked array, whose mask would be lost; expected a plain array; "
+            "type scores.filled(...) with the value that masked entries shall have",
+            np.ma.masked_equal(SCORES, 1),
+            np.ma.masked_equal(SCORES, 1).filled(-INF),
+        ),
+        "object": of_dtype(object, "object", AS_FLOAT),
+        "None among numbers": scores(
+            InputTypeError,
+            f"scores {REAL} object{AS_FLOAT}",
+            [[3, None, 1], [1, 2, 3]],
+            [[3, -INF, 1], [1, 2, 3]],
+        ),
+        "text": of_dtype("U3", "<U3", AS_FLOAT),
+        "bytes": of_dtype("S3", "|S3", AS_FLOAT),
+        "complex": of_dtype(
+            complex,
+            "complex128",
+            "; type np.real(scores) or np.abs(scores), whichever orders the items",
+        ),
+        "datetime": of_dtype("M8[s]", "datetime64[s]"),
+        "timedelta": of_dtype("m8[s]", "timedelta64[s]"),
+        "structured": of_dtype([("score", "<f8")], "[('score', '<f8')]"),
+    }
+)
+def test_scores(mistake):
+    mistake.check()
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
+def test_scores_of_more_than_double_precision():
+    of_dtype(np.longdouble, np.dtype(np.longdouble), AS_FLOAT).check()
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.coo_array])
+def test_scores_and_truth_exchanged(form):
+    scores(
+        InputTypeError,
+        f"scores is sparse ({form.__name__}), expected a dense array; type scores.toarray(), or, "
+        "if this is the truth, give it after the scores",
+        form(TRUTH),
+    ).check()
+
+
+class OnGpu:
+    device = "cuda:0"
+
+    def __dlpack__(self):
+        raise BufferError
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class NoArray:
+    """Speaks DLPack alone, and that of a dtype NumPy does not know."""
+
+    def __dlpack__(self):
+        msg = "no such dtype"
+        raise BufferError(msg)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+class Closed:
+    """Says that it can hand out its memory, and cannot."""
+
+    def __dlpack__(self):
+        msg = "the buffer\n is closed"
+        raise BufferError(msg)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __array__(self, dtype=None, copy=None):
+        msg = "the buffer\n is closed"
+        raise TypeError(msg)
+
+
+@check_all(
+    {
+        "on a GPU": scores(
+            InputTypeError,
+            "scores is on the device cuda:0, expected an array on the CPU; type scores.cpu()",
+            OnGpu(),
+        ),
+        "of a dtype without a name": scores(
+            InputTypeError,
+            "scores cannot be read as an array (no such dtype); expected a dense array of real "
+            "numbers on the CPU",
+            NoArray(),
+        ),
+        "unreadable": scores(
+            InputTypeError,
+            "scores cannot be read as an array (the buffer is closed); expected a dense array of "
+            "real numbers on the CPU",
+            Closed(),
+        ),
+    }
+)
+def test_scores_of_another_library(mistake):
+    mistake.check()
+
+
+# --- NaN among the scores ------------------------------------------------------------------------
+
+
+def nan_message(count, user, item):
+    return (
+        f"scores hold {count} NaN, the first at (user {user}, item {item}); expected numbers; "
+        "give nan='exclude' to treat NaN like a score of -inf"
+    )
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
+def test_nan_among_scores_are_counted_and_the_first_is_named(dtype, n_threads):
+    matrix = np.zeros((700, 1100), dtype)
+    truth = sp.csr_array(matrix.shape)
+    matrix[[699, 401, 401, 55], [0, 1099, 17, 1024]] = NAN
+
+    def call(**options):
+        return Metrics.compute(matrix, truth, "hit@2", n_threads=n_threads, **options)
+
+    assert message_of(NaNScoreError, call) == nan_message(4, 55, 1024)
+    assert call(nan="exclude")["hit@2"].shape == (700,)
+
+
+def test_nan_among_scores_of_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    wrong = with_entry(SCORES, 1, 2, NAN).astype(ml_dtypes.bfloat16)
+    scores(NaNScoreError, nan_message(1, 1, 2), wrong, SCORES.astype(ml_dtypes.bfloat16)).check()
+
+
+@pytest.mark.parametrize("payload", [0x7E00, 0x7C01, 0xFE00, 0xFFFF])
+def test_every_nan_of_half_precision_is_one(payload):
+    wrong = np.zeros((2, 3), np.uint16)
+    wrong[1, 0] = payload
+    scores(NaNScoreError, nan_message(1, 1, 0), wrong.view(np.float16)).check()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("candidates", [[0, 2], [[0, 2], [2, 0]]], ids=["shared", "per user"])
+def test_nan_among_the_scores_of_candidates(candidates, n_threads):
+    matrix = np.array([[NAN, 1.0, 2.0], [1.0, NAN, NAN]])
+    options = {"candidates": candidates, "n_threads": n_threads}
+    assert message_of(NaNScoreError, lambda: compute(matrix, **options)) == nan_message(2, 0, 0)
+    matrix[0, 0] = 0
+    assert message_of(NaNScoreError, lambda: compute(matrix, **options)) == nan_message(1, 1, 2)
+    matrix[1, 2] = 0
+    compute(matrix, **options)  # the score that is left NaN belongs to no candidate
+
+
+def test_excluded_nan_scores_as_minus_infinity_does():
+    matrix, twin = with_entry(SCORES, 1, 2, NAN), with_entry(SCORES, 1, 2, -INF)
+    assert compute(matrix, nan="exclude")["ndcg@2"].tolist() == compute(twin)["ndcg@2"].tolist()
+
+
+# --- Truth ---------------------------------------------------------------------------------------
+
+FINITE = "truth must hold finite relevances >= 0, got"
+FORMS = {
+    "dense": np.asarray,
+    "float16": lambda matrix: matrix.astype(np.float16),
+    "Fortran": np.asfortranarray,
+    "nested lists": lambda matrix: matrix.tolist(),
+    "list of float rows": list,
+    "csr": sp.csr_array,
+    "coo": sp.coo_matrix,
+}
+
+
+@pytest.mark.parametrize("value, shown", [(-1, "-1"), (NAN, "nan"), (INF, "inf"), (-INF, "-inf")])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_relevances_that_are_none(form, value, shown):
+    wrong = form(with_entry(TRUTH, 1, 0, value))
+    truth(InputError, f"{FINITE} {shown} at (user 1, item 0)", wrong, form(TRUTH)).check()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_wrong_relevance_is_named_in_whichever_block_it_is(n_threads):
+    matrix = np.zeros((3000, 400), np.float32)
+    matrix[2850, 7] = -2
+
+    def call():
+        return Metrics.compute(matrix, matrix, "hit@2", n_threads=n_threads)
+
+    assert message_of(InputError, call) == f"{FINITE} -2 at (user 2850, item 7)"
+    matrix[2850, 7] = 2
+    assert np.flatnonzero(call()["hit@2"] == 1).tolist() == [2850]
+
+
+SHAPE = "truth must have the users and items of the scores, (2, 3), got"
+OUTSIDE = "which is outside the catalogue; expected 0 .. 2"
+ONE_EACH = (
+    "expected one collection of item indices for each of the 2 users; "
+    "type [] for a user without items"
+)
+
+
+@check_all(
+    {
+        "transposed": truth(
+            ShapeError, f"{SHAPE} (3, 2); it looks transposed: type truth.T", TRUTH.T
+        ),
+        "sparse transposed": truth(
+            ShapeError,
+            f"{SHAPE} (3, 2); it looks transposed: type truth.T",
+            sp.csc_array(TRUTH.T),
+            sp.csc_array(TRUTH),
+        ),
+        "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
+        "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
+        "sparse and 1-d": truth(ShapeError, f"{SHAPE} (3,)", sp.coo_array(TRUTH[0])),
+        "sparse and 3-d": truth(ShapeError, f"{SHAPE} (1, 2, 3)", sp.coo_array(TRUTH[None])),
+        "1-d": truth(
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); "
+            "for one user type np.atleast_2d(truth)",
+            TRUTH[0],
+        ),
+        "3-d": truth(
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); "
+            "type truth.reshape(n_users, n_items)",
+            TRUTH[None],
+        ),
+        "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
+        "a mapping": truth(
+            InputTypeError,
+            "truth must be an array or a list with one entry per user, "
+            "got {0: [0], 1: [1, 2]} of type dict",
+            dict(enumerate(LISTS)),
+            list(dict(enumerate(LISTS)).values()),
+        ),
+        "object": truth(
+            InputTypeError,
+            f"truth {REAL} object; type np.asarray(truth, np.float64)",
+            TRUTH.astype(object),
+        ),
+        "complex": truth(
+            InputTypeError,
+            f"truth {REAL} complex128; type np.real(truth) or np.abs(truth), whichever orders the "
+            "items",
+            TRUTH + 0j,
+        ),
+        "sparse complex": truth(
+            InputTypeError,
+            "truth must hold real numbers, got a sparse matrix of dtype complex128",
+            sp.csr_array(TRUTH + 0j),
+            sp.csr_array(TRUTH),
+        ),
+        "masked": truth(
+            InputTypeError,
+            "truth is a masked array, whose mask would be lost; expected a plain array; "
+            "type truth.filled(...) with the value that masked entries shall have",
+            np.ma.masked_equal(TRUTH, 0),
+            np.ma.masked_equal(TRUTH, 0).filled(0),
+        ),
+    }
+)
+def test_truth_as_a_matrix(mistake):
+    mistake.check()
+
+
+def test_truth_as_a_corrupt_sparse_matrix():
+    broken = sp.csr_array(TRUTH)
+    broken.indices[-1] = 7
+    truth(
+        InputError,
+        "truth is a corrupt sparse matrix: expected item indices 0 .. 2, got 0 .. 7",
+        broken,
+        sp.csr_array(TRUTH),
+    ).check()
+
+
+@check_all(
+    {
+        "item beyond the catalogue": truth(
+            InputError, f"truth of user 1 names item 3, {OUTSIDE}", [[0], [1, 3]], LISTS
+        ),
+        "negative item": truth(
+            InputError,
+            f"truth of user 1 names item -1, {OUTSIDE}",
+            [np.array([0]), np.array([1, -1])],
+            [np.array([0]), np.array([1])],
+        ),
+        "item twice": truth(
+            InputError,
+            "truth of user 1 names item 2 twice; expected each item index once; "
+            "type np.array(truth) if this is a matrix of relevances",
+            [[0], [2, 1, 2]],
+            [[0], [2, 1]],
+        ),
+        "too few users": truth(
+            ShapeError, f"truth lists the items of 1 users, {ONE_EACH}", [[0]], [[0], []]
+        ),
+        "too many users": truth(
+            ShapeError,
+            f"truth lists the items of 3 users, {ONE_EACH}",
+            [{0}, {1}, {2}],
+            [{0}, {1}],
+        ),
+        "no users": truth(
+            ShapeError, f"truth lists the items of 0 users, {ONE_EACH}", [], [[], []]
+        ),
+        "None for a user": truth(
+            InputTypeError,
+            "truth of user 0 is None, expected a collection of item indices; "
+            "type [] for a user without items",
+            [None, [1]],
+            [[], [1]],
+        ),
+        "a number for a user": truth(
+            InputTypeError,
+            "truth of user 1 is 2, expected a collection of item indices; "
+            "type [] for a user without items",
+            [[1], 2],
+            [[1], [2]],
+        ),
+        "one item for each user": truth(
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 1-d of shape (2,); "
+            "for one user type np.atleast_2d(truth)",
+            [0, 1],
+            [[0], [1]],
+        ),
+        "items as floats": truth(
+            InputTypeError,
+            "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
+            "length 3; got 1-d of shape (1,) and dtype float64",
+            [np.array([0.0]), np.array([1.0, 2.0])],
+            [np.array([0]), np.array([1, 2])],
+        ),
+        "items as text": truth(
+            InputTypeError,
+            "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
+            "length 3; got 1-d of shape (1,) and dtype <U2",
+            [["i0"], ["i1", "i2"]],
+            LISTS,
+        ),
+        "a matrix for a user": truth(
+            ShapeError,
+            "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
+            "type .ravel()",
+            [[[0]], [[1]]],
+            [[0], [1]],
+        ),
+        "a sparse matrix for a user": truth(
+            InputTypeError,
+            "truth of user 0 is sparse (csr_array), expected a dense array; type .toarray()",
+            [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])],
+        ),
+    }
+)
+def test_truth_as_lists(mistake):
+    mistake.check()
+
+
+# --- Exclude and candidates ----------------------------------------------------------------------
+
+
+@check_all(
+    {
+        "exclude transposed": option(
+            ShapeError,
+            "exclude must have the users and items of the scores, (2, 3), got (3, 2); "
+            "it looks transposed: type exclude.T",
+            exclude=np.zeros((3, 2)),
+            right={"exclude": np.zeros((2, 3))},
+        ),
+        "exclude beyond the catalogue": option(
+            InputError,
+            f"exclude of user 0 names item 3, {OUTSIDE}",
+            exclude=[[3], []],
+            right={"exclude": [[2], []]},
+        ),
+        "exclude of other users": option(
+            ShapeError,
+            f"exclude lists the items of 1 users, {ONE_EACH}",
+            exclude=[[2]],
+            right={"exclude": [[2], []]},
+        ),
+        "NaN in exclude": option(
+            InputError,
+            "exclude must hold numbers (0: not in the set), got nan at (user 0, item 1)",
+            exclude=np.array([[0, NAN, 0], [0, 0, 0]]),
+            right={"exclude": np.array([[0, -INF, 0], [0, 0, 0]])},
+        ),
+        "NaN in sparse candidates": option(
+            InputError,
+            "candidates must hold numbers (0: not in the set), got nan at (user 0, item 1)",
+            candidates=sp.coo_array([[0, NAN, 0], [0, 0, 0]]),
+            right={"candidates": sp.coo_array([[0, -1.0, 0], [0, 0, 0]])},
+        ),
+        "shared candidates beyond the catalogue": option(
+            InputError,
+            f"candidates names item 3, {OUTSIDE}",
+            candidates=np.array([0, 3]),
+            right={"candidates": np.array([0, 2])},
+        ),
+        "shared candidates twice": option(
+            InputError,
+            "candidates names item 1 twice; expected each item index once; "
+            "type np.unique(candidates)",
+            candidates=[1, 0, 1],
+            right={"candidates": [1, 0]},
+        ),
+        "a user's candidates beyond the catalogue": option(
+            InputError,
+            f"candidates of user 1 names item -1, {OUTSIDE}",
+            candidates=[[0], [-1]],
+            right={"candidates": [[0], [1]]},
+        ),
+        "a user's candidates twice": option(
+            InputError,
+            "candidates of user 1 names item 1 twice; expected each item index once; "
+            "type np.array(candidates) if this is a matrix of relevances",
+            candidates=[[0], [1, 1]],
+            right={"candidates": [[0], [1]]},
+        ),
+        "candidates of other users": option(
+            ShapeError,
+            f"candidates lists the items of 1 users, {ONE_EACH}",
+            candidates=[[0]],
+            right={"candidates": [[0], []]},
+        ),
+        "candidates as a short mask": option(
+            ShapeError,
+            "candidates as one mask must have n_items = 3 entries, got 2",
+            candidates=np.array([True, False]),
+            right={"candidates": np.array([True, False, True])},
+        ),
+        "candidates as floats": option(
+            InputTypeError,
+            "candidates must hold integer item indices, got dtype float64; "
+            "type .astype(np.int64) where these are indices",
+            candidates=np.array([0.0, 2.0]),
+            right={"candidates": np.array([0, 2])},
+        ),
+        "candidates as a number": option(
+            InputTypeError,
+            "candidates must be an array or a list with one entry per user, got 2 of type int",
+            candidates=2,
+            right={"candidates": [2]},
+        ),
+    }
+)
+def test_exclude_and_candidates(mistake):
+    mistake.check()
+
+
+def test_no_item_is_in_an_empty_catalogue():
+    empty = np.empty((2, 0))
+    message = (
+        "truth of user 1 names item 0, which is outside the catalogue; "
+        "expected none: there are 0 items"
+    )
+    assert message_of(InputError, lambda: compute(empty, [[], [0]])) == message
+    compute(empty, [[], []])
+
+
+# --- Rankings ------------------------------------------------------------------------------------
+
+IN_CATALOGUE = "which is outside the catalogue; expected 0 .. 2, or -1"
+
+
+@check_all(
+    {
+        "item twice": ranking(
+            InputError,
+            "ranking of user 1 names at rank 3 item 2 twice; expected each item once",
+            np.array([[0, 1, 2], [2, 1, 2]]),
+            np.array([[0, 1, 2], [2, 1, 0]]),
+        ),
+        "item beyond the catalogue": ranking(
+            InputError,
+            f"ranking of user 1 names at rank 2 item 3, {IN_CATALOGUE}",
+            [[0, 1], [2, 3]],
+            [[0, 1], [2, 1]],
+        ),
+        "item below -1": ranking(
+            InputError,
+            f"ranking of user 0 names at rank 1 item -2, {IN_CATALOGUE}",
+            [[-2, 1], [2, 1]],
+            [[-1, -1], [2, 1]],
+        ),
+        "item after the end": ranking(
+            InputError,
+            "ranking of user 1 names at rank 2 item 2 after the end of the list; "
+            "expected -1 only after the last item",
+            np.array([[0, 1], [-1, 2]]),
+            np.array([[0, 1], [2, -1]]),
+        ),
+        "float": ranking(
+            InputTypeError,
+            "ranking must hold integer item indices, got dtype float64; "
+            "type .astype(np.int64) where these are indices",
+            np.array([[0.0, 1.0], [2.0, 1.0]]),
+            np.array([[0, 1], [2, 1]]),
+        ),
+        "float in a list": ranking(
+            InputTypeError,
+            "ranking of user 1 must hold integer item indices, got dtype float64; "
+            "type .astype(np.int64) where these are indices",
+            [[0], np.array([2.0, 1.0])],
+            [[0], np.array([2, 1])],
+        ),
+        "bool": ranking(
+            InputTypeError,
+            "ranking must hold integer item indices, got dtype bool; "
+            "type .astype(np.int64) where these are indices",
+            np.array([[True], [False]]),
+            np.array([[1], [0]]),
+        ),
+        "one user": ranking(
+            ShapeError,
+            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
+            "got 1-d of shape (2,); for one user type [ranking]",
+            np.array([0, 1]),
+            [np.array([0, 1]), []],
+        ),
+        "3-d": ranking(
+            ShapeError,
+            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
+            "got 3-d of shape (1, 2, 2)",
+            np.zeros((1, 2, 2), int),
+            np.array([[0, 1], [0, 1]]),
+        ),
+        "a set": ranking(
+            InputTypeError,
+            "ranking of user 1 is a set, which has no order; expected a list",
+            [[0, 1], {2, 1}],
+            [[0, 1], [2, 1]],
+        ),
+        "sparse": ranking(
+            InputTypeError,
+            "ranking is sparse (csr_array), expected a dense array; type .toarray()",
+            sp.csr_array([[0, 1], [2, 1]]),
+            sp.csr_array([[0, 1], [2, 1]]).toarray(),
+        ),
+        "of other users than the truth": ranking(
+            ShapeError,
+            "truth must have the users of the ranking, (1, n_items), got (2, 3)",
+            [[0, 1]],
+            [[0, 1], []],
+        ),
+        "with integer relevances in lists": Mistake(
+            InputError,
+            "truth of user 0 names item 0 twice; expected each item index once; "
+            "type np.array(truth) if this is a matrix of relevances",
+            wrong={"truth": [[0, 0, 1], [1, 0, 0]]},
+            right={"truth": np.array([[0, 0, 1], [1, 0, 0]])},
+            call=ranked,
+        ),
+    }
+)
+def test_rankings(mistake):
+    mistake.check()
+
+
+@pytest.mark.parametrize("name", ["exclude", "candidates", "nan"])
+def test_rankings_take_no_options_of_scores(name):
+    got = message_of(TypeError, lambda: ranked(**{name: None}))
+    assert got == f"Metrics.compute_ranked() got an unexpected keyword argument {name!r}"
+
+
+def test_truth_of_rankings_names_no_negative_item():
+    message = (
+        "truth of user 1 names item -4, which is outside the catalogue; expected an index >= 0"
+    )
+    assert message_of(InputError, lambda: ranked(truth=[[0], [-4]])) == message
+    ranked(truth=[[0], [4]])
+
+
+# --- Options -------------------------------------------------------------------------------------
+
+COUNT = "must be an integer >= 1, got"
+
+
+@check_all(
+    {
+        "undefined": option(
+            ArgumentError,
+            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            undefined="none",
+            right={"undefined": "zero"},
+        ),
+        "undefined=None": option(
+            ArgumentError,
+            "undefined must be 'nan', 'zero' or 'raise', got None",
+            undefined=None,
+            right={"undefined": "nan"},
+        ),
+        "undefined=NaN": option(
+            ArgumentError,
+            "undefined must be 'nan', 'zero' or 'raise', got nan",
+            undefined=NAN,
+            right={"undefined": "nan"},
+        ),
+        "nan": option(
+            ArgumentError,
+            "nan must be 'raise' or 'exclude', got 'ignore'",
+            nan="ignore",
+            right={"nan": "exclude"},
+        ),
+        "no thread": option(
+            ArgumentError, f"n_threads {COUNT} 0", n_threads=0, right={"n_threads": 1}
+        ),
+        "negative threads": option(
+            ArgumentError, f"n_threads {COUNT} -1", n_threads=-1, right={"n_threads": None}
+        ),
+        "float threads": option(
+            ArgumentError, f"n_threads {COUNT} 2.0", n_threads=2.0, right={"n_threads": 2}
+        ),
+        "bool threads": option(
+            ArgumentError, f"n_threads {COUNT} True", n_threads=True, right={"n_threads": 1}
+        ),
+        "progress": option(
+            ArgumentError,
+            "progress must be True, False or a callable of (rows done, rows), got 3",
+            progress=3,
+            right={"progress": print},
+        ),
+        "unknown": option(
+            TypeError,
+            "Metrics.compute() got an unexpected keyword argument 'tresholds'",
+            tresholds=3,
+            right={},
+        ),
+        "undefined of rankings": option(
+            ArgumentError,
+            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            call=ranked,
+            undefined="none",
+            right={"undefined": "zero"},
+        ),
+        "threads of rankings": option(
+            ArgumentError,
+            f"n_threads {COUNT} 0",
+            call=ranked,
+            n_threads=0,
+            right={"n_threads": 1},
+        ),
+    }
+)
+def test_options(mistake):
+    mistake.check()
+
+
+@pytest.mark.parametrize("wrong", ["abc", "0", "-2", "1.5"])
+def test_number_of_threads_in_the_environment(monkeypatch, wrong):
+    expected = int(wrong) if wrong == "0" else wrong
+    monkeypatch.setenv("RECMETRICS_NUM_THREADS", wrong)
+    message = f"the environment variable RECMETRICS_NUM_THREADS {COUNT} {expected!r}"
+    assert message_of(ArgumentError, compute) == message
+    compute(n_threads=1)  # the argument comes first
+    for right in ("2", " 2 ", ""):
+        monkeypatch.setenv("RECMETRICS_NUM_THREADS", right)
+        compute()
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+def test_methods_refuse_what_compute_refuses(metric):
+    method = getattr(Metrics, metric.method)
+    got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, undefined="none"))
+    assert got == "undefined must be 'nan', 'zero' or 'raise', got 'none'"
+    assert message_of(TypeError, lambda: method(SCORES, TRUTH, wrong=1)) == (
+        "got an unexpected keyword argument 'wrong'"
+    )
+    if metric.takes_k:
+        got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, 0))
+        assert got == "k must be an integer >= 1, got 0"
+        assert method(SCORES, TRUTH, 1, undefined="nan").shape == (2,)
+
+
+def test_methods_name_the_values_of_an_option():
+    got = message_of(UnknownOptionError, lambda: Metrics.ndcg_at_k(SCORES, TRUTH, gain="exp3"))
+    assert got == "gain must be 'linear' or 'exp2', got 'exp3'; did you mean 'exp2'?"
+    assert Metrics.ndcg_at_k(SCORES, TRUTH, gain="exp2").shape == (2,)
+
+
+def test_undefined_values_under_raise():
+    wrong = np.zeros((2, 3))
+    got = message_of(UndefinedMetricError, lambda: compute(truth=wrong, undefined="raise"))
+    assert got == (
+        "ndcg@2 is undefined for 2 users (no relevant item, or for auc nothing else), the first "
+        "is user 0; expected a value for every user; give undefined='nan' or 'zero', or leave "
+        "these users out"
+    )
+    assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()
+    assert compute(truth=wrong, undefined="zero")["ndcg@2"].tolist() == [0, 0]
+    assert np.isnan(compute(truth=wrong)["ndcg@2"]).all()
+
+
+# --- The tree ------------------------------------------------------------------------------------
+
+ERRORS = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+
+
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_is_public_and_of_a_builtin_kind(kind):
+    assert getattr(recmetrics, kind.__name__) is kind
+    assert issubclass(kind, RecmetricsError)
+    assert kind is RecmetricsError or issubclass(kind, ValueError | TypeError)
+    assert f"{kind.__name__} " in f"{errors.__doc__} ".replace("\n", " ")
+
+
+def test_the_tree_is_drawn_as_it_is():
+    """The docstring of the module indents each error below its parent."""
+    parents = {0: None}
+    drawn = {}
+    for line in errors.__doc__.splitlines()[2:]:
+        if line.strip():
+            depth = len(line) - len(line.lstrip())
+            name = line.split()[0]
+            drawn[name] = parents.get(depth - 4)
+            parents[depth] = name
+    assert drawn == {
+        kind.__name__: None if kind is RecmetricsError else kind.__bases__[0].__name__
+        for kind in ERRORS
+    }

@@ -1,0 +1,247 @@
+"""What a user sees without calling anything: names, signatures, docstrings, types, imports."""
+
+import importlib.resources
+import importlib.util
+import inspect
+import json
+import os
+import subprocess
+import sys
+import typing
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import Metrics
+from recmetrics._options import CallOptions, Shared
+from recmetrics._registry import DEFAULT_K, METRICS
+
+EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+PUBLIC = [getattr(recmetrics, name) for name in recmetrics.__all__]
+METHODS = {
+    name: method
+    for name, method in inspect.getmembers(Metrics, inspect.isfunction)
+    if not name.startswith("_")
+}
+ONLY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+def keywords(function):
+    """The keyword-only parameters of a function: name and default, in order."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is ONLY_KEYWORD}
+
+
+# --- Names ---------------------------------------------------------------------------------------
+
+
+def test_all_is_sorted_and_complete():
+    assert recmetrics.__all__ == sorted(recmetrics.__all__)
+    public = {
+        name
+        for name, value in vars(recmetrics).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == set(recmetrics.__all__)
+
+
+def test_the_version_is_a_version():
+    assert all(part.isdecimal() for part in recmetrics.__version__.split("."))
+
+
+def test_public_objects_and_methods_have_docstrings():
+    documented = [*PUBLIC, *METHODS.values(), recmetrics]
+    assert [each for each in documented if not (each.__doc__ or "").strip()] == []
+
+
+def test_the_package_is_typed():
+    assert importlib.resources.files(recmetrics).joinpath("py.typed").is_file()
+
+
+# --- Methods -------------------------------------------------------------------------------------
+
+
+def test_every_method_is_a_metric_or_an_entry_point():
+    assert set(METHODS) == {m.method for m in METRICS.values()} | {"compute", "compute_ranked"}
+
+
+@EVERY_METRIC
+def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
+    method = getattr(Metrics, metric.method)
+    positional = ["pred_scores", "ground_truth", *(["k"] if metric.takes_k else [])]
+    own = {name: option.default for name, option in metric.options.items()}
+    parameters = inspect.signature(method).parameters
+    assert list(parameters) == [*positional, *own, *keywords(Metrics.compute)]
+    assert keywords(method) == own | keywords(Metrics.compute)
+    assert not metric.takes_k or parameters["k"].default == DEFAULT_K
+    assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
+
+
+def test_the_shared_keywords_are_the_same_everywhere():
+    shared = keywords(Metrics.compute)
+    assert shared == {field.name: field.default for field in fields(CallOptions)}
+    assert list(shared) == list(typing.get_type_hints(Shared))
+    assert typing.get_type_hints(Shared) == typing.get_type_hints(CallOptions)
+    compute = typing.get_type_hints(Metrics.compute)
+    assert {name: compute[name] for name in shared} == typing.get_type_hints(Shared)
+    ranked = keywords(Metrics.compute_ranked)
+    assert ranked == {name: shared[name] for name in ranked}
+
+
+def test_the_first_three_parameters_are_those_of_rectorch():
+    parameters = list(inspect.signature(Metrics.compute).parameters)
+    assert parameters[:3] == ["pred_scores", "ground_truth", "metrics_list"]
+
+
+@EVERY_METRIC
+def test_the_method_of_a_metric_is_the_metric(metric):
+    scores, truth = [[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]], [[0, 2, 1], [1, 0, 0]]
+    method = getattr(Metrics, metric.method)
+    k = (2,) if metric.takes_k else ()
+    spec = f"{metric.name}@2" if metric.takes_k else metric.name
+    exclude = [[2], []]
+    expected = Metrics.compute(scores, truth, spec, exclude=exclude)[spec]
+    assert method(scores, truth, *k, exclude=exclude).tolist() == expected.tolist()
+    named = method(pred_scores=scores, ground_truth=truth, exclude=exclude)
+    at_default = f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
+    expected = Metrics.compute(scores, truth, at_default, exclude=exclude)[at_default]
+    assert named.tolist() == expected.tolist()
+
+
+# --- Progress ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n_users", [0, 1, 5000])
+def test_a_callable_gets_rows_done_and_rows(n_users, n_threads):
+    seen = []
+    scores, truth = np.zeros((n_users, 300)), sp.csr_array((n_users, 300))
+    Metrics.compute(
+        scores,
+        truth,
+        "hit@1",
+        progress=lambda done, rows: seen.append((done, rows)),
+        n_threads=n_threads,
+    )
+    assert seen == sorted(seen)
+    assert seen[-1] == (n_users, n_users)
+    assert {rows for _, rows in seen} == {n_users}
+
+
+def test_progress_of_rankings():
+    seen = []
+    Metrics.compute_ranked([[0], [1]], [[0], [0]], "hit@1", progress=lambda *n: seen.append(n))
+    assert seen == [(2, 2)]
+
+
+def test_an_error_in_a_callable_reaches_the_caller():
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    scores, truth = np.zeros((5000, 300)), sp.csr_array((5000, 300))
+    for n_threads in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            Metrics.compute(scores, truth, "hit@1", progress=stop, n_threads=n_threads)
+
+
+def test_true_shows_a_bar(capsys):
+    pytest.importorskip("tqdm")
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
+    assert "1/1" in capsys.readouterr().err
+
+
+def test_no_bar_is_shown_unless_asked_or_without_tqdm(capsys, monkeypatch):
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+# --- Imports -------------------------------------------------------------------------------------
+
+
+def test_importing_pulls_in_no_more_than_it_needs():
+    script = (
+        "import json, sys; before = set(sys.modules); import recmetrics; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(recmetrics.__file__).parents[1],
+    )
+    modules = json.loads(done.stdout)
+    packages = {name.partition(".")[0] for name in modules}
+    unwanted = "IPython ml_dtypes matplotlib pandas polars pytest rich sklearn torch tqdm"
+    assert packages & set(unwanted.split()) == set()
+    scipy = {".".join(name.split(".")[:2]) for name in modules if name.startswith("scipy.")}
+    public = {name for name in scipy if not name.startswith("scipy._")}
+    # scipy.sparse, and what it and Numba's BLAS bindings import themselves.
+    assert public - {"scipy.version", "scipy.linalg", "scipy.special"} == {"scipy.sparse"}
+    assert not any(name.startswith("recmetrics.cli") for name in modules)
+
+
+# --- Types ---------------------------------------------------------------------------------------
+
+RIGHT = """
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from recmetrics import Metrics
+
+scores = np.zeros((2, 3), dtype=np.float32)
+sparse = sp.csr_array((2, 3))
+lists = [np.array([0]), np.array([1, 2])]
+values: dict[str, npt.NDArray[np.float64]] = Metrics.compute(
+    scores, sparse, ["ndcg@10"], exclude=lists, undefined="zero", n_threads=2
+)
+one: npt.NDArray[np.float64] = Metrics.ndcg_at_k(scores, lists, k=5, gain="exp2", nan="exclude")
+Metrics.ndcg_at_k(scores, lists, discount=lambda rank: 1 / rank)
+Metrics.compute([[1.0, 2.0]], [[0, 1]], "hit@1", candidates=[0, 1], progress=True)
+Metrics.compute_ranked(np.array([[0, 1]]), [[1]], ["map"], undefined="raise")
+Metrics.auc(scores, sparse, rel=2.0)
+"""
+WRONG = {
+    'Metrics.ndcg_at_k(scores, lists, gain="exp3")': "[arg-type]",
+    "Metrics.ndcg_at_k(scores, lists, gian=1)": "[call-arg]",
+    'Metrics.ndcg_at_k(scores, lists, undefined="none")': "[arg-type]",
+    'Metrics.ndcg_at_k(scores, lists, k="10")': "[arg-type]",
+    "Metrics.ndgc_at_k(scores, lists)": "[attr-defined]",
+    "Metrics.auc(scores, lists, k=5)": "[call-arg]",
+    'Metrics.compute(scores, lists, ["ndcg@10"], undefined="none")': "[arg-type]",
+    "Metrics.compute(scores, lists, ['ndcg@10'], n_threads='2')": "[arg-type]",
+    "Metrics.compute(scores, lists, 10)": "[arg-type]",
+    "Metrics.compute_ranked(scores, lists, ['ndcg'], exclude=lists)": "[call-arg]",
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_a_type_checker_knows_methods_and_options(tmp_path):
+    root = Path(recmetrics.__file__).parents[1]
+    lines = [*RIGHT.splitlines(), *WRONG]
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text("\n".join(lines))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--show-error-codes"),
+            *("--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"),
+            *("--cache-dir", str(tmp_path / "cache"), "snippet.py"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | ({} if root.name == "site-packages" else {"MYPYPATH": str(root)}),
+    )
+    errors = {}
+    for line in done.stdout.splitlines():
+        _, number, kind, text = line.split(":", 3)
+        if kind.strip() == "error":
+            errors[lines[int(number) - 1]] = text.rsplit(" ", 1)[-1]
+    assert errors == WRONG

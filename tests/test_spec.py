@@ -1,0 +1,391 @@
+"""The language of metric strings: what it means, and what it says of anything else."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import specs
+
+from recmetrics import (
+    ArgumentError,
+    Metrics,
+    MetricSpecError,
+    UnknownMetricError,
+    UnknownOptionError,
+)
+from recmetrics._registry import DEFAULT_K, METRICS
+from recmetrics._spec import MetricSpec, make_spec, parse, parse_all
+
+EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+OPTIONS = [(metric, option) for metric in METRICS.values() for option in metric.options.values()]
+EVERY_OPTION = pytest.mark.parametrize(
+    "metric, option", OPTIONS, ids=[f"{metric.name}-{option.name}" for metric, option in OPTIONS]
+)
+EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
+NAMES = ", ".join(METRICS)
+
+
+def error_of(call, *arguments):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (the callers compare type and text)
+        call(*arguments)
+    return type(caught.value), str(caught.value)
+
+
+# --- What a string means -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, spec",
+    [
+        ("ndcg", MetricSpec("ndcg")),
+        ("ndcg@10", MetricSpec("ndcg", 10)),
+        ("NDCG@10", MetricSpec("ndcg", 10)),
+        ("  ndcg  @  10  ", MetricSpec("ndcg", 10)),
+        ("ndcg@010", MetricSpec("ndcg", 10)),
+        ("ndcg(gain=exp2)", MetricSpec("ndcg", None, (("gain", "exp2"),))),
+        ("Ndcg ( GAIN = Exp2 ) @ 10", MetricSpec("ndcg", 10, (("gain", "exp2"),))),
+        ("ndcg(gain=linear)@10", MetricSpec("ndcg", 10)),
+        (
+            "ndcg(ideal=retrieved, gain=exp2)@3",
+            MetricSpec("ndcg", 3, (("gain", "exp2"), ("ideal", "retrieved"))),
+        ),
+        ("rbp(p=0.80)@5", MetricSpec("rbp", 5)),
+        ("rbp(p=9e-1)@5", MetricSpec("rbp", 5, (("p", 0.9),))),
+        ("hit(rel=3)@5", MetricSpec("hit", 5, (("rel", 3.0),))),
+        ("auc", MetricSpec("auc")),
+    ],
+)
+def test_string_means_spec(text, spec):
+    assert parse(text) == spec
+
+
+@pytest.mark.parametrize(
+    "text, canonical",
+    [
+        (" NDCG @ 010 ", "ndcg@10"),
+        ("recall(denom=capped)@20", "recall@20"),
+        ("RECALL( denom = RELEVANT )@20", "recall(denom=relevant)@20"),
+        ("ndcg(ideal=retrieved,gain=exp2)", "ndcg(gain=exp2, ideal=retrieved)"),
+        ("hit(rel=3.0)@5", "hit(rel=3)@5"),
+        ("rbp(p=0.123456789)", "rbp(p=0.123456789)"),
+        ("hit(rel=1e22)@5", "hit(rel=1e+22)@5"),
+    ],
+)
+def test_canonical_string(text, canonical):
+    assert str(parse(text)) == canonical
+
+
+@EVERY_METRIC
+def test_the_name_alone_is_the_canonical_string_of_the_defaults(metric):
+    assert str(parse(metric.name)) == metric.name
+    assert parse(metric.name.upper()).values == {
+        name: option.default for name, option in metric.options.items()
+    }
+
+
+@EVERY_METRIC
+@given(data=st.data())
+def test_parse_inverts_str(metric, data):
+    spec = data.draw(specs(metric, max_k=10**20))
+    assert parse(str(spec)) == spec
+
+
+@EVERY_OPTION
+@given(data=st.data())
+def test_no_digit_of_a_number_is_lost(metric, option, data):
+    if option.choices:
+        value = data.draw(st.sampled_from(option.choices))
+    else:
+        value = data.draw(
+            st.floats(
+                option.above, option.below, exclude_min=True, exclude_max=True, allow_nan=False
+            )
+        )
+    spec = make_spec(metric.name, None, {option.name: value})
+    assert spec.values[option.name] == value
+    assert parse(str(spec)) == spec
+
+
+@EVERY_OPTION
+def test_the_default_of_an_option_is_left_out(metric, option):
+    if option.default is not None:
+        assert parse(f"{metric.name}({option.name}={option.default})") == MetricSpec(metric.name)
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.takes_k], ids=lambda m: m.name)
+def test_a_method_name_means_its_default_cutoff(metric):
+    assert parse(metric.method) == MetricSpec(metric.name, DEFAULT_K)
+    assert str(parse(metric.method.upper())) == f"{metric.name}@100"
+
+
+@EVERY_METRIC
+def test_an_alias_means_its_metric(metric):
+    assert [parse(alias) for alias in metric.aliases] == [parse(metric.name)] * len(metric.aliases)
+
+
+def test_a_huge_k_is_a_k():
+    k = 10**40
+    assert parse(f"ndcg@{k}") == make_spec("ndcg", k) == MetricSpec("ndcg", k)
+    scores, truth = [[3.0, 2.0, 1.0]], [[0, 1, 1]]
+    values = Metrics.compute(scores, truth, [f"ndcg@{k}", "ndcg@3"])
+    assert values[f"ndcg@{k}"] == values["ndcg@3"] == Metrics.ndcg_at_k(scores, truth, k)
+
+
+# --- What is no metric string --------------------------------------------------------------------
+
+
+def unreadable(text, detail=""):
+    return f"cannot read metric {text!r}{detail}; {EXPECTED}"
+
+
+@pytest.mark.parametrize(
+    "wrong, right, error, message",
+    [
+        ("", "ndcg", MetricSpecError, unreadable("")),
+        ("@10", "ndcg@10", MetricSpecError, unreadable("@10")),
+        ("ndcg@", "ndcg", MetricSpecError, unreadable("ndcg@")),
+        ("ndcg 10", "ndcg @10", MetricSpecError, unreadable("ndcg 10")),
+        ("ndcg@10@20", "ndcg@10", MetricSpecError, unreadable("ndcg@10@20")),
+        ("ndcg@10 20", "ndcg@1020", MetricSpecError, unreadable("ndcg@10 20")),
+        ("ndcg(gain=exp2", "ndcg(gain=exp2)", MetricSpecError, unreadable("ndcg(gain=exp2")),
+        (
+            "ndcg@10(gain=exp2)",
+            "ndcg(gain=exp2)@10",
+            MetricSpecError,
+            unreadable("ndcg@10(gain=exp2)"),
+        ),
+        ("_at_k", "hit_at_k", MetricSpecError, unreadable("_at_k")),
+        ("ndc\N{LATIN SMALL LETTER DOTLESS I}", "ndcg", MetricSpecError, unreadable("ndc\u0131")),
+        ("\N{KELVIN SIGN}", "hit", MetricSpecError, unreadable("\u212a")),
+        (
+            "ndcg()@10",
+            "ndcg@10",
+            MetricSpecError,
+            unreadable("ndcg()@10", ": '' is not 'option=value'"),
+        ),
+        (
+            "ndcg(gain)@10",
+            "ndcg(gain=exp2)@10",
+            MetricSpecError,
+            unreadable("ndcg(gain)@10", ": 'gain' is not 'option=value'"),
+        ),
+        (
+            "ndcg(gain=exp2,)",
+            "ndcg(gain=exp2)",
+            MetricSpecError,
+            unreadable("ndcg(gain=exp2,)", ": '' is not 'option=value'"),
+        ),
+        (
+            "ndcg(gain==exp2)",
+            "ndcg(gain=exp2)",
+            MetricSpecError,
+            unreadable("ndcg(gain==exp2)", ": 'gain==exp2' is not 'option=value'"),
+        ),
+        (
+            "ndcg(gain=exp2, Gain=exp2)",
+            "ndcg(gain=exp2, ideal=truth)",
+            MetricSpecError,
+            "cannot read metric 'ndcg(gain=exp2, Gain=exp2)': option 'gain' is given twice; "
+            "give it once",
+        ),
+        (
+            "ndcg@0",
+            "ndcg@1",
+            MetricSpecError,
+            "in metric 'ndcg@0': k must be an integer >= 1, got '0'",
+        ),
+        (
+            "ndcg@-1",
+            "ndcg@1",
+            MetricSpecError,
+            "in metric 'ndcg@-1': k must be an integer >= 1, got '-1'",
+        ),
+        (
+            "ndcg@1.5",
+            "ndcg@15",
+            MetricSpecError,
+            "in metric 'ndcg@1.5': k must be an integer >= 1, got '1.5'",
+        ),
+        (
+            "ndcg@k",
+            "ndcg@1",
+            MetricSpecError,
+            "in metric 'ndcg@k': k must be an integer >= 1, got 'k'",
+        ),
+        (
+            "ndcg@\N{FULLWIDTH DIGIT ONE}",
+            "ndcg@1",
+            MetricSpecError,
+            "in metric 'ndcg@\uff11': k must be an integer >= 1, got '\uff11'",
+        ),
+        (
+            "auc@10",
+            "auc",
+            MetricSpecError,
+            "in metric 'auc@10': 'auc' reads the whole list and takes no cutoff, got k = 10; "
+            "type 'auc'",
+        ),
+        (
+            "ndcg_at_k@10",
+            "ndcg@10",
+            MetricSpecError,
+            "cannot read metric 'ndcg_at_k@10': 'ndcg_at_k' means 'ndcg@100'; type 'ndcg@10'",
+        ),
+        (
+            "ndgc@10",
+            "ndcg@10",
+            UnknownMetricError,
+            "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?",
+        ),
+        (
+            "ndgc_at_k",
+            "ndcg_at_k",
+            UnknownMetricError,
+            "in metric 'ndgc_at_k': unknown metric 'ndgc'; did you mean 'ndcg'?",
+        ),
+        (
+            "zzz",
+            "hit",
+            UnknownMetricError,
+            f"in metric 'zzz': unknown metric 'zzz'; choose from {NAMES}",
+        ),
+        (
+            "ndcg(gian=exp2)",
+            "ndcg(gain=exp2)",
+            UnknownOptionError,
+            "in metric 'ndcg(gian=exp2)': metric 'ndcg' has no option 'gian'; did you mean 'gain'?",
+        ),
+        (
+            "dcg(zz=exp2)",
+            "dcg(gain=exp2)",
+            UnknownOptionError,
+            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount",
+        ),
+        (
+            "ndcg(gain=exp3)@10",
+            "ndcg(gain=exp2)@10",
+            UnknownOptionError,
+            "in metric 'ndcg(gain=exp3)@10': gain must be 'linear' or 'exp2', got 'exp3'; "
+            "did you mean 'exp2'?",
+        ),
+        (
+            "ndcg(gain=quadratic)@10",
+            "ndcg(gain=linear)@10",
+            UnknownOptionError,
+            "in metric 'ndcg(gain=quadratic)@10': gain must be 'linear' or 'exp2', got 'quadratic'",
+        ),
+        (
+            "rbp(p=1)",
+            "rbp(p=0.99)",
+            UnknownOptionError,
+            "in metric 'rbp(p=1)': p must be a number above 0 and below 1, got '1'",
+        ),
+        (
+            "hit(rel=0)@5",
+            "hit(rel=0.1)@5",
+            UnknownOptionError,
+            "in metric 'hit(rel=0)@5': rel must be a number above 0, got '0'",
+        ),
+        (
+            "hit(rel=nan)@5",
+            "hit(rel=1)@5",
+            UnknownOptionError,
+            "in metric 'hit(rel=nan)@5': rel must be a number above 0, got 'nan'",
+        ),
+        (
+            "hit(rel=many)@5",
+            "hit(rel=1)@5",
+            UnknownOptionError,
+            "in metric 'hit(rel=many)@5': rel must be a number above 0, got 'many'",
+        ),
+    ],
+)
+def test_what_is_no_metric_string(wrong, right, error, message):
+    assert error_of(parse, wrong) == (error, message)
+    assert str(parse(right))
+
+
+@EVERY_METRIC
+def test_a_misspelled_metric_is_answered_with_the_nearest(metric):
+    wrong = metric.name + metric.name[-1]
+    message = f"unknown metric {wrong!r}; did you mean {metric.name!r}?"
+    assert error_of(make_spec, wrong) == (UnknownMetricError, message)
+
+
+@EVERY_OPTION
+def test_a_misspelled_option_is_answered_with_the_nearest(metric, option):
+    wrong = option.name + option.name[-1]
+    message = f"metric {metric.name!r} has no option {wrong!r}; did you mean {option.name!r}?"
+    assert error_of(make_spec, metric.name, None, {wrong: option.default}) == (
+        UnknownOptionError,
+        message,
+    )
+
+
+@EVERY_OPTION
+@pytest.mark.parametrize("value", ["no such value", True, [1], float("nan"), -1.0])
+def test_a_wrong_value_is_answered_with_the_possible_ones(metric, option, value):
+    error, message = error_of(make_spec, metric.name, None, {option.name: value})
+    assert error is UnknownOptionError
+    assert message.startswith(f"{option.name} must be ")
+    assert f", got {value!r}" in message
+    assert all(repr(choice) in message for choice in option.choices)
+
+
+@EVERY_METRIC
+def test_only_some_metrics_take_a_cutoff(metric):
+    if metric.takes_k:
+        assert parse(f"{metric.name}@3").k == 3
+    else:
+        assert error_of(parse, f"{metric.name}@3") == (
+            MetricSpecError,
+            f"in metric '{metric.name}@3': {metric.name!r} reads the whole list and takes no "
+            f"cutoff, got k = 3; type {metric.name!r}",
+        )
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.5, 2.0, [1], np.array([1, 2])])
+def test_k_in_the_methods_counts_ranks(k):
+    scores, truth = [[1.0, 2.0]], [[1, 0]]
+    message = f"k must be an integer >= 1, got {k!r}"
+    assert error_of(Metrics.hit_at_k, scores, truth, k) == (ArgumentError, message)
+    for right in (1, np.int32(1), np.array(1)):
+        assert Metrics.hit_at_k(scores, truth, right) == [0.0]
+
+
+# --- The list of metrics -------------------------------------------------------------------------
+
+
+def test_keys_are_the_callers_spelling_in_the_order_asked():
+    asked = ["RECALL@2", "ndcg @ 1", "hit_at_k", "recall@2"]
+    assert list(Metrics.compute([[1.0, 2.0]], [[1, 0]], asked)) == asked
+
+
+@pytest.mark.parametrize("asked", ["ndcg@2", ("ndcg@2",), iter(["ndcg@2"]), {"ndcg@2": None}])
+def test_a_single_string_and_any_iterable_are_lists_of_metrics(asked):
+    assert parse_all(asked) == {"ndcg@2": MetricSpec("ndcg", 2)}
+
+
+def test_specs_are_metrics_too():
+    spec = MetricSpec("ndcg", 2, (("gain", "exp2"),))
+    assert parse_all(spec) == parse_all([spec]) == {"ndcg(gain=exp2)@2": spec}
+
+
+LIST_EXPECTED = "metric strings such as ['ndcg@10', 'recall@20']"
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ([], f"metrics_list is empty; expected {LIST_EXPECTED}"),
+        (iter(()), f"metrics_list is empty; expected {LIST_EXPECTED}"),
+        (None, f"metrics_list must be a list of {LIST_EXPECTED}, got None"),
+        (10, f"metrics_list must be a list of {LIST_EXPECTED}, got 10"),
+        (b"ndcg", f"metrics_list must be a list of {LIST_EXPECTED}, got b'ndcg'"),
+        (["ndcg", 10], f"a metric must be a string, got 10 of type int; {EXPECTED}"),
+        ([["ndcg"]], f"a metric must be a string, got ['ndcg'] of type list; {EXPECTED}"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_list_of_metrics(wrong, message):
+    assert error_of(parse_all, wrong) == (MetricSpecError, message)
