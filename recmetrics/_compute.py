@@ -9,6 +9,7 @@ one kernel per spec over the TopK -> {metric string: (n_users,) float64}
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from recmetrics._errors import ArgumentError
 from recmetrics._measure import measure
 from recmetrics._options import (
     CallOptions,
@@ -21,6 +22,7 @@ from recmetrics._options import (
     UserValues,
 )
 from recmetrics._ranking import Inputs, RankedInputs
+from recmetrics._registry import lookup
 from recmetrics._spec import MetricSpec, make_spec, parse_all
 from recmetrics.metrics.accuracy import AccuracyMethods
 from recmetrics.metrics.full_ranking import FullRankingMethods
@@ -173,5 +175,8 @@ def compute_one(
     **shared: Any,
 ) -> UserValues:
     """What a method such as ``Metrics.ndcg_at_k`` returns."""
+    if k is None and lookup(name).takes_k:
+        msg = f"k must be an integer >= 1, got None; for the whole list type '{name}' in compute"
+        raise ArgumentError(msg)
     specs = {name: make_spec(name, k, metric_options)}
     return compute_specs(pred_scores, ground_truth, specs, CallOptions(**shared))[name]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._selection import order_halves
 
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
 _DLPACK_HOST = {1, 3, 11, 13}
@@ -124,12 +125,12 @@ def check_matrix(array: npt.NDArray[Any], what: str) -> None:
 
 def is_real(dtype: np.dtype[Any]) -> bool:
     """Whether the kernels can read it."""
-    return is_half(dtype) or (dtype.kind in "biuf" and dtype.itemsize <= 8)
+    return (dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
     """Whether it is half precision, which no kernel compares natively."""
-    return dtype.name in _HALF_INFINITY or dtype == _BFLOAT16
+    return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
 
 
 def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -185,7 +186,7 @@ def _is_collection(entry: Any) -> bool:
 class ScoreBlock:
     """Rows of scores in a dtype that the kernels compare natively."""
 
-    values: npt.NDArray[Any]  # C-contiguous, read-only
+    values: npt.NDArray[Any]  # C-contiguous
     lowest: Any  # the smallest number of that dtype; NaN is what is not >= it
     lowest_listed: bool  # whether an item with that score may be recommended
 
@@ -252,37 +253,39 @@ def _native(block: npt.NDArray[Any]) -> ScoreBlock:
     # Copies this block alone, and only where type, layout or byte order ask for it.
     values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
     if values.dtype.kind == "f":
-        return ScoreBlock(read_only(values), values.dtype.type(-np.inf), False)
-    return ScoreBlock(read_only(values), values.dtype.type(np.iinfo(values.dtype).min), True)
+        return ScoreBlock(as_kernel_array(values), values.dtype.type(-np.inf), False)
+    return ScoreBlock(as_kernel_array(values), values.dtype.type(np.iinfo(values.dtype).min), True)
 
 
 def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:
-    """Half precision as integers in the same order.
-
-    The bits of a float are sign and magnitude; magnitude, negated where the sign is set, orders as
-    the float does, with both zeros equal. NaN has the largest magnitudes and becomes the smallest
-    integer, below the key of -inf.
-    """
-    infinity = np.int16(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
+    """Half precision as integers in the same order."""
+    infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
     # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind.
     bits = np.ascontiguousarray(_bits(block), np.int16)
-    sign = bits >> 15  # 0 or -1, so that (x ^ sign) - sign negates where the sign is set
-    keys = ((bits & np.int16(0x7FFF)) ^ sign) - sign
-    nan = (bits & np.int16(0x7FFF)) > infinity
-    if nan.any():
-        keys[nan] = np.iinfo(np.int16).min
-    return ScoreBlock(read_only(keys), np.int16(-infinity), False)
+    keys = np.empty_like(bits)
+    order_halves(as_kernel_array(bits).reshape(-1), infinity, keys.reshape(-1))
+    return ScoreBlock(keys, np.int16(-infinity), False)
 
 
 def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
     return half.view(np.dtype(np.int16).newbyteorder(half.dtype.byteorder))
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written to: one array type for the kernels, so one compilation."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+class _Memory:
+    """The memory of an array, for a view that does not know it is read-only."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = array
+
+
+def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """``array`` as the one type that kernels are compiled for; they only read it.
+
+    To Numba a read-only array is a type of its own, which would compile everything twice.
+    """
+    return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 def as_ranking(ranking: Any) -> npt.NDArray[Any]:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from recmetrics._errors import InputError, InputTypeError, ShapeError
 from recmetrics._inputs import (
     as_array,
+    as_kernel_array,
     check_indices,
     check_matrix,
     half_to_single,
@@ -23,7 +24,6 @@ from recmetrics._inputs import (
     is_nonzero,
     is_real,
     per_user,
-    read_only,
 )
 from recmetrics._jit import kernel
 from recmetrics._topk import FloatArray, IntArray
@@ -90,7 +90,9 @@ class DenseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
-        start, items = _nonzero(read_only(np.ascontiguousarray(is_nonzero(part)).view(np.uint8)))
+        start, items = _nonzero(
+            as_kernel_array(np.ascontiguousarray(is_nonzero(part))).view(np.uint8)
+        )
         found = part[np.repeat(np.arange(len(part)), np.diff(start)), items]
         values = half_to_single(found) if is_half(found.dtype) else found
         rows = Rows(start, items, values.astype(np.float64))
@@ -211,12 +213,16 @@ def _are_relevances(
     """Whether a list per user holds one number for each item, and not indices of items.
 
     Floats and bools are no indices. Integers are, except in plain nested lists such as
-    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers.
+    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers, or where n_items is unknown
+    and all have the same number.
     """
     if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
         return True
     plain = all(isinstance(entry, list | tuple) for entry in value)
-    return plain and {len(entry) for entry in value} == {n_items}
+    lengths = {len(entry) for entry in value}
+    if n_items is None:  # the truth of rankings tells the number of items
+        return plain and len(lengths) == 1 and lengths != {0}
+    return plain and lengths == {n_items}
 
 
 def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
@@ -250,23 +256,34 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
     if not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
-    csr: Any = sp.csr_array(matrix)
+    csr: Any = matrix if matrix.format == "csr" else sp.csr_array(matrix)
     if csr.nnz and not (csr.indices.min() >= 0 and csr.indices.max() < csr.shape[1]):
         msg = (
             f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
             f"got {csr.indices.min()} .. {csr.indices.max()}"
         )
         raise InputError(msg)
-    # A new object over the same arrays: finding out whether they are sorted sets flags on it.
-    values = csr.data.astype(np.float64, copy=False)
-    own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=False)
-    if not own.has_canonical_format:
-        own = own.copy()
+    if not _is_canonical(csr.indptr, csr.indices):
+        values = csr.data.astype(np.float64)
+        own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
         if matrix.dtype == np.bool_:
             own.data = np.minimum(own.data, 1.0)
-    rows = Rows(own.indptr.astype(np.int64), own.indices.astype(np.int64, copy=False), own.data)
+        csr = own
+    rows = Rows(
+        as_kernel_array(csr.indptr.astype(np.int64, copy=False)),
+        as_kernel_array(csr.indices.astype(np.int64, copy=False)),
+        as_kernel_array(csr.data.astype(np.float64, copy=False)),
+    )
     return _checked_values(rows, what)
+
+
+def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
+    """Whether the items of each row ascend, none twice (SciPy would note that on the matrix)."""
+    ascends = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]
+    ascends[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # from one row to the next
+    return bool(ascends.all())
 
 
 def _checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:

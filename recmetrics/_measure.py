@@ -46,9 +46,9 @@ def _defined(values: UserValues, text: str, undefined: str) -> UserValues:
         values[missing] = 0.0
     elif missing.any():
         msg = (
-            f"{text} is undefined for {missing.sum()} users (no relevant item, or for auc nothing "
-            f"else), the first is user {np.flatnonzero(missing)[0]}; expected a value for every "
-            "user; give undefined='nan' or 'zero', or leave these users out"
+            f"{text} is undefined for {missing.sum()} of {missing.size} users (no relevant item, "
+            f"or for auc nothing else), the first is user {np.flatnonzero(missing)[0]}; expected a "
+            "value for every user; give undefined='nan' or 'zero', or leave these users out"
         )
         raise UndefinedMetricError(msg)
     return values

@@ -158,8 +158,8 @@ class RankedInputs:
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
         item, rank = int(self.ranking[user, place]), place + 1
         if fault == _selection.OUTSIDE:
-            upper = "" if self.n_items == _UNBOUNDED else f" .. {self.n_items - 1}"
-            problem = f"item {item}, which is outside the catalogue; expected 0{upper}, or -1"
+            known = "an index >= 0" if self.n_items == _UNBOUNDED else f"0 .. {self.n_items - 1}"
+            problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
         elif fault == _selection.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:

@@ -73,7 +73,7 @@ class Option:
         if self.above < number < self.below:
             return number
         limit = f" and below {self.below:g}" if self.below < math.inf else ""
-        msg = f"{self.name} must be a number above {self.above:g}{limit}, got {value!r}"
+        msg = f"{self.name} must be a finite number above {self.above:g}{limit}, got {value!r}"
         raise UnknownOptionError(msg)
 
     def code(self, value: Any) -> float | int:

@@ -183,7 +183,8 @@ def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) ->
 @kernel
 def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """Keep the k best of a pool in item order; returns the score of the worst."""
-    bound = _reached_by(values[:count], k, lowest, 0)
+    exactly = k - k  # a variable: a literal 0 would compile _reached_by once more
+    bound = _reached_by(values[:count], k, lowest, exactly)
     equal = k - _count_above(values[:count], bound)  # how many at the bound still belong
     kept = 0
     for i in range(count):
@@ -415,6 +416,8 @@ def rank_rows(
             has_nan = _has_nan(row, lowest)
         if has_nan:
             _find_nan(row, lowest, user, nan_found)
+        # The pool: the whole row, or the few items that reach the bound.
+        pool, pool_items, pool_excluded = row, items[:0], excluded
         if bound > lowest:
             top.n_listed[user] = k  # at least k items reach the bound
             contenders = _count_contenders(row, bound, relevant, excluded)
@@ -422,18 +425,24 @@ def rank_rows(
                 continue
             if contenders * n_items > n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k):
                 count = _gather(row, bound, excluded, k, lowest, values, items)
-                _rank_hits(
-                    values[:count], items[:count], excluded[:0], relevant, gains,
-                    bound, k, lowest, lowest_listed, ties, user, top,
-                )  # fmt: skip
-                continue
+                pool, pool_items, pool_excluded = values[:count], items[:count], excluded[:0]
         else:
             listed = _count_listed(row, excluded, lowest, lowest_listed)
             top.n_listed[user] = min(k, listed)
         _rank_hits(
-            row, items[:0], excluded, relevant, gains,
-            bound, k, lowest, lowest_listed, ties, user, top,
-        )  # fmt: skip
+            pool,
+            pool_items,
+            pool_excluded,
+            relevant,
+            gains,
+            bound,
+            k,
+            lowest,
+            lowest_listed,
+            ties,
+            user,
+            top,
+        )
 
 
 @kernel

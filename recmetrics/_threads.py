@@ -4,6 +4,7 @@ Threads are made for the call and joined before it returns: nothing survives tha
 copy half-way, eight callers at once do not share a pool, and no setting of the process is touched.
 """
 
+import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -29,8 +30,11 @@ def thread_count(n_threads: int | None) -> int:
 
 
 def _at_least_one(what: str, value: object) -> int:
-    count = value.__index__() if hasattr(value, "__index__") else 0
-    if isinstance(value, bool) or count < 1:
+    try:
+        count = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        count = 0
+    if count < 1:
         msg = f"{what} must be an integer >= 1, got {value!r}"
         raise ArgumentError(msg)
     return count
@@ -44,8 +48,9 @@ def map_blocks(
 ) -> list[Result]:
     """``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
-    ``done`` is called in the calling thread with the number of rows of each finished block. The
-    first error, Ctrl-C included, ends the threads with the block that they are at.
+    ``done`` is called in the calling thread with the number of rows of each finished block. An
+    error, Ctrl-C included, ends the threads with the block that they are at. Of several errors that
+    of the first block is raised, so that the message does not depend on the threads.
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
@@ -67,13 +72,15 @@ def map_blocks(
         for number in range(min(n_threads, len(blocks)))
     ]
     results: list[Result | None] = [None] * len(blocks)
+    errors: dict[int, BaseException] = {}
     try:
         for thread in threads:
             thread.start()
         for _ in blocks:
             number, result, error = finished.get()
             if error is not None:
-                raise error
+                errors[number] = error
+                break
             results[number] = result
             if done is not None:
                 done(blocks[number].stop - blocks[number].start)
@@ -82,6 +89,13 @@ def map_blocks(
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
+    if errors:
+        # Blocks are begun in order: those before the one that failed are finished by now.
+        while not finished.empty():
+            number, _, error = finished.get()
+            if error is not None:
+                errors[number] = error
+        raise errors[min(errors)]
     return cast(list[Result], results)
 
 

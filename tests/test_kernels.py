@@ -40,12 +40,10 @@ def test_kernel_computes_its_reference(metric, data):
 @settings(deadline=None, max_examples=75)
 @given(data=st.data())
 def test_ranked_lists_compute_the_same_reference(metric, data):
-    scores, truth, _, _ = data.draw(problems())
+    _, truth, _, _ = data.draw(problems())
     spec = data.draw(specs(metric))
     n_users, n_items = truth.shape
-    lists = [
-        data.draw(st.lists(st.integers(0, n_items - 1), unique=True)) for _ in range(n_users)
-    ]
+    lists = [data.draw(st.lists(st.integers(0, n_items - 1), unique=True)) for _ in range(n_users)]
     got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec)[str(spec)]
     ranks = -np.arange(n_items, dtype=float)  # a list has no scores: its order is strict
     expected = []
@@ -179,12 +177,10 @@ def test_a_discount_may_be_a_callable(as_divisor):
     discount = divisor if as_divisor else weight
     dcg = 3 / math.sqrt(2) + 2 / math.sqrt(4)
     assert_same(Metrics.dcg_at_k(scores, truth, discount=discount), [dcg])
-    assert_same(
-        Metrics.ndcg_at_k(scores, truth, discount=discount), [dcg / (3 + 2 / math.sqrt(2))]
-    )
+    assert_same(Metrics.ndcg_at_k(scores, truth, discount=discount), [dcg / (3 + 2 / math.sqrt(2))])
 
 
-def test_an_excluded_relevant_item_still_counts_in_R():
+def test_an_excluded_relevant_item_is_still_relevant():
     got = Metrics.compute([[3, 2, 1]], [[1, 1, 0]], "recall@2", exclude=[np.array([0])])
     assert got["recall@2"][0] == 1 / 2
 

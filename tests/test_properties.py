@@ -69,7 +69,9 @@ def test_only_the_order_of_the_scores_counts(problem):
 def test_items_may_be_relabelled_where_no_scores_are_equal(problem):
     scores, truth, exclude, candidates = problem
     rng = np.random.default_rng(0)
-    scores = np.where(scores == -np.inf, scores, rng.permuted(np.arange(scores.size)).reshape(scores.shape))
+    scores = np.where(
+        scores == -np.inf, scores, rng.permuted(np.arange(scores.size)).reshape(scores.shape)
+    )
     labels = rng.permutation(scores.shape[1])
     new_label = np.argsort(labels)
 
@@ -85,7 +87,7 @@ def test_items_may_be_relabelled_where_no_scores_are_equal(problem):
 @QUICK
 @given(problems())
 def test_only_the_first_k_ranks_count(problem):
-    scores, truth, exclude, candidates = problem
+    scores, truth, _, _ = problem
     k = 3
     lists = [np.argsort(-row, kind="stable") for row in scores]
     metrics = [str(spec) for spec in plain_specs(k) if spec.k]
@@ -98,7 +100,7 @@ def test_only_the_first_k_ranks_count(problem):
 @QUICK
 @given(problems())
 def test_k_beyond_the_catalogue_is_the_catalogue(problem):
-    scores, truth, exclude, candidates = problem
+    scores, truth, exclude, _ = problem
     n_items = scores.shape[1]
     for exact, beyond in zip(plain_specs(n_items), plain_specs(n_items + 7), strict=True):
         got = [
@@ -167,7 +169,7 @@ def test_threads_do_not_change_a_bit(large):
 def test_batches_do_not_change_a_bit(large, size):
     scores, truth, exclude, metrics = large
     whole = Metrics.compute(scores, truth, metrics, exclude=exclude)
-    users = range(0, len(scores), size) if size > 1 else range(0, 40)
+    users = range(0, len(scores), size) if size > 1 else range(40)
     for first in users:
         rows = slice(first, first + size)
         part = Metrics.compute(scores[rows], truth[rows], metrics, exclude=exclude[rows])
