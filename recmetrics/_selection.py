@@ -128,7 +128,7 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
 
 
 @kernel
-def _reached_by(values: Array, k: int, lowest: Any, slack: int) -> Any:
+def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     """The largest of ``values`` that at least k of them reach, or one that k + slack reach.
 
     Bisection by counting, with one of the values as the pivot each time: a vectorised count costs
@@ -183,8 +183,7 @@ def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) ->
 @kernel
 def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """Keep the k best of a pool in item order; returns the score of the worst."""
-    exactly = k - k  # a variable: a literal 0 would compile _reached_by once more
-    bound = _reached_by(values[:count], k, lowest, exactly)
+    bound = _reached_by(values[:count], k, lowest, np.int64(0))
     equal = k - _count_above(values[:count], bound)  # how many at the bound still belong
     kept = 0
     for i in range(count):
@@ -207,8 +206,9 @@ def _gather(
     When the buffer is full it is cut to its k best; from then on an item must beat the worst of
     these, since later items lose ties.
     """
-    strict = False
-    count = 0
+    # Typed, since helpers called with a literal compile once more for it.
+    strict: Any = np.bool_(False)
+    count: Any = np.int64(0)
     e = 0
     for begin in range(0, row.size, _CHUNK):
         end = min(begin + _CHUNK, row.size)
@@ -220,7 +220,7 @@ def _gather(
                 continue
             if count + _BLOCK > values.size:
                 bound = _shrink(values, items, count, k, lowest)
-                strict = True
+                strict = np.bool_(True)
                 count = k
             for item in range(start, stop):
                 score = row[item]
