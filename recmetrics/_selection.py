@@ -232,7 +232,7 @@ def _gather(
                     values[count] = score
                     items[count] = item
                     count += 1
-    return count
+    return int(count)
 
 
 @kernel
