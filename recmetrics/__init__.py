@@ -13,6 +13,7 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
 
 __version__ = "0.1.0"
@@ -29,5 +30,6 @@ __all__ = [
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "popularity_from",
     "warmup",
 ]

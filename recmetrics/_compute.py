@@ -2,7 +2,8 @@
 
 metric strings -> specs
 scores, truth, exclude, candidates -> checked inputs (no copy of the scores)
-row blocks, in threads: the rank of each relevant item among the k_max best -> TopK
+row blocks, in threads: the rank of each relevant item among the k_max best -> TopK,
+    and the lists themselves for the metrics that read them, dropped with the block
 one kernel per spec over the TopK -> {metric string: (n_users,) float64}
 """
 
@@ -10,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recmetrics._errors import ArgumentError
+from recmetrics._lists import ListReader
 from recmetrics._measure import measure
 from recmetrics._options import (
     CallOptions,
     Candidates,
+    ItemValues,
+    Matrix,
     NaNPolicy,
     Progress,
     Scores,
@@ -23,15 +27,18 @@ from recmetrics._options import (
 )
 from recmetrics._ranking import Inputs, RankedInputs
 from recmetrics._registry import lookup
+from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
 from recmetrics.metrics.accuracy import AccuracyMethods
+from recmetrics.metrics.beyond import BeyondMethods
 from recmetrics.metrics.full_ranking import FullRankingMethods
+from recmetrics.metrics.system import SystemMethods
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
 
 
-class Metrics(AccuracyMethods, FullRankingMethods):
-    """Ranking metrics per user, from scores or from rankings."""
+class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods):
+    """Ranking metrics per user, and of all lists together, from scores or from rankings."""
 
     @staticmethod
     def compute(
@@ -45,6 +52,11 @@ class Metrics(AccuracyMethods, FullRankingMethods):
         nan: NaNPolicy = "raise",
         n_threads: int | None = None,
         progress: Progress = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
     ) -> dict[str, UserValues]:
         """Score every user's ranking with each of the metrics asked for.
 
@@ -81,12 +93,27 @@ class Metrics(AccuracyMethods, FullRankingMethods):
             RECMETRICS_NUM_THREADS, else the cores this process may use.
         progress
             True shows a tqdm bar where tqdm is installed; a callable gets (rows done, rows).
+        popularity
+            (n_items,) share of users who have each item, 0 to 1: ``popularity_from(train)``.
+        features
+            (n_items, d) a vector for each item, dense or sparse; items are compared by cosine.
+        similarity
+            (n_items, n_items) of every two items, dense or sparse, instead of ``features``.
+        genres
+            (n_items, g) 1 where an item has the genre, dense or sparse.
+        profile
+            (n_users, g) the genres of each user, or the training matrix (n_users, n_items), whose
+            values weigh the items; dense or sparse. Where both shapes fit it holds genres.
+
+        ``recmetrics metrics`` says which metric needs which of the last five; the others do not
+        look at them.
 
         Returns
         -------
         dict
             A float64 array of shape (n_users,) for each metric string as it was typed, in the
-            order asked. The same bits whatever the threads, batches or memory layout.
+            order asked; of shape () for a system metric such as coverage, which has one value for
+            all lists. The same bits whatever the threads, batches or memory layout.
 
         Raises
         ------
@@ -106,6 +133,11 @@ class Metrics(AccuracyMethods, FullRankingMethods):
             nan=nan,
             n_threads=n_threads,
             progress=progress,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
         )
         return compute_specs(pred_scores, ground_truth, parse_all(metrics_list), options)
 
@@ -118,6 +150,11 @@ class Metrics(AccuracyMethods, FullRankingMethods):
         undefined: Undefined = "nan",
         n_threads: int | None = None,
         progress: Progress = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
     ) -> dict[str, UserValues]:
         """Score rankings that exist already.
 
@@ -132,14 +169,18 @@ class Metrics(AccuracyMethods, FullRankingMethods):
             with one array of item indices per user.
         ground_truth
             As in ``compute``. A list of indices says nothing about the size of the catalogue;
-            then k is never cut to it and any item index from 0 on is accepted.
+            then k is never cut to it and any item index from 0 on is accepted, unless side
+            information tells it; system metrics must know it.
         metrics_list, undefined, n_threads, progress
             As in ``compute``. Metrics of the whole list read the items listed, no others.
+        popularity, features, similarity, genres, profile
+            As in ``compute``.
 
         Returns
         -------
         dict
-            A float64 array of shape (n_users,) for each metric string as it was typed.
+            A float64 array of shape (n_users,) for each metric string as it was typed, of shape
+            () for a system metric.
 
         Raises
         ------
@@ -148,10 +189,24 @@ class Metrics(AccuracyMethods, FullRankingMethods):
             outside the catalogue, or an item after a -1.
         """
         specs = parse_all(metrics_list)
-        options = CallOptions(undefined=undefined, n_threads=n_threads, progress=progress)
+        options = CallOptions(
+            undefined=undefined,
+            n_threads=n_threads,
+            progress=progress,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
+        )
+        require_side(specs, options)
         inputs = RankedInputs(ranking, ground_truth)
-        top = inputs.top_k(specs.values(), options)
-        return measure(top, specs, inputs.n_items, options)
+        side = read_side(specs.values(), options, inputs.n_users, inputs.truth.n_items)
+        if side.n_items is not None:
+            inputs.n_items = side.n_items
+        reader = ListReader(specs.values(), side, inputs.n_users, side.n_items)
+        top = inputs.top_k(specs.values(), options, reader)
+        return measure(top, reader, specs, inputs.n_items, options)
 
 
 def compute_specs(
@@ -161,9 +216,12 @@ def compute_specs(
     options: CallOptions,
 ) -> dict[str, UserValues]:
     """The data flow of the package, from metric strings that are read."""
+    require_side(specs, options)
     inputs = Inputs(pred_scores, ground_truth, options)
-    top = inputs.top_k(specs.values(), options)
-    return measure(top, specs, inputs.n_items, options)
+    side = read_side(specs.values(), options, inputs.n_users, inputs.n_items)
+    reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items)
+    top = inputs.top_k(specs.values(), options, reader)
+    return measure(top, reader, specs, inputs.n_items, options)
 
 
 def compute_one(

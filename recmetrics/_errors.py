@@ -4,7 +4,8 @@ RecmetricsError
     MetricSpecError (ValueError)       a metric string that cannot be read
         UnknownMetricError             no metric of that name; names the nearest
         UnknownOptionError             the metric has no such option, or no such value
-    ArgumentError (ValueError)         undefined=, nan=, n_threads=, k= out of their range
+    ArgumentError (ValueError)         undefined=, nan=, n_threads=, k= out of their range;
+                                       side information that a metric needs and has not
     InputError (ValueError)            scores, truth, exclude, candidates, ranking: wrong values
         ShapeError                     arrays whose shapes do not fit
         NaNScoreError                  NaN among the scores
@@ -30,7 +31,7 @@ class UnknownOptionError(MetricSpecError):
 
 
 class ArgumentError(RecmetricsError, ValueError):
-    """A keyword argument outside its range."""
+    """A keyword argument outside its range, or one that a metric needs and was not given."""
 
 
 class InputError(RecmetricsError, ValueError):

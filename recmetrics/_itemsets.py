@@ -28,6 +28,17 @@ from recmetrics._inputs import (
 from recmetrics._jit import kernel
 from recmetrics._topk import FloatArray, IntArray
 
+# The least value that may be, the words for it, and what rows and columns are. A set of items
+# takes any number: what is not 0 is in it.
+_SET = (None, "numbers (0: not in the set)", ("user", "item"))
+_VALUES = {
+    "truth": (0.0, "finite relevances >= 0", ("user", "item")),
+    "genres": (0.0, "finite numbers >= 0", ("item", "column")),
+    "profile": (0.0, "finite numbers >= 0", ("user", "column")),
+    "features": (-np.inf, "finite numbers", ("item", "column")),
+    "similarity": (-np.inf, "finite numbers", ("item", "column")),
+}
+
 
 class Rows(NamedTuple):
     """The items of some users: user u has ``items[start[u]:start[u + 1]]``, ascending."""
@@ -171,6 +182,20 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets | None:
     return _read(candidates, "candidates", shape, repeats="refuse")
 
 
+def read_numbers(matrix: Any, what: str) -> ItemSets:
+    """A sparse matrix or dense array of side information, as the entries of each row."""
+    if not sp.issparse(matrix):
+        return DenseSets(matrix, what)
+    sparse: Any = matrix
+    return SparseSets(_from_sparse(sparse, what), sparse.shape[1])
+
+
+def read_train(train: Any, n_items: int | None) -> ItemSets:
+    """Training interactions of any number of users; what is not 0 counts, whatever its value."""
+    n_users = train.shape[0] if getattr(train, "shape", ()) else len(train)
+    return _read(train, "train", (n_users, n_items), repeats="merge")
+
+
 def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
     n_users, n_items = shape
     if array.dtype == np.bool_:
@@ -287,16 +312,17 @@ def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
 
 
 def _checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
-    """Without explicit zeros; NaN is refused, and for truth what is negative or infinite."""
+    """Without explicit zeros; NaN is refused, and what else the values may not be."""
     values = rows.values
+    least, expected, axes = _VALUES.get(what, _SET)
     bad = np.isnan(values)
-    if what == "truth":
-        bad |= (values < 0.0) | np.isinf(values)
+    if least is not None:
+        bad |= (values < least) | np.isinf(values)
     if bad.any():
         entry = int(np.flatnonzero(bad)[0])
         user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
-        expected = "finite relevances >= 0" if what == "truth" else "numbers (0: not in the set)"
-        msg = f"{what} must hold {expected}, got {values[entry]:g} at (user {user}, item {item})"
+        place = f"({axes[0]} {user}, {axes[1]} {item})"
+        msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
         raise InputError(msg)
     return rows if np.all(values) else rows.keep(values != 0.0)
 

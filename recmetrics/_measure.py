@@ -5,18 +5,29 @@ from collections.abc import Mapping
 import numpy as np
 
 from recmetrics._errors import UndefinedMetricError
+from recmetrics._lists import ListReader
 from recmetrics._options import CallOptions, UserValues
+from recmetrics._registry import Metric
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import TopK, Views
 
 
 def measure(
-    top: TopK, specs: Mapping[str, MetricSpec], n_items: int, options: CallOptions
+    top: TopK,
+    reader: ListReader,
+    specs: Mapping[str, MetricSpec],
+    n_items: int,
+    options: CallOptions,
 ) -> dict[str, UserValues]:
-    """Run the kernel of each spec over ``top``."""
+    """Run the kernel of each accuracy spec over ``top``; the others have been run by ``reader``."""
     views = Views(top)
     return {
-        text: _defined(_run(spec, views, n_items), text, options.undefined)
+        text: _defined(
+            _run(spec, views, n_items) if spec.metric.kind == "accuracy" else reader.value(spec),
+            text,
+            spec.metric,
+            options.undefined,
+        )
         for text, spec in specs.items()
     }
 
@@ -37,17 +48,20 @@ def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
     return out
 
 
-def _defined(values: UserValues, text: str, undefined: str) -> UserValues:
-    """Apply ``undefined=`` to the users whose value a kernel left NaN."""
+def _defined(values: UserValues, text: str, metric: Metric, undefined: str) -> UserValues:
+    """Apply ``undefined=`` to the values that a kernel left NaN."""
     if undefined == "nan":
         return values
     missing = np.isnan(values)
     if undefined == "zero":
         values[missing] = 0.0
     elif missing.any():
+        if missing.ndim == 0:
+            msg = f"{text} is undefined ({metric.undefined}); give undefined='nan' or 'zero'"
+            raise UndefinedMetricError(msg)
         msg = (
-            f"{text} is undefined for {missing.sum()} of {missing.size} users (no relevant item, "
-            f"or for auc nothing else), the first is user {np.flatnonzero(missing)[0]}; expected a "
+            f"{text} is undefined for {missing.sum()} of {missing.size} users "
+            f"({metric.undefined}), the first is user {np.flatnonzero(missing)[0]}; expected a "
             "value for every user; give undefined='nan' or 'zero', or leave these users out"
         )
         raise UndefinedMetricError(msg)

@@ -46,6 +46,10 @@ Truth: TypeAlias = (
 )
 """A matrix users x items, dense or sparse, or one array of item indices per user."""
 Candidates: TypeAlias = Truth | Sequence[int]
+ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
+"""One number per item, shape (n_items,)."""
+Matrix: TypeAlias = Truth
+"""A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
@@ -63,6 +67,11 @@ class Shared(TypedDict, total=False):
     nan: NaNPolicy
     n_threads: int | None
     progress: Progress
+    popularity: ItemValues | None
+    features: Matrix | None
+    similarity: Matrix | None
+    genres: Matrix | None
+    profile: Matrix | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +90,12 @@ class CallOptions:
     nan: NaNPolicy = "raise"
     n_threads: int | None = None
     progress: Progress = None
+    # Side information: checked in _side.py, and only what a metric of the call needs.
+    popularity: ItemValues | None = None
+    features: Matrix | None = None
+    similarity: Matrix | None = None
+    genres: Matrix | None = None
+    profile: Matrix | None = None
 
     def __post_init__(self) -> None:
         _one_of("undefined", self.undefined, Undefined)

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from recmetrics import _selection
 from recmetrics._errors import InputError, NaNScoreError
-from recmetrics._inputs import ScoreMatrix, as_ranking, row_blocks
+from recmetrics._inputs import ScoreMatrix, as_kernel_array, as_ranking, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, read_candidates, read_exclude, read_truth
+from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
 from recmetrics._progress import reporting
 from recmetrics._spec import MetricSpec
@@ -32,10 +33,12 @@ class Inputs:
         self.exclude = read_exclude(options.exclude, self.scores.shape)
         self.candidates = read_candidates(options.candidates, self.scores.shape)
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions) -> TopK:
-        """Rank every user's relevant items as deep as ``specs`` ask."""
-        specs = list(specs)
+    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
+        """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
+        specs = [spec for spec in specs if spec.metric.kind == "accuracy"]
         k = deepest(specs, self.n_items)
+        if self.candidates is None:
+            reader.offer(slice(None))
         ties = any(spec.metric.needs_ties for spec in specs)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
@@ -43,19 +46,21 @@ class Inputs:
             top = empty_topk(relevant.start, relevant.values)
             nan_found = np.zeros(3, np.int64)
             if self.candidates is None:
-                self._rank_rows(rows, relevant, k, ties, top, nan_found)
+                self._rank_rows(rows, relevant, k, ties, top, nan_found, reader)
             else:
-                self._rank_candidates(self.candidates, rows, relevant, k, ties, top, nan_found)
+                self._rank_candidates(
+                    self.candidates, rows, relevant, k, ties, top, nan_found, reader
+                )
             nan_found[1] += rows.start
             return top, nan_found
 
-        blocks, n_threads = self._blocks(options.threads)
+        blocks, n_threads = self._blocks(options.threads, listing=reader.depth > 0)
         results = _in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             _refuse_nan([nan_found for _, nan_found in results])
         return join([top for top, _ in results])
 
-    def _blocks(self, n_threads: int) -> tuple[list[slice], int]:
+    def _blocks(self, n_threads: int, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and how many threads are worth starting for them."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
@@ -63,7 +68,8 @@ class Inputs:
             n_threads = 1
         sets = (self.truth, self.exclude, self.candidates)
         dense = any(one is not None and one.is_dense for one in sets)
-        copied = dense or self.candidates is not None
+        # Lists are copies of rows where they are whole, and else the second reading of a block.
+        copied = dense or listing or self.candidates is not None
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
@@ -74,25 +80,41 @@ class Inputs:
         ties: bool,
         top: TopK,
         nan_found: npt.NDArray[np.int64],
+        reader: ListReader,
     ) -> None:
         block = self.scores.block(rows)
         if self.exclude is None:
             excluded_start, excluded_items = np.zeros_like(relevant.start), _NO_ITEMS
         else:
             excluded_start, excluded_items, _ = self.exclude.rows(rows)
-        _selection.rank_rows(
-            block.values,
-            relevant.items,
-            relevant.values,
-            excluded_start,
-            excluded_items,
-            k,
-            block.lowest,
-            block.lowest_listed,
-            ties,
-            top,
-            nan_found,
-        )
+        if k:
+            _selection.rank_rows(
+                block.values,
+                relevant.items,
+                relevant.values,
+                excluded_start,
+                excluded_items,
+                k,
+                block.lowest,
+                block.lowest_listed,
+                ties,
+                top,
+                nan_found,
+            )
+        if reader.depth:
+            lists = _no_lists(rows, reader.depth, self.n_items, relevant)
+            _selection.list_rows(
+                block.values,
+                excluded_start,
+                excluded_items,
+                reader.depth,
+                block.lowest,
+                block.lowest_listed,
+                lists.items,
+                lists.length,
+                np.zeros(3, np.int64) if k else nan_found,
+            )
+            reader.read(lists)
 
     def _rank_candidates(
         self,
@@ -103,51 +125,73 @@ class Inputs:
         ties: bool,
         top: TopK,
         nan_found: npt.NDArray[np.int64],
+        reader: ListReader,
     ) -> None:
         pool = candidates.rows(rows)
+        reader.offer(pool.items)
         if self.exclude is not None:
             pool = _without(pool, self.exclude.rows(rows), self.n_items)
         block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
-        _selection.rank_candidates(
-            block.values,
-            pool.start,
-            pool.items,
-            relevant.items,
-            relevant.values,
-            k,
-            block.lowest,
-            block.lowest_listed,
-            ties,
-            top,
-            nan_found,
-        )
+        if k:
+            _selection.rank_candidates(
+                block.values,
+                pool.start,
+                pool.items,
+                relevant.items,
+                relevant.values,
+                k,
+                block.lowest,
+                block.lowest_listed,
+                ties,
+                top,
+                nan_found,
+            )
+        if reader.depth:
+            longest = int(np.diff(pool.start).max(initial=0))
+            lists = _no_lists(rows, reader.depth, longest, relevant)
+            _selection.list_candidates(
+                block.values,
+                pool.start,
+                pool.items,
+                reader.depth,
+                block.lowest,
+                block.lowest_listed,
+                lists.items,
+                lists.length,
+                np.zeros(3, np.int64) if k else nan_found,
+            )
+            reader.read(lists)
 
 
 class RankedInputs:
     """Rankings and truth of one call, checked against each other.
 
-    ``n_items`` is the size of the catalogue, or larger than any where truth is lists of indices.
+    ``n_items`` is the size of the catalogue, or larger than any where nothing tells it.
     """
 
     def __init__(self, ranking: Any, truth: Any) -> None:
         self.ranking = as_ranking(ranking)
-        self.truth = read_truth(truth, (len(self.ranking), None))
+        self.n_users = len(self.ranking)
+        self.truth = read_truth(truth, (self.n_users, None))
         self.n_items = _UNBOUNDED if self.truth.n_items is None else self.truth.n_items
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions) -> TopK:
-        """Find every user's relevant items in the ranking, as deep as ``specs`` ask."""
+    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
+        """Find every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         k = deepest(specs, self.n_items)
+        reader.offer(slice(None))
 
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
             top = empty_topk(relevant.start, relevant.values)
-            lists = np.ascontiguousarray(self.ranking[rows], np.int64)
+            items = as_kernel_array(np.ascontiguousarray(self.ranking[rows], np.int64))
             fault = np.zeros(3, np.int64)
             _selection.rank_lists(
-                lists, relevant.items, relevant.values, self.n_items, k, top, fault
+                items, relevant.items, relevant.values, self.n_items, k, top, fault
             )
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
+            if reader.depth:
+                reader.read(Lists(rows, items, top.n_listed, relevant))
             return top
 
         n_users, length = self.ranking.shape
@@ -170,7 +214,14 @@ class RankedInputs:
 
 def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
     """The largest cutoff asked for; a metric of the whole list asks for all items."""
-    return max(n_items if spec.k is None else min(spec.k, n_items) for spec in specs)
+    return max((n_items if spec.k is None else min(spec.k, n_items) for spec in specs), default=0)
+
+
+def _no_lists(rows: slice, depth: int, longest: int, relevant: Rows) -> Lists:
+    """Room for the lists of a block."""
+    n_users = rows.stop - rows.start
+    items = np.empty((n_users, min(depth, longest)), np.int64)
+    return Lists(rows, items, np.zeros(n_users, np.int64), relevant)
 
 
 def _in_blocks(

@@ -18,11 +18,14 @@ import numpy as np
 from recmetrics._errors import UnknownMetricError, UnknownOptionError
 from recmetrics._options import SHARED_PARAMETERS
 
+Kind = Literal["accuracy", "list", "system"]
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 METHOD_SUFFIX = "_at_k"
 DEFAULT_K = 100  # rectorch's default cutoff
+NO_RELEVANT_ITEM = "no relevant item, or for auc nothing else"
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,19 @@ class Option:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: what it is called, what it means, and the two ways to compute it."""
+    """One metric: what it is called, what it means, and the two ways to compute it.
+
+    ``kind`` says what its kernel reads: an "accuracy" metric the hits of a user (``TopK``), a
+    "list" metric the user's list itself (``Lists``), a "system" metric how often each item is
+    listed (``Exposure``); the first two have one value per user, the last one value in all.
+    """
 
     name: str
     summary: str
     formula: str
     citation: str
     bounds: tuple[float, float]
-    kernel: Callable[..., None]
+    kernel: Callable[..., Any]
     reference: Callable[..., float]
     options: dict[str, Option]
     takes_k: bool
@@ -100,6 +108,10 @@ class Metric:
     aliases: tuple[str, ...] = ()
     needs_ties: bool = False
     check: Callable[[Any, dict[str, Any]], None] | None = None
+    kind: Kind = "accuracy"
+    needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
+    sums: frozenset[str] = frozenset()  # the sums of Exposure that a system metric reads
+    undefined: str = NO_RELEVANT_ITEM
 
     @property
     def method(self) -> str:
@@ -142,7 +154,7 @@ def lookup(name: str) -> Metric:
 
 def metric(
     *,
-    kernel: Callable[..., None],
+    kernel: Callable[..., Any],
     reference: Callable[..., float],
     formula: str,
     citation: str,
@@ -150,6 +162,10 @@ def metric(
     aliases: tuple[str, ...] = (),
     needs_ties: bool = False,
     check: Callable[[Any, dict[str, Any]], None] | None = None,
+    kind: Kind = "accuracy",
+    needs: tuple[tuple[str, ...], ...] = (),
+    sums: tuple[str, ...] = (),
+    undefined: str = NO_RELEVANT_ITEM,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a metric under the name of the decorated method, and give the method its body.
 
@@ -181,6 +197,10 @@ def metric(
             aliases=aliases,
             needs_ties=needs_ties,
             check=check,
+            kind=kind,
+            needs=needs,
+            sums=frozenset(sums),
+            undefined=undefined,
         )
         METRICS[record.name] = record
         _ALIASES.update(dict.fromkeys(aliases, record.name))

@@ -38,6 +38,7 @@ _CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # the same where two counts share a pass
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
+_RUN = 24  # items sorted by insertion
 
 # What can be wrong with a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
@@ -480,6 +481,163 @@ def rank_candidates(
                 pool, candidate_items[begin:end], nobody, relevant, gains,
                 lowest, k, lowest, lowest_listed, ties, user, top,
             )  # fmt: skip
+
+
+@kernel
+def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntArray) -> None:
+    """Sort a pool in item order by score, best first; equal scores keep their order.
+
+    Runs of a few by insertion, then merged: NumPy's sort costs a second of compilation, and most
+    lists are one run. Each merge copies its first half away and writes from the front.
+    """
+    size = values.size
+    for begin in range(0, size, _RUN):
+        for i in range(begin + 1, min(begin + _RUN, size)):
+            score = values[i]
+            item = items[i]
+            j = i
+            while j > begin and values[j - 1] < score:
+                values[j] = values[j - 1]
+                items[j] = items[j - 1]
+                j -= 1
+            values[j] = score
+            items[j] = item
+    width = _RUN
+    while width < size:
+        for begin in range(0, size - width, 2 * width):
+            middle = begin + width
+            end = min(middle + width, size)
+            if values[middle - 1] >= values[middle]:
+                continue
+            for i in range(width):
+                spare_values[i] = values[begin + i]
+                spare_items[i] = items[begin + i]
+            left = 0
+            right = middle
+            for place in range(begin, end):
+                if left == width:
+                    break
+                if right < end and values[right] > spare_values[left]:
+                    values[place] = values[right]
+                    items[place] = items[right]
+                    right += 1
+                else:
+                    values[place] = spare_values[left]
+                    items[place] = spare_items[left]
+                    left += 1
+        width *= 2
+
+
+@kernel
+def _list_best(
+    row: Array,
+    bound: Any,
+    excluded: IntArray,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    values: Array,
+    items: IntArray,
+    spare_values: Array,
+    spare_items: IntArray,
+) -> int:
+    """Put the k best of a row to the front of ``items``, best first; returns how many there are."""
+    gathered = _gather(row, bound, excluded, k, lowest, values, items)
+    count = 0
+    for i in range(gathered):
+        if _is_listed(values[i], lowest, lowest_listed):
+            values[count] = values[i]
+            items[count] = items[i]
+            count += 1
+    if count > k:
+        _shrink(values, items, count, k, lowest)
+        count = k
+    _sort(values[:count], items[:count], spare_values, spare_items)
+    return count
+
+
+@kernel
+def list_rows(
+    scores: Array,
+    excluded_start: IntArray,
+    excluded_items: IntArray,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    listed: IntArray,
+    length: IntArray,
+    nan_found: IntArray,
+) -> None:
+    """Fill ``listed`` (rows, k) with the k best items of each row, ``length`` with how many.
+
+    For the metrics that read the lists themselves; the other arguments are those of ``rank_rows``.
+    """
+    n_items = scores.shape[1]
+    n_lanes = (4 * k + LANES - 1) // LANES * LANES
+    scan = 2 * n_lanes <= n_items
+    lanes = np.empty(n_lanes if scan else 0, scores.dtype)
+    room = min(4 * k + LANES, n_items + _BLOCK)  # the first shrinks, the second holds all
+    values = np.empty(room, scores.dtype)
+    items = np.empty(room, np.int64)
+    spare_values = np.empty(room, scores.dtype)
+    spare_items = np.empty(room, np.int64)
+    for user in range(scores.shape[0]):
+        row = scores[user]
+        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
+        bound = lowest
+        if scan:
+            has_nan = _lane_maxima(row, lanes, lowest)
+            bound = _bound(row, lanes, excluded, k, lowest)
+        else:
+            has_nan = _has_nan(row, lowest)
+        if has_nan:
+            _find_nan(row, lowest, user, nan_found)
+        length[user] = _list_best(
+            row, bound, excluded, k, lowest, lowest_listed,
+            values, items, spare_values, spare_items,
+        )  # fmt: skip
+        for i in range(length[user]):
+            listed[user, i] = items[i]
+
+
+@kernel
+def list_candidates(
+    values: Array,
+    candidate_start: IntArray,
+    candidate_items: IntArray,
+    k: int,
+    lowest: Any,
+    lowest_listed: bool,
+    listed: IntArray,
+    length: IntArray,
+    nan_found: IntArray,
+) -> None:
+    """Fill ``listed`` and ``length`` from the scores of the candidates alone.
+
+    The other arguments are those of ``rank_candidates``.
+    """
+    largest = 0
+    for user in range(length.size):
+        largest = max(largest, candidate_start[user + 1] - candidate_start[user])
+    room = min(4 * k + LANES, largest + _BLOCK)
+    best_values = np.empty(room, values.dtype)
+    places = np.empty(room, np.int64)
+    spare_values = np.empty(room, values.dtype)
+    spare_places = np.empty(room, np.int64)
+    nobody = candidate_items[:0]
+    for user in range(length.size):
+        begin, end = candidate_start[user], candidate_start[user + 1]
+        pool = values[begin:end]
+        none_yet = nan_found[0] == 0
+        _find_nan(pool, lowest, user, nan_found)
+        if none_yet and nan_found[0] > 0:
+            nan_found[2] = candidate_items[begin + nan_found[2]]
+        length[user] = _list_best(
+            pool, lowest, nobody, k, lowest, lowest_listed,
+            best_values, places, spare_values, spare_places,
+        )  # fmt: skip
+        for i in range(length[user]):
+            listed[user, i] = candidate_items[begin + places[i]]
 
 
 @kernel

@@ -32,8 +32,9 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         An unknown metric, or a dtype that scores cannot have.
     """
     metrics: Any = list(METRICS) if metrics_list is None else metrics_list
+    side: dict[str, Any] = {"popularity": np.ones(2), "genres": np.eye(2), "profile": np.eye(2)}
     scores = np.zeros((2, 2), dtype)
     truth = np.eye(2, dtype=np.float32)
     for form in (truth, sp.csr_array(truth)):
-        Metrics.compute(scores, form, metrics)
-    Metrics.compute(scores, truth, metrics, candidates=[0, 1])
+        Metrics.compute(scores, form, metrics, features=np.eye(2), **side)
+    Metrics.compute(scores, truth, metrics, candidates=[0, 1], features=np.eye(2), **side)

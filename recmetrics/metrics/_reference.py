@@ -53,3 +53,27 @@ def dcg_of(relevances: list[float], gain: str, discount: str) -> float:
         gain_of(relevance, gain) * weight_of(rank, discount)
         for rank, relevance in enumerate(relevances, start=1)
     )
+
+
+class OneList(NamedTuple):
+    """One user's list and the side information, for the metrics that read the list itself."""
+
+    items: list[int]  # best first, the whole list
+    relevance: list[float]  # of each item of the catalogue
+    popularity: list[float]  # of each item of the catalogue
+    similarity: list[list[float]]  # of every two items
+    genres: list[list[float]]  # of each item
+    profile: list[float]  # the user's genres
+
+
+class AllLists(NamedTuple):
+    """All lists, cut at k, and the items that may be in one."""
+
+    lists: list[list[int]]
+    catalogue: list[int]
+
+
+def cosine(a: list[float], b: list[float]) -> float:
+    """Cosine of two vectors, 0 where one of them is 0."""
+    norms = math.hypot(*a) * math.hypot(*b)
+    return ratio(sum(x * y for x, y in zip(a, b, strict=True)), norms)

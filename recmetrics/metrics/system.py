@@ -1,0 +1,257 @@
+"""Metrics of all lists together: what a recommender does to its catalogue.
+
+The file is built as ``accuracy.py`` is. A reference reads all lists, cut at k; a kernel reads the
+``Exposure`` of the call, sums per item that every system metric at one cutoff shares, and gives one
+number.
+"""
+
+import math
+from typing import Unpack
+
+import numpy as np
+
+from recmetrics._exposure import COSINE, DISCOUNT, Exposure
+from recmetrics._options import Scores, Shared, Truth, UserValues
+from recmetrics._registry import metric
+from recmetrics._topk import FloatArray
+from recmetrics.metrics._reference import AllLists, weight_of
+
+# --- coverage ------------------------------------------------------------------------------------
+
+
+def coverage_reference(system: AllLists) -> float:
+    listed = {item for items in system.lists for item in items}
+    return len(listed) / len(system.catalogue) if system.catalogue else math.nan
+
+
+def _coverage(exposure: Exposure) -> float:
+    n_items = np.count_nonzero(exposure.offered)
+    return float(np.count_nonzero(exposure.count) / n_items) if n_items else math.nan
+
+
+# --- personalization -----------------------------------------------------------------------------
+
+
+def personalization_reference(system: AllLists) -> float:
+    sets = [set(items) for items in system.lists if items]
+    pairs = [(a, b) for number, a in enumerate(sets) for b in sets[number + 1 :]]
+    cosines = [len(a & b) / math.sqrt(len(a) * len(b)) for a, b in pairs]
+    return 1 - sum(cosines) / len(cosines) if cosines else math.nan
+
+
+def _personalization(exposure: Exposure) -> float:
+    """Without forming a pair.
+
+    With w = 1 / sqrt(length), the cosine of two lists is the sum of w w' over the items in both. So
+    the cosines of all ordered pairs, each list with itself included, sum up to the squares of the
+    sum of w for each item; each list with itself has 1.
+    """
+    n_lists = exposure.n_lists
+    if n_lists < 2:
+        return math.nan
+    squares = float(np.square(exposure.weighted(COSINE)).sum())
+    return min(1.0, max(0.0, 1.0 - (squares - n_lists) / (n_lists * (n_lists - 1.0))))
+
+
+# --- gini, entropy -------------------------------------------------------------------------------
+
+
+def gini_of(amounts: list[float]) -> float:
+    total = sum(amounts)
+    if total == 0:
+        return math.nan
+    return sum(abs(a - b) for a in amounts for b in amounts) / (2 * len(amounts) * total)
+
+
+def gini_reference(system: AllLists) -> float:
+    return gini_of([sum(item in items for items in system.lists) for item in system.catalogue])
+
+
+def _gini(exposure: Exposure) -> float:
+    return _gini_of(exposure.count[exposure.offered].astype(np.float64))
+
+
+def _gini_of(amounts: FloatArray) -> float:
+    """By rank: the sum over the j-th smallest of n amounts of (2 j - n - 1) times it."""
+    amounts = np.sort(amounts)
+    total = amounts.sum()
+    if total == 0.0:
+        return math.nan
+    n = amounts.size
+    rank = np.arange(1.0, n + 1.0)
+    return max(0.0, float(((2.0 * rank - n - 1.0) * amounts).sum() / (n * total)))
+
+
+def entropy_reference(system: AllLists) -> float:
+    counts = [sum(item in items for items in system.lists) for item in system.catalogue]
+    total = sum(counts)
+    if total == 0:
+        return math.nan
+    return -sum(count / total * math.log2(count / total) for count in counts if count)
+
+
+def _entropy(exposure: Exposure) -> float:
+    counts = exposure.count[exposure.count > 0].astype(np.float64)
+    if counts.size == 0:
+        return math.nan
+    shares = counts / counts.sum()
+    return max(0.0, float(-(shares * np.log2(shares)).sum()))
+
+
+# --- exposure_gini -------------------------------------------------------------------------------
+
+
+def exposure_gini_reference(system: AllLists) -> float:
+    exposure = dict.fromkeys(system.catalogue, 0.0)
+    for items in system.lists:
+        for rank, item in enumerate(items, start=1):
+            exposure[item] += weight_of(rank, "log2")
+    return gini_of(list(exposure.values()))
+
+
+def _exposure_gini(exposure: Exposure) -> float:
+    return _gini_of(exposure.weighted(DISCOUNT)[exposure.offered])
+
+
+# --- The methods ---------------------------------------------------------------------------------
+
+
+class SystemMethods:
+    """The methods of ``Metrics`` that compute one metric of all lists together.
+
+    What ``AccuracyMethods`` says of keyword arguments and errors holds here too; the result is an
+    array of shape (), one number. The catalogue is every item of the scores, excluded ones too;
+    where candidates are given, every item that is a candidate of at least one user.
+    """
+
+    @staticmethod
+    @metric(
+        kind="system",
+        kernel=_coverage,
+        reference=coverage_reference,
+        formula="items in the top k of at least one user / items of the catalogue",
+        citation="Herlocker et al.: Evaluating collaborative filtering recommender systems, "
+        "TOIS 2004",
+        undefined="a catalogue without items",
+    )
+    def coverage_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Share of the catalogue that is in at least one list: one value for all users.
+
+        The catalogue is all items or, with ``candidates=``, those that are a candidate of anybody.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+        array(0.75)
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kind="system",
+        kernel=_personalization,
+        reference=personalization_reference,
+        sums=(COSINE,),
+        formula="1 - mean cosine of all pairs of lists: items in both / sqrt(product of lengths)",
+        citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
+        "systems, PNAS 2010 (inter-user diversity)",
+        undefined="fewer than two lists that are not empty",
+    )
+    def personalization_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """How different the lists of different users are: one value for all users.
+
+        Exact and without forming a pair, from how often each item is listed. Empty lists do not
+        count.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.personalization_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+        array(0.5)
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kind="system",
+        kernel=_gini,
+        reference=gini_reference,
+        formula="Gini coefficient of how often each item of the catalogue is in the top k",
+        citation="Fleder, Hosanagar: Blockbuster culture's next rise or fall, Management Science "
+        "2009",
+        undefined="no item is listed",
+    )
+    def gini_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Inequality of how often items are listed, 0 where all equally: one value for all users.
+
+        Items that are in no list count, too; the catalogue is that of ``coverage``.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+        array(0.375)
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kind="system",
+        kernel=_entropy,
+        reference=entropy_reference,
+        formula="- sum of s log2(s), s the share of each item in all that is in a top k",
+        citation="Shannon: A mathematical theory of communication, 1948",
+        bounds=(0.0, math.inf),
+        undefined="no item is listed",
+    )
+    def entropy_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Shannon entropy in bits of what is listed: one value for all users.
+
+        At most log2 of the number of items, where all are listed equally often.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+        array(1.5)
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    @metric(
+        kind="system",
+        kernel=_exposure_gini,
+        reference=exposure_gini_reference,
+        sums=(DISCOUNT,),
+        formula="gini, each listing weighted by 1 / log2(rank + 1)",
+        citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
+        undefined="no item is listed",
+    )
+    def exposure_gini_at_k(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        k: int = 100,
+        **shared: Unpack[Shared],
+    ) -> UserValues:
+        """Inequality of the attention that items get, by the discount of their ranks: one value.
+
+        As ``gini``, but an item at the first rank counts more than one below.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)
+        array(0.5)
+        """
+        raise NotImplementedError
