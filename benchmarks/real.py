@@ -152,7 +152,8 @@ def run_ease(folder: Path) -> bool:
         weights = ease(train).astype(np.float32)
     with watch.stage("scores"):
         scores = binary(train) @ weights
-    names = {metric.name: spellings(metric.name) for metric in METRICS.values()}
+    accuracy = [metric.name for metric in METRICS.values() if metric.kind == "accuracy"]
+    names = {name: spellings(name) for name in accuracy}
     every = [spelling for group in names.values() for spelling in group]
     compile_kernels(train, truth, every, watch)
     with watch.stage(f"evaluation, all {len(every)} together"):

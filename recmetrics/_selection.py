@@ -543,7 +543,7 @@ def _list_best(
 ) -> int:
     """Put the k best of a row to the front of ``items``, best first; returns how many there are."""
     gathered = _gather(row, bound, excluded, k, lowest, values, items)
-    count = 0
+    count: Any = np.int64(0)
     for i in range(gathered):
         if _is_listed(values[i], lowest, lowest_listed):
             values[count] = values[i]
@@ -553,7 +553,7 @@ def _list_best(
         _shrink(values, items, count, k, lowest)
         count = k
     _sort(values[:count], items[:count], spare_values, spare_items)
-    return count
+    return int(count)
 
 
 @kernel

@@ -186,8 +186,9 @@ def _read_matrix(value: Any, what: str) -> Any:
 def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[int, int]]:
     """A matrix with one row per item, as the kernels read it: dense, or its entries."""
     matrix = _read_matrix(value, what)
+    shape = matrix.shape
     if sp.issparse(matrix):
-        return read_numbers(matrix, what).rows(slice(0, matrix.shape[0])), matrix.shape
+        return read_numbers(matrix, what).rows(slice(0, shape[0])), shape
     # Each dtype is a compilation: float32 is read as it is, anything else as float64.
     dtype = np.float32 if matrix.dtype == np.float32 else np.float64
     array = as_kernel_array(np.ascontiguousarray(matrix, dtype))
@@ -199,7 +200,7 @@ def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[i
             f"at (item {item}, column {column})"
         )
         raise InputError(msg)
-    return array, array.shape
+    return array, shape
 
 
 def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> ItemSets:

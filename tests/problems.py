@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recmetrics._registry import METRICS
 from recmetrics._spec import MetricSpec
-from recmetrics.metrics._reference import OneUser
+from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
 
 # Few values, so that ties are common; both zeros, which are equal; -inf, which is not recommended.
 SCORES = [-math.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, math.inf]
@@ -29,24 +29,64 @@ def one_user(scores, truth, items):
     )
 
 
-def reference_value(spec, user, n_items):
-    """The metric of one user by its definition."""
-    k = len(user.gains) if spec.k is None else min(spec.k, n_items)
-    return spec.metric.reference(user, k, **spec.values)
-
-
-def by_reference(spec, scores, truth, exclude=None, candidates=None):
+def by_reference(spec, scores, truth, exclude=None, candidates=None, side=None):
     """The metric of every user by its definition; exclude and candidates as lists of lists."""
-    n_users, n_items = np.shape(scores)
-    values = []
-    for u in range(n_users):
-        items = listed_items(
-            scores[u],
+    lists = [
+        listed_items(
+            row,
             () if exclude is None else exclude[u],
             None if candidates is None else candidates[u],
         )
-        values.append(reference_value(spec, one_user(scores[u], truth[u], items), n_items))
+        for u, row in enumerate(scores)
+    ]
+    return of_lists(spec, lists, scores, truth, candidates, side)
+
+
+def of_lists(spec, lists, scores, truth, candidates=None, side=None):
+    """The metric by its definition, of lists; one value per user, or of a system metric in all."""
+    n_items = np.shape(truth)[1]
+    if spec.metric.kind == "system":
+        depth = n_items if spec.k is None else spec.k
+        catalogue = range(n_items) if candidates is None else {i for c in candidates for i in c}
+        system = AllLists([items[:depth] for items in lists], sorted(catalogue))
+        return np.array(spec.metric.reference(system, **spec.values))
+    values = []
+    for u, items in enumerate(lists):
+        k = len(items) if spec.k is None else min(spec.k, n_items)
+        if spec.metric.kind == "list":
+            user = one_list(u, items, truth[u], side)
+        else:
+            user = one_user(scores[u], truth[u], items)
+        values.append(spec.metric.reference(user, k, **spec.values))
     return np.array(values)
+
+
+def one_list(u, items, truth, side):
+    """What a reference reads of a user's list and the side information."""
+    features = np.asarray(side["features"]).tolist()
+    return OneList(
+        items=list(items),
+        relevance=[float(t) for t in truth],
+        popularity=np.asarray(side["popularity"]).tolist(),
+        similarity=[[cosine(a, b) for b in features] for a in features],
+        genres=np.asarray(side["genres"]).tolist(),
+        profile=np.asarray(side["profile"])[u].tolist(),
+    )
+
+
+def side_information(n_users, n_items, seed=0):
+    """Side information with what is hard in it: zeros, ties, items without features or genres."""
+    rng = np.random.default_rng(seed)
+    popularity = rng.choice([0.0, 0.125, 0.25, 0.3, 0.5, 1.0], n_items)
+    features = rng.integers(-2, 3, (n_items, 3)).astype(float)
+    genres = (rng.random((n_items, 4)) < 0.4).astype(float)
+    profile = rng.integers(0, 3, (n_users, 4)) * (rng.random((n_users, 1)) < 0.8)
+    return {
+        "popularity": popularity,
+        "features": features,
+        "genres": genres,
+        "profile": profile.astype(float),
+    }
 
 
 @st.composite
@@ -88,9 +128,14 @@ def specs(draw, metric, max_k=24):
     return MetricSpec(metric.name, k, tuple(options))
 
 
-def plain_specs(k=3):
+def of_kind(*kinds):
+    """The metrics of these kinds."""
+    return [metric for metric in METRICS.values() if metric.kind in kinds]
+
+
+def plain_specs(k=3, kinds=("accuracy", "list", "system")):
     """Every metric with its default options."""
-    return [MetricSpec(m.name, k if m.takes_k else None) for m in METRICS.values()]
+    return [MetricSpec(m.name, k if m.takes_k else None) for m in of_kind(*kinds)]
 
 
 def as_index_arrays(sets):

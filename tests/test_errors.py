@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import side_information
 
 import recmetrics
 from recmetrics import (
@@ -809,7 +810,9 @@ def test_methods_refuse_what_compute_refuses(metric):
     if metric.takes_k:
         got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, 0))
         assert got == "k must be an integer >= 1, got 0"
-        assert method(SCORES, TRUTH, 1, undefined="nan").shape == (2,)
+        side = side_information(*np.shape(SCORES))
+        shape = () if metric.kind == "system" else (2,)
+        assert method(SCORES, TRUTH, 1, undefined="nan", **side).shape == shape
 
 
 def test_methods_name_the_values_of_an_option():

@@ -3,23 +3,28 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from problems import as_index_arrays, plain_specs, problems
+from problems import as_index_arrays, plain_specs, problems, side_information
 
 from recmetrics import Metrics
 
-METRICS_LIST = [str(spec) for spec in (*plain_specs(3), *plain_specs(None))]
+USER_METRICS = ("accuracy", "list")  # one value per user
+METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
 QUICK = settings(deadline=None, max_examples=60)
 
 
-def compute(scores, truth, exclude=None, candidates=None, **options):
+def compute(scores, truth, exclude=None, candidates=None, side=None):
     return Metrics.compute(
         scores,
         truth,
         METRICS_LIST,
         exclude=as_index_arrays(exclude),
         candidates=as_index_arrays(candidates),
-        **options,
+        **(side or side_information(*np.shape(scores))),
     )
+
+
+def of_users(side, users):
+    return side | {"profile": side["profile"][users]}
 
 
 def assert_identical(got, expected, users=slice(None)):
@@ -32,10 +37,15 @@ def assert_identical(got, expected, users=slice(None)):
 def test_a_batch_is_its_rows(problem):
     scores, truth, exclude, candidates = problem
     whole = compute(scores, truth, exclude, candidates)
+    side = side_information(*scores.shape)
     for u in range(len(scores)):
         one = slice(u, u + 1)
         alone = compute(
-            scores[one], truth[one], exclude and exclude[one], candidates and candidates[one]
+            scores[one],
+            truth[one],
+            exclude and exclude[one],
+            candidates and candidates[one],
+            of_users(side, one),
         )
         assert_identical(alone, whole, one)
 
@@ -50,6 +60,7 @@ def test_users_may_come_in_any_order(problem):
         truth[backwards],
         exclude and exclude[backwards],
         candidates and candidates[backwards],
+        of_users(side_information(*scores.shape), backwards),
     )
     assert_identical(got, compute(scores, truth, exclude, candidates), backwards)
 
@@ -78,9 +89,18 @@ def test_items_may_be_relabelled_where_no_scores_are_equal(problem):
     def relabelled(sets):
         return sets and [[new_label[i] for i in items] for items in sets]
 
+    side = side_information(*scores.shape)
+    side["popularity"] = rng.permutation(scores.shape[1]) / scores.shape[1]  # none are equal
+    items = ("popularity", "features", "genres")
     assert_identical(
-        compute(scores[:, labels], truth[:, labels], relabelled(exclude), relabelled(candidates)),
-        compute(scores, truth, exclude, candidates),
+        compute(
+            scores[:, labels],
+            truth[:, labels],
+            relabelled(exclude),
+            relabelled(candidates),
+            side | {name: side[name][labels] for name in items},
+        ),
+        compute(scores, truth, exclude, candidates, side),
     )
 
 
@@ -91,8 +111,9 @@ def test_only_the_first_k_ranks_count(problem):
     k = 3
     lists = [np.argsort(-row, kind="stable") for row in scores]
     metrics = [str(spec) for spec in plain_specs(k) if spec.k]
-    whole = Metrics.compute_ranked(lists, truth, metrics)
-    prefix = Metrics.compute_ranked([items[:k] for items in lists], truth, metrics)
+    side = side_information(*truth.shape)
+    whole = Metrics.compute_ranked(lists, truth, metrics, **side)
+    prefix = Metrics.compute_ranked([items[:k] for items in lists], truth, metrics, **side)
     for metric in metrics:
         np.testing.assert_array_equal(prefix[metric], whole[metric])
 
@@ -102,10 +123,10 @@ def test_only_the_first_k_ranks_count(problem):
 def test_k_beyond_the_catalogue_is_the_catalogue(problem):
     scores, truth, exclude, _ = problem
     n_items = scores.shape[1]
+    options = {"exclude": as_index_arrays(exclude)} | side_information(*scores.shape)
     for exact, beyond in zip(plain_specs(n_items), plain_specs(n_items + 7), strict=True):
         got = [
-            Metrics.compute(scores, truth, spec, exclude=as_index_arrays(exclude))[str(spec)]
-            for spec in (exact, beyond)
+            Metrics.compute(scores, truth, spec, **options)[str(spec)] for spec in (exact, beyond)
         ]
         np.testing.assert_array_equal(*got)
 
@@ -141,6 +162,7 @@ def test_one_metric_alone_is_the_same_as_among_others(problem):
             metric,
             exclude=as_index_arrays(exclude),
             candidates=as_index_arrays(candidates),
+            **side_information(*scores.shape),
         )
         np.testing.assert_array_equal(alone[metric], together[metric])
 
@@ -151,14 +173,14 @@ def large():
     scores = rng.integers(0, 2_000, (301, 3_100)).astype(np.float32)
     truth = (rng.random(scores.shape) < 0.004) * rng.integers(1, 5, scores.shape)
     exclude = rng.random(scores.shape) < 0.02
-    metrics = [str(spec) for spec in (*plain_specs(20), *plain_specs(None))]
-    return scores, truth, exclude, metrics
+    metrics = [str(spec) for k in (20, None) for spec in plain_specs(k)]
+    return scores, truth, metrics, {"exclude": exclude} | side_information(*scores.shape)
 
 
 def test_threads_do_not_change_a_bit(large):
-    scores, truth, exclude, metrics = large
+    scores, truth, metrics, options = large
     one, *more = (
-        Metrics.compute(scores, truth, metrics, exclude=exclude, n_threads=n) for n in (1, 2, 3, 8)
+        Metrics.compute(scores, truth, metrics, n_threads=n, **options) for n in (1, 2, 3, 8)
     )
     for other in more:
         for metric in metrics:
@@ -167,31 +189,34 @@ def test_threads_do_not_change_a_bit(large):
 
 @pytest.mark.parametrize("size", [1, 7, 128, 300])
 def test_batches_do_not_change_a_bit(large, size):
-    scores, truth, exclude, metrics = large
-    whole = Metrics.compute(scores, truth, metrics, exclude=exclude)
+    scores, truth, metrics, options = large
+    whole = Metrics.compute(scores, truth, metrics, **options)
     users = range(0, len(scores), size) if size > 1 else range(40)
     for first in users:
         rows = slice(first, first + size)
-        part = Metrics.compute(scores[rows], truth[rows], metrics, exclude=exclude[rows])
+        of_rows = {name: options[name][rows] for name in ("exclude", "profile")}
+        part = Metrics.compute(scores[rows], truth[rows], metrics, **options | of_rows)
         for metric in metrics:
-            np.testing.assert_array_equal(part[metric], whole[metric][rows])
+            if whole[metric].ndim:  # tests/test_system.py adds up what has one value for all
+                np.testing.assert_array_equal(part[metric], whole[metric][rows])
 
 
 def test_memory_layout_does_not_change_a_bit(large):
-    scores, truth, exclude, metrics = large
-    c_order = Metrics.compute(scores, truth, metrics, exclude=exclude)
+    scores, truth, metrics, options = large
+    c_order = Metrics.compute(scores, truth, metrics, **options)
     wide = np.zeros((len(scores), 2 * scores.shape[1]), np.float32)
     wide[:, ::2] = scores
     for other in (np.asfortranarray(scores), wide[:, ::2], scores[::-1].copy()[::-1]):
-        got = Metrics.compute(other, truth, metrics, exclude=exclude)
+        got = Metrics.compute(other, truth, metrics, **options)
         for metric in metrics:
             np.testing.assert_array_equal(got[metric], c_order[metric])
 
 
 @pytest.mark.parametrize("policy", ["nan", "zero"])
 def test_a_user_without_relevant_items(policy):
-    got = Metrics.compute([[3, 2, 1]], [[0, 0, 0]], METRICS_LIST, undefined=policy)
-    for metric in METRICS_LIST:
+    metrics = [str(spec) for k in (3, None) for spec in plain_specs(k, ["accuracy"])]
+    got = Metrics.compute([[3, 2, 1]], [[0, 0, 0]], metrics, undefined=policy)
+    for metric in metrics:
         (value,) = got[metric]
         if policy == "zero" or metric.startswith(("dcg", "cg")):
             assert value == 0.0
@@ -200,8 +225,13 @@ def test_a_user_without_relevant_items(policy):
 
 
 def test_a_user_with_an_empty_list_scores_zero():
-    got = Metrics.compute([[-np.inf] * 3], [[1, 0, 1]], METRICS_LIST)
-    assert [got[metric].tolist() for metric in METRICS_LIST] == [[0.0]] * len(METRICS_LIST)
+    got = compute([[-np.inf] * 3], [[1, 0, 1]])
+    for metric in METRICS_LIST:
+        (value,) = got[metric]
+        if metric.startswith(("diversity", "calibration")):
+            assert np.isnan(value)
+        else:
+            assert value == 0.0
 
 
 def test_auc_is_undefined_where_every_item_is_relevant():

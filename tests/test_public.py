@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
@@ -103,13 +104,13 @@ def test_the_method_of_a_metric_is_the_metric(metric):
     method = getattr(Metrics, metric.method)
     k = (2,) if metric.takes_k else ()
     spec = f"{metric.name}@2" if metric.takes_k else metric.name
-    exclude = [[2], []]
-    expected = Metrics.compute(scores, truth, spec, exclude=exclude)[spec]
-    assert method(scores, truth, *k, exclude=exclude).tolist() == expected.tolist()
-    named = method(pred_scores=scores, ground_truth=truth, exclude=exclude)
+    options = {"exclude": [[2], []]} | side_information(2, 3)
+    expected = Metrics.compute(scores, truth, spec, **options)[spec]
+    np.testing.assert_array_equal(method(scores, truth, *k, **options), expected)
+    named = method(pred_scores=scores, ground_truth=truth, **options)
     at_default = f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
-    expected = Metrics.compute(scores, truth, at_default, exclude=exclude)[at_default]
-    assert named.tolist() == expected.tolist()
+    expected = Metrics.compute(scores, truth, at_default, **options)[at_default]
+    np.testing.assert_array_equal(named, expected)
 
 
 # --- Progress ------------------------------------------------------------------------------------
@@ -192,6 +193,7 @@ def test_importing_pulls_in_no_more_than_it_needs():
 RIGHT = """
 import numpy as np
 import numpy.typing as npt
+import recmetrics
 import scipy.sparse as sp
 from recmetrics import Metrics
 
@@ -206,6 +208,10 @@ Metrics.ndcg_at_k(scores, lists, discount=lambda rank: 1 / rank)
 Metrics.compute([[1.0, 2.0]], [[0, 1]], "hit@1", candidates=[0, 1], progress=True)
 Metrics.compute_ranked(np.array([[0, 1]]), [[1]], ["map"], undefined="raise")
 Metrics.auc(scores, sparse, rel=2.0)
+shares = recmetrics.popularity_from(sparse)
+Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=shares)
+Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
+Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
 """
 WRONG = {
     'Metrics.ndcg_at_k(scores, lists, gain="exp3")': "[arg-type]",
@@ -218,6 +224,8 @@ WRONG = {
     "Metrics.compute(scores, lists, ['ndcg@10'], n_threads='2')": "[arg-type]",
     "Metrics.compute(scores, lists, 10)": "[arg-type]",
     "Metrics.compute_ranked(scores, lists, ['ndcg'], exclude=lists)": "[call-arg]",
+    'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
+    "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
 }
 
 

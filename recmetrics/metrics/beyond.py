@@ -56,8 +56,8 @@ def _mean_over_list(
             if not (skip_nan and np.isnan(value)):
                 total += value
                 count += 1
-        if by_k and k > 0:
-            count = k
+        if by_k:
+            count = k if k > 0 else cut
         out[user] = total / count if count > 0 else 0.0
 
 
@@ -99,7 +99,7 @@ def _diversity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
         _diversity_of_rows(items, length, features, scale, k, out)
     elif isinstance(similarity, Rows):
         _diversity_by_sparse_similarity(items, length, *similarity, k, out)
-    else:
+    elif similarity is not None:
         _diversity_by_similarity(items, length, similarity, k, out)
 
 
@@ -408,8 +408,11 @@ def _divergence(
                 p[profile[slot]] += profile_values[slot]
         for i in range(_cut(k, length[user])):
             _add_genres(start, genres, values, items[user, i], np.float64(1.0), q)
-        p_total = p.sum()
-        q_total = q.sum()
+        p_total = 0.0
+        q_total = 0.0
+        for genre in range(n_genres):
+            p_total += p[genre]
+            q_total += q[genre]
         if p_total == 0.0 or q_total == 0.0:
             out[user] = np.nan
             continue

@@ -49,7 +49,10 @@ def _personalization(exposure: Exposure) -> float:
     n_lists = exposure.n_lists
     if n_lists < 2:
         return math.nan
-    squares = float(np.square(exposure.weighted(COSINE)).sum())
+    if exposure.count.sum() == n_lists * exposure.depth:  # all of one length: no rounding of w
+        squares = float(np.square(exposure.count.astype(np.float64)).sum() / exposure.depth)
+    else:
+        squares = float(np.square(exposure.weighted(COSINE)).sum())
     return min(1.0, max(0.0, 1.0 - (squares - n_lists) / (n_lists * (n_lists - 1.0))))
 
 
