@@ -37,7 +37,10 @@ _ARGUMENTS = {
         "features=train.T to compare items by the users who have them",
     ),
     "similarity": _About("of every two items, (n_items, n_items)", ""),
-    "genres": _About("1 where an item has the genre, (n_items, g)", "genres=the matrix of both"),
+    "genres": _About(
+        "1 where an item has the genre, (n_items, g)",
+        "genres=item_genres, such as pandas.get_dummies of one genre per item",
+    ),
     "profile": _About(
         "the genres of each user, (n_users, g), or the training matrix, (n_users, n_items)",
         "profile=train",

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from recmetrics._registry import METRICS, lookup
 from recmetrics._spec import parse
-from recmetrics.cli._tables import bounds, catalogue_markdown, catalogue_table, options_table, title
+from recmetrics.cli._tables import (
+    bounds,
+    catalogue_markdown,
+    catalogue_table,
+    needs,
+    options_table,
+    title,
+)
 from recmetrics.cli._terminal import require_rich, show, write
 
 if TYPE_CHECKING:
@@ -30,6 +37,8 @@ def catalogue(args: Namespace) -> None:
     facts = {
         "formula": metric.formula,
         "bounds": bounds(metric),
+        "needs": ", ".join(needs(metric)),
+        "undefined": metric.undefined,
         "also": ", ".join(metric.aliases),
         "citation": metric.citation,
     }

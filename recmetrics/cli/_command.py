@@ -14,7 +14,7 @@ from recmetrics import RecmetricsError, __version__
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason
-from recmetrics.cli._evaluate import DEFAULT_K, evaluate
+from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
 from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
 from recmetrics.cli._terminal import discard_stdout, write
 
@@ -25,6 +25,7 @@ examples:
   recmetrics evaluate scores.npy test.npz -m ndcg@10 -m 'recall(denom=relevant)@20'
   recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user users.csv
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
+  recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
   recmetrics metrics
   recmetrics metrics ndcg
 """
@@ -154,7 +155,7 @@ def _add_evaluate(commands: _Commands) -> None:
         action="append",
         metavar="METRIC",
         help="name, name@k or 'name(option=value)@k', see 'recmetrics metrics'; may be repeated "
-        f"(default: every metric with values in [0, 1], at cutoff {DEFAULT_K})",
+        f"(default: every accuracy metric with values in [0, 1], at cutoff {DEFAULT_K})",
     )
     parser.add_argument(
         "--exclude", type=Path, metavar="TRAIN", help="items not to be recommended, per user"
@@ -162,6 +163,16 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--candidates", type=Path, metavar="FILE", help="the only items to recommend, per user"
     )
+    side = {
+        "popularity": "training interactions, in a form of TRUTH: for novelty and the like",
+        "features": "vectors of the items (n_items, d), .npy or .npz: for diversity",
+        "similarity": "of every two items (n_items, n_items), .npy or .npz: instead of --features",
+        "genres": "1 where an item has the genre (n_items, g), .npy or .npz: for calibration",
+        "profile": "genres of the users (n_users, g) or training interactions, .npy or .npz",
+    }
+    for name, meaning in side.items():
+        option, metavar = SIDE_OPTIONS[name].split()
+        parser.add_argument(option, dest=name, type=Path, metavar=metavar, help=meaning)
     parser.add_argument(
         "--undefined",
         choices=("nan", "zero", "raise"),

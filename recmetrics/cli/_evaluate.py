@@ -5,37 +5,48 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from math import isinf
+from pathlib import Path
 from typing import Any
 
-from recmetrics import Metrics
+from recmetrics import Metrics, popularity_from
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
-from recmetrics.cli._files import Source, open_scores, read_matrix
+from recmetrics.cli._errors import CommandError
+from recmetrics.cli._files import Source, open_scores, read_matrix, read_table
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._summary import Summary, summarise
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import progress, require_rich, show, write
 
 DEFAULT_K = 10
+SIDE_OPTIONS = {
+    "popularity": "--popularity-from TRAIN",
+    "features": "--features FILE",
+    "similarity": "--similarity FILE",
+    "genres": "--genres FILE",
+    "profile": "--profile FILE",
+}
 
 
 def default_metrics() -> list[str]:
-    """Every metric with values in [0, 1], at cutoff 10 where it takes one."""
+    """Every accuracy metric with values in [0, 1], at cutoff 10 where it takes one."""
     return [
         f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
         for metric in METRICS.values()
-        if metric.bounds == (0, 1)
+        if metric.kind == "accuracy" and metric.bounds == (0, 1)
     ]
 
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
     metrics: Sequence[str] = args.metrics or default_metrics()
-    for metric in metrics:
-        parse(metric)  # a misspelt name should not cost the reading of the files
+    for metric in metrics:  # a misspelt name should not cost the reading of the files
+        _require_side(metric, args)
     if not args.json:
         require_rich()
-    inputs = [args.scores, args.truth, args.exclude, args.candidates]
+    side_files = {name: getattr(args, name) for name in SIDE_OPTIONS if getattr(args, name)}
+    inputs = [args.scores, args.truth, args.exclude, args.candidates, *side_files.values()]
     if args.per_user is not None:
         given = [path for path in inputs if path is not None]
         check_output("--per-user", args.per_user, (".csv", ".npz"), given)
@@ -48,12 +59,14 @@ def evaluate(args: Namespace) -> None:
         for name, path in (("exclude", args.exclude), ("candidates", args.candidates))
         if path is not None
     }
+    side = {name: _read_side(name, path, shape) for name, path in side_files.items()}
     with progress("evaluating") as on_progress:
         values = Metrics.compute(
             scores,
             truth,
             metrics,
             **sets,
+            **side,
             undefined=args.undefined,
             nan=args.nan,
             n_threads=args.threads,
@@ -72,13 +85,29 @@ def evaluate(args: Namespace) -> None:
         )
 
 
+def _require_side(text: str, args: Namespace) -> None:
+    """Refuse a metric whose side information no option gives; the library checks what is given."""
+    for group in parse(text).metric.needs:
+        if all(getattr(args, name) is None for name in group):
+            options = " or ".join(SIDE_OPTIONS[name] for name in group)
+            msg = f"{text} needs {options}; see 'recmetrics evaluate --help'"
+            raise CommandError(msg)
+
+
+def _read_side(name: str, path: Path, shape: tuple[int, int]) -> Any:
+    source = Source(SIDE_OPTIONS[name].partition(" ")[0], path)
+    if name == "popularity":
+        return popularity_from(read_matrix(source, shape, graded=False))
+    return read_table(source)
+
+
 def _to_json(n_users: int, n_items: int, summaries: Mapping[str, Summary]) -> str:
     document: dict[str, Any] = {
         "n_users": n_users,
         "n_items": n_items,
         "metrics": {
             metric: {
-                "mean": summary.mean,
+                "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,
                 "std": summary.std,
                 "interval": summary.interval,
                 "users": summary.users,

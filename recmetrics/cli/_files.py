@@ -31,6 +31,9 @@ _MATRIX = (
 )
 
 
+_TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file of the command line and what it was given as; its text names both."""
@@ -75,6 +78,18 @@ def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
         msg = f"{source} has shape {matrix.shape}; expected that of the scores, {shape}"
         raise CommandError(msg)
     return matrix
+
+
+def read_table(source: Source) -> Any:
+    """Read side information: a sparse ``.npz`` or a dense ``.npy`` of any shape."""
+    with _open(source, _TABLE) as file:
+        start = file.peek(len(_NPY))
+        if start.startswith(_NPY):
+            return _read(source, _TABLE, lambda: _map(source.path))
+        if start.startswith(_ZIP):
+            return _read(source, _TABLE, lambda: _load_sparse(file))
+    msg = f"{source} is not in NumPy's .npy or .npz format; expected {_TABLE}"
+    raise CommandError(msg)
 
 
 def _open(source: Source, expected: str) -> BufferedReader:

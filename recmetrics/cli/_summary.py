@@ -36,6 +36,8 @@ def summarise(values: npt.NDArray[np.float64]) -> Summary:
     mean = float(defined.mean())
     if defined.size == 1:
         return Summary(mean, None, None, 1)
+    if math.isinf(mean):  # novelty(unseen=inf): its spread is no number
+        return Summary(mean, None, None, defined.size)
     std = float(defined.std(ddof=1))
     half = _NORMAL_95 * std / math.sqrt(defined.size)
     return Summary(mean, std, (mean - half, mean + half), defined.size)

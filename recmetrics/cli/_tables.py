@@ -47,19 +47,21 @@ def comparison_table(models: Mapping[str, Mapping[str, Summary]]) -> Table:
 
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
     """Lay out every metric with its options, meaning and bounds."""
-    table = _table("metric", "options", "per user", "bounds")
+    table = _table("metric", "options", "needs", "value", "bounds")
     for metric in metrics.values():
         options = "\n".join(_choices(option) for option in metric.options.values())
-        table.add_row(title(metric), options, metric.summary, bounds(metric))
+        needed = "\n".join(needs(metric))
+        table.add_row(title(metric), options, needed, metric.summary, bounds(metric))
     return table
 
 
 def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
     """Write every metric with its options and formula, as the README shows them."""
-    rows = [("metric", "options", "per user"), ("---", "---", "---")]
+    rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics.values():
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
-        rows.append((f"`{title(metric)}`", options, metric.formula))
+        formula = f"of all lists: {metric.formula}" if metric.kind == "system" else metric.formula
+        rows.append((f"`{title(metric)}`", options, ", ".join(needs(metric)), formula))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -75,6 +77,11 @@ def options_table(metric: Metric) -> Table:
 def title(metric: Metric) -> str:
     """Write a metric as it is asked for."""
     return f"{metric.name}@k" if metric.takes_k else metric.name
+
+
+def needs(metric: Metric) -> list[str]:
+    """Name the side information of a metric, one entry for each that must be given."""
+    return [" or ".join(group) for group in metric.needs]
 
 
 def bounds(metric: Metric) -> str:
