@@ -3,7 +3,7 @@
 import math
 import pickle
 import tracemalloc
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -175,7 +175,7 @@ def test_merged_parts_are_the_whole_bit_for_bit(seed, cuts):
     whole = state_of(items, length, 9)
     merged = Exposure(9, 5, SUMS)
     edges = [0, *sorted(cuts), 60]
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     for number in rng.permutation(len(parts)):
         part = state_of(items[parts[number]], length[parts[number]], 9)
         merged.merge(pickle.loads(pickle.dumps(part)))  # as from another process
