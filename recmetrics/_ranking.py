@@ -17,6 +17,8 @@ from recmetrics._threads import map_blocks
 from recmetrics._topk import TopK, empty_topk, join
 
 _SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
+# Relevant items per user from which sorting a row and searching their ranks beats counting them.
+_MANY = 64
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
 _UNBOUNDED = int(np.iinfo(np.int64).max)
 _NO_ITEMS = np.empty(0, np.int64)
@@ -63,7 +65,7 @@ class Inputs:
             n_threads = 1
         sets = (self.truth, self.exclude, self.candidates)
         dense = any(one is not None and one.is_dense for one in sets)
-        copied = dense or self.candidates is not None
+        copied = dense or self.candidates is not None or self.truth.mean_items >= _MANY
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
@@ -80,8 +82,14 @@ class Inputs:
             excluded_start, excluded_items = np.zeros_like(relevant.start), _NO_ITEMS
         else:
             excluded_start, excluded_items, _ = self.exclude.rows(rows)
+        many = len(relevant.items) >= _MANY * len(block.values)
+        if many and not _selection.count_lanes(k, self.n_items):
+            ordered = np.sort(block.values, axis=1)
+        else:
+            ordered = block.values[:, :0].copy()
         _selection.rank_rows(
             block.values,
+            ordered,
             relevant.items,
             relevant.values,
             excluded_start,

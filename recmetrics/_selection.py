@@ -271,6 +271,7 @@ def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed:
 @kernel
 def _rank_hits(
     values: Array,
+    ordered: Array,
     items: IntArray,
     excluded: IntArray,
     relevant: IntArray,
@@ -286,7 +287,8 @@ def _rank_hits(
     """Rank a user's relevant items within a pool and record those among the first k.
 
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
-    pool is the whole row, and ``excluded`` are in it. Relevant items below ``bound`` are no hits.
+    pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
+    nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits.
     """
     whole_row = items.size == 0
     first = top.start[user]
@@ -300,36 +302,78 @@ def _rank_hits(
             continue
         if _position(excluded, relevant[r]) >= 0:
             continue
-        if ties:
-            above, reaching = _count_both(values[:place], score)
-            above_after, reaching_after = _count_both(values[place + 1 :], score)
+        before, after = values[:place], values[place + 1 :]
+        above = 0
+        reaching = 0
+        if ordered.size > 0:
+            above, reaching = _count_ordered(ordered, score)
+            rank = 1 + above
+            if reaching > above + 1:
+                rank += _count_reaching(before, score) - _count_above(before, score)
+        elif ties:
+            above, reaching = _count_both(before, score)
+            above_after, reaching_after = _count_both(after, score)
             rank = 1 + reaching + above_after
             above += above_after
             reaching += 1 + reaching_after
-            for e in range(excluded.size):
-                above -= values[excluded[e]] > score
-                reaching -= values[excluded[e]] >= score
-            midrank = 0.5 * (above + 1 + reaching)  # ranks above + 1 .. reaching, in any order
         else:
-            rank = 1 + _count_reaching(values[:place], score)
-            rank += _count_above(values[place + 1 :], score)
-            midrank = 0.0
+            rank = 1 + _count_reaching(before, score) + _count_above(after, score)
         for e in range(excluded.size):
             other = values[excluded[e]]
             rank -= other > score or (other == score and excluded[e] < place)
-        if rank > k:
-            continue
-        slot = first + hits
-        while slot > first and top.rank[slot - 1] > rank:
-            top.rank[slot] = top.rank[slot - 1]
-            top.gain[slot] = top.gain[slot - 1]
-            top.midrank[slot] = top.midrank[slot - 1]
-            slot -= 1
-        top.rank[slot] = rank
-        top.gain[slot] = relevance[r]
-        top.midrank[slot] = midrank
-        hits += 1
+            above -= other > score
+            reaching -= other >= score
+        if rank <= k:
+            top.rank[first + hits] = rank
+            top.gain[first + hits] = relevance[r]
+            # Items of that score take the ranks above + 1 .. reaching, in any order.
+            top.midrank[first + hits] = 0.5 * (above + 1 + reaching)
+            hits += 1
     top.n_hits[user] = hits
+    _sort_hits(top, first, hits)
+
+
+@kernel
+def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
+    """How many of the ascending ``ordered`` are > score and how many >= score."""
+    low = 0
+    high = ordered.size
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] < score:
+            low = middle + 1
+        else:
+            high = middle
+    reaching = ordered.size - low
+    high = ordered.size
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] <= score:
+            low = middle + 1
+        else:
+            high = middle
+    return ordered.size - low, reaching
+
+
+@kernel
+def _sort_hits(top: TopK, first: int, hits: int) -> None:
+    """Bring a user's hits into rank order (Shell's sort: most users have a handful)."""
+    gap = 1
+    while 3 * gap < hits:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for start in range(first + gap, first + hits):
+            slot = start
+            rank, gain, midrank = top.rank[slot], top.gain[slot], top.midrank[slot]
+            while slot - gap >= first and top.rank[slot - gap] > rank:
+                top.rank[slot] = top.rank[slot - gap]
+                top.gain[slot] = top.gain[slot - gap]
+                top.midrank[slot] = top.midrank[slot - gap]
+                slot -= gap
+            top.rank[slot] = rank
+            top.gain[slot] = gain
+            top.midrank[slot] = midrank
+        gap //= 3
 
 
 @kernel
@@ -378,8 +422,16 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 
 
 @kernel
+def count_lanes(k: int, n_items: int) -> int:
+    """How many lanes bound the k-th best of a row; 0 where the row is too short for it."""
+    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    return n_lanes if 2 * n_lanes <= n_items else 0
+
+
+@kernel
 def rank_rows(
     scores: Array,
+    ordered_rows: Array,
     relevant_items: IntArray,
     relevance: FloatArray,
     excluded_start: IntArray,
@@ -393,14 +445,15 @@ def rank_rows(
 ) -> None:
     """Fill ``top`` for a block of dense rows.
 
-    scores: (rows, n_items), rows contiguous. Relevant items of row u: the slots of ``top.start``;
-    excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending. ``nan_found``
-    receives the number of NaN and the row and item of the first.
+    scores: (rows, n_items), rows contiguous; ``ordered_rows`` the same with each row ascending, or
+    without columns where ranks are to be counted. Relevant items of row u: the slots of
+    ``top.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
+    ``nan_found`` receives the number of NaN and the row and item of the first.
     """
     n_items = scores.shape[1]
-    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    scan = 2 * n_lanes <= n_items
-    lanes = np.empty(n_lanes if scan else 0, scores.dtype)
+    n_lanes = count_lanes(k, n_items)
+    scan = n_lanes > 0
+    lanes = np.empty(n_lanes, scores.dtype)
     values = np.empty(4 * k + LANES if scan else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
@@ -418,6 +471,9 @@ def rank_rows(
             _find_nan(row, lowest, user, nan_found)
         # The pool: the whole row, or the few items that reach the bound.
         pool, pool_items, pool_excluded = row, items[:0], excluded
+        ordered = ordered_rows[user]
+        while ordered.size > 0 and not (ordered[ordered.size - 1] >= lowest):
+            ordered = ordered[: ordered.size - 1]  # NaN sorts behind the numbers
         if bound > lowest:
             top.n_listed[user] = k  # at least k items reach the bound
             contenders = _count_contenders(row, bound, relevant, excluded)
@@ -431,6 +487,7 @@ def rank_rows(
             top.n_listed[user] = min(k, listed)
         _rank_hits(
             pool,
+            ordered,
             pool_items,
             pool_excluded,
             relevant,
@@ -477,7 +534,7 @@ def rank_candidates(
         top.n_listed[user] = min(k, _count_listed(pool, nobody, lowest, lowest_listed))
         if pool.size > 0:
             _rank_hits(
-                pool, candidate_items[begin:end], nobody, relevant, gains,
+                pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
                 lowest, k, lowest, lowest_listed, ties, user, top,
             )  # fmt: skip
 
