@@ -39,6 +39,8 @@ _WIDE = 256  # the same where two counts share a pass
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
 
+_FEW = 32  # hits that insertion sorts as fast as anything
+
 # What can be wrong with a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
 
@@ -283,6 +285,7 @@ def _rank_hits(
     ties: bool,
     user: int,
     top: TopK,
+    at_rank: Array,
 ) -> None:
     """Rank a user's relevant items within a pool and record those among the first k.
 
@@ -330,50 +333,75 @@ def _rank_hits(
             top.midrank[first + hits] = 0.5 * (above + 1 + reaching)
             hits += 1
     top.n_hits[user] = hits
-    _sort_hits(top, first, hits)
+    _sort_hits(top, first, hits, at_rank)
 
 
 @kernel
 def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
-    """How many of the ascending ``ordered`` are > score and how many >= score."""
-    low = 0
-    high = ordered.size
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < score:
-            low = middle + 1
-        else:
-            high = middle
-    reaching = ordered.size - low
-    high = ordered.size
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] <= score:
-            low = middle + 1
-        else:
-            high = middle
-    return ordered.size - low, reaching
+    """How many of the ascending ``ordered``, which hold ``score``, are > and >= it.
+
+    Bisection without branches, which would be mispredicted half of the time.
+    """
+    below = 0
+    length = ordered.size
+    while length > 1:
+        half = length // 2
+        below += half * (ordered[below + half - 1] <= score)
+        length -= half
+    below += ordered[below] <= score
+    above = ordered.size - below
+    if below < 2 or ordered[below - 2] < score:
+        return above, above + 1  # nothing else has this score
+    below = 0
+    length = ordered.size
+    while length > 1:
+        half = length // 2
+        below += half * (ordered[below + half - 1] < score)
+        length -= half
+    below += ordered[below] < score
+    return above, ordered.size - below
 
 
 @kernel
-def _sort_hits(top: TopK, first: int, hits: int) -> None:
-    """Bring a user's hits into rank order (Shell's sort: most users have a handful)."""
-    gap = 1
-    while 3 * gap < hits:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for start in range(first + gap, first + hits):
+def _ranks_to_sort_by(top: TopK, k: int) -> Array:
+    """Scratch for ``_sort_hits``: as deep as k, or empty where nobody has many hits."""
+    most = 0
+    for user in range(top.n_hits.size):
+        most = max(most, top.start[user + 1] - top.start[user])
+    return np.zeros(k + 1 if most > _FEW else 0, np.int32)
+
+
+@kernel
+def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
+    """Bring a user's hits into rank order: a handful by insertion, many by a place per rank.
+
+    ``at_rank`` is scratch with a place for every rank, all 0, and is left so.
+    """
+    if hits <= _FEW:
+        for start in range(first + 1, first + hits):
             slot = start
             rank, gain, midrank = top.rank[slot], top.gain[slot], top.midrank[slot]
-            while slot - gap >= first and top.rank[slot - gap] > rank:
-                top.rank[slot] = top.rank[slot - gap]
-                top.gain[slot] = top.gain[slot - gap]
-                top.midrank[slot] = top.midrank[slot - gap]
-                slot -= gap
+            while slot > first and top.rank[slot - 1] > rank:
+                top.rank[slot] = top.rank[slot - 1]
+                top.gain[slot] = top.gain[slot - 1]
+                top.midrank[slot] = top.midrank[slot - 1]
+                slot -= 1
             top.rank[slot] = rank
             top.gain[slot] = gain
             top.midrank[slot] = midrank
-        gap //= 3
+    else:
+        gains = top.gain[first : first + hits].copy()
+        midranks = top.midrank[first : first + hits].copy()
+        for hit in range(hits):
+            at_rank[top.rank[first + hit]] = hit + 1
+        slot = first
+        for rank in range(at_rank.size):
+            if at_rank[rank] > 0:
+                top.rank[slot] = rank
+                top.gain[slot] = gains[at_rank[rank] - 1]
+                top.midrank[slot] = midranks[at_rank[rank] - 1]
+                at_rank[rank] = 0
+                slot += 1
 
 
 @kernel
@@ -425,7 +453,7 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 def count_lanes(k: int, n_items: int) -> int:
     """How many lanes bound the k-th best of a row; 0 where the row is too short for it."""
     n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    return n_lanes if 2 * n_lanes <= n_items else 0
+    return n_lanes if 3 * n_lanes <= n_items else 0
 
 
 @kernel
@@ -454,6 +482,7 @@ def rank_rows(
     n_lanes = count_lanes(k, n_items)
     scan = n_lanes > 0
     lanes = np.empty(n_lanes, scores.dtype)
+    at_rank = _ranks_to_sort_by(top, k)
     values = np.empty(4 * k + LANES if scan else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
@@ -499,6 +528,7 @@ def rank_rows(
             ties,
             user,
             top,
+            at_rank,
         )
 
 
@@ -521,6 +551,7 @@ def rank_candidates(
     values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
     ascending item order and without excluded ones.
     """
+    at_rank = _ranks_to_sort_by(top, k)
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
@@ -535,7 +566,7 @@ def rank_candidates(
         if pool.size > 0:
             _rank_hits(
                 pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
-                lowest, k, lowest, lowest_listed, ties, user, top,
+                lowest, k, lowest, lowest_listed, ties, user, top, at_rank,
             )  # fmt: skip
 
 
