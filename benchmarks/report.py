@@ -43,7 +43,7 @@ In the tables **bold** marks a figure that misses its target, *italic* one that 
 none, but misses the further goal for the row.
 
 ```sh
-pip install '.[bench]' irspack ranx torch torchmetrics   # a rival that is absent is shown as such
+pip install '.[bench]'                    # a rival that is absent is shown as such
 python benchmarks/speed.py                # everything, or the sections named; --quick to try it
 python benchmarks/plot.py                 # curves.png
 python benchmarks/report.py               # this page

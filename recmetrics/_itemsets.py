@@ -25,7 +25,6 @@ from recmetrics._inputs import (
     is_real,
     per_user,
 )
-from recmetrics._jit import kernel
 from recmetrics._topk import FloatArray, IntArray
 
 
@@ -90,10 +89,12 @@ class DenseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
-        start, items = _nonzero(
-            as_kernel_array(np.ascontiguousarray(is_nonzero(part))).view(np.uint8)
-        )
-        found = part[np.repeat(np.arange(len(part)), np.diff(start)), items]
+        n_users, n_items = part.shape
+        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel of ours
+        start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
+        users = np.repeat(np.arange(n_users), np.diff(start))
+        items = entries - users * n_items
+        found = part[users, items]
         values = half_to_single(found) if is_half(found.dtype) else found
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
@@ -110,42 +111,6 @@ class SharedSet(ItemSets):
         n_users = block.stop - block.start
         items = np.tile(self._items, n_users)
         return Rows(np.arange(n_users + 1) * len(self._items), items, np.ones(len(items)))
-
-
-@kernel
-def _nonzero(mask: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
-    """The set entries of each row of 0 and 1: one vectorised pass counts, one collects."""
-    n_users, n_items = mask.shape
-    start = np.zeros(n_users + 1, np.int64)
-    for user in range(n_users):
-        row = mask[user]
-        count = 0
-        for b in range(n_items // 64):
-            block = row[b * 64 : (b + 1) * 64]
-            found: Any = np.uint8(0)
-            for i in range(64):
-                found = np.uint8(found + block[i])
-            count += found
-        for i in range(n_items // 64 * 64, n_items):
-            count += row[i]
-        start[user + 1] = start[user] + count
-    items = np.empty(start[-1], np.int64)
-    slot = 0
-    for user in range(n_users):
-        row = mask[user]
-        for first in range(0, n_items, 64):
-            block = row[first : min(first + 64, n_items)]
-            if block.size == 64:
-                found = np.uint8(0)
-                for i in range(64):
-                    found = np.uint8(found | block[i])
-                if found == 0:
-                    continue
-            for i in range(block.size):
-                if block[i] != 0:
-                    items[slot] = first + i
-                    slot += 1
-    return start, items
 
 
 def read_truth(truth: Any, shape: tuple[int, int | None]) -> ItemSets:
@@ -257,23 +222,33 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     csr: Any = matrix if matrix.format == "csr" else sp.csr_array(matrix)
-    if csr.nnz and not (csr.indices.min() >= 0 and csr.indices.max() < csr.shape[1]):
+    indptr = csr.indptr
+    n_entries = min(len(csr.indices), len(csr.data))
+    if indptr[0] != 0 or indptr[-1] > n_entries or np.any(indptr[1:] < indptr[:-1]):
         msg = (
-            f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
-            f"got {csr.indices.min()} .. {csr.indices.max()}"
+            f"{what} is a corrupt sparse matrix: expected row pointers that rise from 0 to at most "
+            f"{n_entries}, got {indptr}"
         )
         raise InputError(msg)
-    if not _is_canonical(csr.indptr, csr.indices):
-        values = csr.data.astype(np.float64)
-        own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=True)
+    entries = slice(0, indptr[-1])  # the arrays may be longer
+    indices, values = csr.indices[entries], csr.data[entries]
+    if indices.size and not (indices.min() >= 0 and indices.max() < csr.shape[1]):
+        msg = (
+            f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
+            f"got {indices.min()} .. {indices.max()}"
+        )
+        raise InputError(msg)
+    if not _is_canonical(indptr, indices):
+        values = values.astype(np.float64)
+        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
+        indptr, indices, values = own.indptr, own.indices, own.data
         if matrix.dtype == np.bool_:
-            own.data = np.minimum(own.data, 1.0)
-        csr = own
+            values = np.minimum(values, 1.0)
     rows = Rows(
-        as_kernel_array(csr.indptr.astype(np.int64, copy=False)),
-        as_kernel_array(csr.indices.astype(np.int64, copy=False)),
-        as_kernel_array(csr.data.astype(np.float64, copy=False)),
+        as_kernel_array(indptr.astype(np.int64, copy=False)),
+        as_kernel_array(indices.astype(np.int64, copy=False)),
+        as_kernel_array(values.astype(np.float64, copy=False)),
     )
     return _checked_values(rows, what)
 

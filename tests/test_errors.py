@@ -401,6 +401,20 @@ def test_truth_as_a_matrix(mistake):
     mistake.check()
 
 
+@pytest.mark.parametrize("pointers", [[1, 2, 3], [0, 3, 2], [0, 2, 9]])
+def test_truth_with_corrupt_row_pointers(pointers):
+    good = sp.csr_array([[0.0, 1, 1], [1, 0, 0]])
+    bad = good.copy()
+    bad.indptr[:] = pointers
+    Metrics.compute([[3, 2, 1], [3, 2, 1]], good, "ndcg@2")
+    expected = (
+        "truth is a corrupt sparse matrix: expected row pointers that rise from 0 to at most 3, "
+        f"got [{' '.join(map(str, pointers))}]"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        Metrics.compute([[3, 2, 1], [3, 2, 1]], bad, "ndcg@2")
+
+
 def test_truth_as_a_corrupt_sparse_matrix():
     broken = sp.csr_array(TRUTH)
     broken.indices[-1] = 7
