@@ -1,6 +1,7 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
