@@ -113,9 +113,12 @@ class SharedSet(ItemSets):
         return Rows(np.arange(n_users + 1) * len(self._items), items, np.ones(len(items)))
 
 
-def read_truth(truth: Any, shape: tuple[int, int | None]) -> ItemSets:
-    """Ground truth as item sets whose values are relevances > 0."""
-    return _read(truth, "truth", shape, repeats="refuse")
+def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
+    """Ground truth as item sets whose values are relevances > 0.
+
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    """
+    return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets | None:
@@ -147,7 +150,9 @@ def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
     return SharedSet(one.items, n_users, n_items)
 
 
-def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str) -> ItemSets:
+def _read(
+    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, listed: int = -1
+) -> ItemSets:
     """Any form of ``what``; ``shape`` is that of the scores, its n_items None where unknown."""
     n_users, n_items = shape
     if sp.issparse(value):
@@ -158,7 +163,7 @@ def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str)
     if entries is None:
         array = as_array(value, what)
         check_matrix(array, what)
-    elif _are_relevances(value, entries, n_items):
+    elif _are_relevances(value, entries, what, n_items, listed):
         array = _stacked(entries, what, n_items)
     elif len(entries) != n_users:
         msg = (
@@ -173,21 +178,35 @@ def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str)
 
 
 def _are_relevances(
-    value: Sequence[Any], entries: list[npt.NDArray[Any]], n_items: int | None
+    value: Sequence[Any],
+    entries: list[npt.NDArray[Any]],
+    what: str,
+    n_items: int | None,
+    listed: int,
 ) -> bool:
     """Whether a list per user holds one number for each item, and not indices of items.
 
     Floats and bools are no indices. Integers are, except in plain nested lists such as
-    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers, or where n_items is unknown
-    and all have the same number.
+    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers. Where n_items is unknown,
+    such lists are whichever of the two they can be; ``listed`` is the largest item of the rankings.
     """
     if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
         return True
-    plain = all(isinstance(entry, list | tuple) for entry in value)
-    lengths = {len(entry) for entry in value}
-    if n_items is None:  # the truth of rankings tells the number of items
-        return plain and len(lengths) == 1 and lengths != {0}
-    return plain and lengths == {n_items}
+    if not all(isinstance(entry, list | tuple) for entry in value):
+        return False
+    lengths = {len(entry) for entry in entries}
+    if n_items is not None or len(lengths) != 1 or lengths == {0}:
+        return lengths == {n_items}
+    rows = np.sort(entries, axis=1)
+    if rows.shape[1] <= listed or rows.min() < 0:
+        return False
+    if np.any(rows[:, 1:] == rows[:, :-1]):  # no item is named twice
+        return True
+    msg = (
+        f"{what} may be item indices or a matrix of relevances, expected one that is clear; type "
+        f"[np.array(items) for items in {what}] for indices, np.array({what}) for relevances"
+    )
+    raise InputTypeError(msg)
 
 
 def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:

@@ -139,7 +139,8 @@ class RankedInputs:
 
     def __init__(self, ranking: Any, truth: Any) -> None:
         self.ranking = as_ranking(ranking)
-        self.truth = read_truth(truth, (len(self.ranking), None))
+        listed = int(self.ranking.max(initial=-1))
+        self.truth = read_truth(truth, (len(self.ranking), None), listed)
         self.n_items = _UNBOUNDED if self.truth.n_items is None else self.truth.n_items
 
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions) -> TopK:

@@ -698,12 +698,12 @@ IN_CATALOGUE = "which is outside the catalogue; expected 0 .. 2, or -1"
             [[0, 1]],
             [[0, 1], []],
         ),
-        "with integer relevances in lists": Mistake(
-            InputError,
-            "truth of user 0 names item 0 twice; expected each item index once; "
-            "type np.array(truth) if this is a matrix of relevances",
-            wrong={"truth": [[0, 0, 1], [1, 0, 0]]},
-            right={"truth": np.array([[0, 0, 1], [1, 0, 0]])},
+        "with nested lists that may be either": Mistake(
+            InputTypeError,
+            "truth may be item indices or a matrix of relevances, expected one that is clear; type "
+            "[np.array(items) for items in truth] for indices, np.array(truth) for relevances",
+            wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
+            right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]},
             call=ranked,
         ),
     }
@@ -837,8 +837,8 @@ def test_undefined_values_under_raise():
     wrong = np.zeros((2, 3))
     got = message_of(UndefinedMetricError, lambda: compute(truth=wrong, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 users (no relevant item, or for auc nothing else), the first "
-        "is user 0; expected a value for every user; give undefined='nan' or 'zero', or leave "
+        "ndcg@2 is undefined for 2 of 2 users (no relevant item, or for auc nothing else), the "
+        "first is user 0; expected a value for every user; give undefined='nan' or 'zero', or leave "
         "these users out"
     )
     assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()
