@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recmetrics import Metrics
+from recmetrics import Metrics, __version__
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
 from recmetrics.cli._files import Source, open_scores, read_matrix
@@ -63,17 +63,27 @@ def evaluate(args: Namespace) -> None:
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, summaries))
+        write(_to_json(n_users, n_items, args.undefined, summaries))
     else:
         show(
             evaluation_table(summaries),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+            *_left_out(n_users, summaries),
         )
 
 
-def _to_json(n_users: int, n_items: int, summaries: Mapping[str, Summary]) -> str:
+def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
+    """Say why a mean is over fewer users than there are."""
+    if all(summary.users in (None, n_users) for summary in summaries.values()):
+        return []
+    return ["users with no relevant item are left out of the means; --undefined zero counts them"]
+
+
+def _to_json(n_users: int, n_items: int, undefined: str, summaries: Mapping[str, Summary]) -> str:
     document: dict[str, Any] = {
+        "recmetrics": __version__,
+        "undefined": undefined,
         "n_users": n_users,
         "n_items": n_items,
         "metrics": {
