@@ -7,6 +7,8 @@ row blocks, in threads: the rank of each relevant item among the k_max best -> T
 one kernel per spec over the TopK -> {metric string: (n_users,) float64}
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -168,9 +170,10 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
             with one array of item indices per user.
         ground_truth
-            As in ``compute``. A list of indices says nothing about the size of the catalogue;
-            then k is never cut to it and any item index from 0 on is accepted, unless side
-            information tells it; system metrics must know it.
+            As in ``compute``. Lists of indices say nothing about the size of the catalogue; then k
+            is never cut to it and any item index from 0 on is accepted, unless side information
+            tells it; system metrics must know it. Plain nested lists that may be indices as well as
+            relevances are an error.
         metrics_list, undefined, n_threads, progress
             As in ``compute``. Metrics of the whole list read the items listed, no others.
         popularity, features, similarity, genres, profile

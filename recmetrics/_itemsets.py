@@ -25,7 +25,6 @@ from recmetrics._inputs import (
     is_real,
     per_user,
 )
-from recmetrics._jit import kernel
 from recmetrics._topk import FloatArray, IntArray
 
 # The least value that may be, the words for it, and what rows and columns are. A set of items
@@ -101,10 +100,12 @@ class DenseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
-        start, items = _nonzero(
-            as_kernel_array(np.ascontiguousarray(is_nonzero(part))).view(np.uint8)
-        )
-        found = part[np.repeat(np.arange(len(part)), np.diff(start)), items]
+        n_users, n_items = part.shape
+        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel of ours
+        start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
+        users = np.repeat(np.arange(n_users), np.diff(start))
+        items = entries - users * n_items
+        found = part[users, items]
         values = half_to_single(found) if is_half(found.dtype) else found
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
@@ -123,45 +124,12 @@ class SharedSet(ItemSets):
         return Rows(np.arange(n_users + 1) * len(self._items), items, np.ones(len(items)))
 
 
-@kernel
-def _nonzero(mask: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
-    """The set entries of each row of 0 and 1: one vectorised pass counts, one collects."""
-    n_users, n_items = mask.shape
-    start = np.zeros(n_users + 1, np.int64)
-    for user in range(n_users):
-        row = mask[user]
-        count = 0
-        for b in range(n_items // 64):
-            block = row[b * 64 : (b + 1) * 64]
-            found: Any = np.uint8(0)
-            for i in range(64):
-                found = np.uint8(found + block[i])
-            count += found
-        for i in range(n_items // 64 * 64, n_items):
-            count += row[i]
-        start[user + 1] = start[user] + count
-    items = np.empty(start[-1], np.int64)
-    slot = 0
-    for user in range(n_users):
-        row = mask[user]
-        for first in range(0, n_items, 64):
-            block = row[first : min(first + 64, n_items)]
-            if block.size == 64:
-                found = np.uint8(0)
-                for i in range(64):
-                    found = np.uint8(found | block[i])
-                if found == 0:
-                    continue
-            for i in range(block.size):
-                if block[i] != 0:
-                    items[slot] = first + i
-                    slot += 1
-    return start, items
+def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
+    """Ground truth as item sets whose values are relevances > 0.
 
-
-def read_truth(truth: Any, shape: tuple[int, int | None]) -> ItemSets:
-    """Ground truth as item sets whose values are relevances > 0."""
-    return _read(truth, "truth", shape, repeats="refuse")
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    """
+    return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets | None:
@@ -207,7 +175,9 @@ def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
     return SharedSet(one.items, n_users, n_items)
 
 
-def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str) -> ItemSets:
+def _read(
+    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, listed: int = -1
+) -> ItemSets:
     """Any form of ``what``; ``shape`` is that of the scores, its n_items None where unknown."""
     n_users, n_items = shape
     if sp.issparse(value):
@@ -218,7 +188,7 @@ def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str)
     if entries is None:
         array = as_array(value, what)
         check_matrix(array, what)
-    elif _are_relevances(value, entries, n_items):
+    elif _are_relevances(value, entries, what, n_items, listed):
         array = _stacked(entries, what, n_items)
     elif len(entries) != n_users:
         msg = (
@@ -233,21 +203,35 @@ def _read(value: Any, what: str, shape: tuple[int, int | None], *, repeats: str)
 
 
 def _are_relevances(
-    value: Sequence[Any], entries: list[npt.NDArray[Any]], n_items: int | None
+    value: Sequence[Any],
+    entries: list[npt.NDArray[Any]],
+    what: str,
+    n_items: int | None,
+    listed: int,
 ) -> bool:
     """Whether a list per user holds one number for each item, and not indices of items.
 
     Floats and bools are no indices. Integers are, except in plain nested lists such as
-    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers, or where n_items is unknown
-    and all have the same number.
+    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers. Where n_items is unknown,
+    such lists are whichever of the two they can be; ``listed`` is the largest item of the rankings.
     """
     if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
         return True
-    plain = all(isinstance(entry, list | tuple) for entry in value)
-    lengths = {len(entry) for entry in value}
-    if n_items is None:  # the truth of rankings tells the number of items
-        return plain and len(lengths) == 1 and lengths != {0}
-    return plain and lengths == {n_items}
+    if not all(isinstance(entry, list | tuple) for entry in value):
+        return False
+    lengths = {len(entry) for entry in entries}
+    if n_items is not None or len(lengths) != 1 or lengths == {0}:
+        return lengths == {n_items}
+    rows = np.sort(entries, axis=1)
+    if rows.shape[1] <= listed or rows.min() < 0:
+        return False
+    if np.any(rows[:, 1:] == rows[:, :-1]):  # no item is named twice
+        return True
+    msg = (
+        f"{what} may be item indices or a matrix of relevances, expected one that is clear; type "
+        f"[np.array(items) for items in {what}] for indices, np.array({what}) for relevances"
+    )
+    raise InputTypeError(msg)
 
 
 def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
@@ -282,23 +266,33 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     csr: Any = matrix if matrix.format == "csr" else sp.csr_array(matrix)
-    if csr.nnz and not (csr.indices.min() >= 0 and csr.indices.max() < csr.shape[1]):
+    indptr = csr.indptr
+    n_entries = min(len(csr.indices), len(csr.data))
+    if indptr[0] != 0 or indptr[-1] > n_entries or np.any(indptr[1:] < indptr[:-1]):
         msg = (
-            f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
-            f"got {csr.indices.min()} .. {csr.indices.max()}"
+            f"{what} is a corrupt sparse matrix: expected row pointers that rise from 0 to at most "
+            f"{n_entries}, got {indptr}"
         )
         raise InputError(msg)
-    if not _is_canonical(csr.indptr, csr.indices):
-        values = csr.data.astype(np.float64)
-        own = sp.csr_array((values, csr.indices, csr.indptr), shape=csr.shape, copy=True)
+    entries = slice(0, indptr[-1])  # the arrays may be longer
+    indices, values = csr.indices[entries], csr.data[entries]
+    if indices.size and not (indices.min() >= 0 and indices.max() < csr.shape[1]):
+        msg = (
+            f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
+            f"got {indices.min()} .. {indices.max()}"
+        )
+        raise InputError(msg)
+    if not _is_canonical(indptr, indices):
+        values = values.astype(np.float64)
+        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
+        indptr, indices, values = own.indptr, own.indices, own.data
         if matrix.dtype == np.bool_:
-            own.data = np.minimum(own.data, 1.0)
-        csr = own
+            values = np.minimum(values, 1.0)
     rows = Rows(
-        as_kernel_array(csr.indptr.astype(np.int64, copy=False)),
-        as_kernel_array(csr.indices.astype(np.int64, copy=False)),
-        as_kernel_array(csr.data.astype(np.float64, copy=False)),
+        as_kernel_array(indptr.astype(np.int64, copy=False)),
+        as_kernel_array(indices.astype(np.int64, copy=False)),
+        as_kernel_array(values.astype(np.float64, copy=False)),
     )
     return _checked_values(rows, what)
 

@@ -1,5 +1,7 @@
 """The keyword arguments that every entry point shares: one record, and its types."""
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields

@@ -18,6 +18,8 @@ from recmetrics._threads import map_blocks
 from recmetrics._topk import TopK, empty_topk, join
 
 _SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
+# Relevant items per user from which sorting a row and searching their ranks beats counting them.
+_MANY = 64
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
 _UNBOUNDED = int(np.iinfo(np.int64).max)
 _NO_ITEMS = np.empty(0, np.int64)
@@ -45,12 +47,13 @@ class Inputs:
             relevant = self.truth.rows(rows)
             top = empty_topk(relevant.start, relevant.values)
             nan_found = np.zeros(3, np.int64)
-            if self.candidates is None:
-                self._rank_rows(rows, relevant, k, ties, top, nan_found, reader)
-            else:
-                self._rank_candidates(
-                    self.candidates, rows, relevant, k, ties, top, nan_found, reader
-                )
+            if k and self.candidates is None:
+                self._rank_rows(rows, relevant, k, ties, top, nan_found)
+            elif k and self.candidates is not None:
+                self._rank_candidates(self.candidates, rows, relevant, k, ties, top, nan_found)
+            if reader.depth:
+                lists_nan = np.zeros(3, np.int64) if k else nan_found  # counted once
+                reader.read(self._list(rows, relevant, reader, lists_nan))
             nan_found[1] += rows.start
             return top, nan_found
 
@@ -68,8 +71,9 @@ class Inputs:
             n_threads = 1
         sets = (self.truth, self.exclude, self.candidates)
         dense = any(one is not None and one.is_dense for one in sets)
-        # Lists are copies of rows where they are whole, and else the second reading of a block.
-        copied = dense or listing or self.candidates is not None
+        # Where relevant items are many, rows are sorted; lists are a second reading of the block.
+        many = self.truth.mean_items >= _MANY
+        copied = dense or self.candidates is not None or many or listing
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
@@ -80,41 +84,28 @@ class Inputs:
         ties: bool,
         top: TopK,
         nan_found: npt.NDArray[np.int64],
-        reader: ListReader,
     ) -> None:
         block = self.scores.block(rows)
-        if self.exclude is None:
-            excluded_start, excluded_items = np.zeros_like(relevant.start), _NO_ITEMS
+        excluded_start, excluded_items = self._excluded(rows)
+        many = len(relevant.items) >= _MANY * len(block.values)
+        if many and not _selection.count_lanes(k, self.n_items):
+            ordered = np.sort(block.values, axis=1)
         else:
-            excluded_start, excluded_items, _ = self.exclude.rows(rows)
-        if k:
-            _selection.rank_rows(
-                block.values,
-                relevant.items,
-                relevant.values,
-                excluded_start,
-                excluded_items,
-                k,
-                block.lowest,
-                block.lowest_listed,
-                ties,
-                top,
-                nan_found,
-            )
-        if reader.depth:
-            lists = _no_lists(rows, reader.depth, self.n_items, relevant)
-            _selection.list_rows(
-                block.values,
-                excluded_start,
-                excluded_items,
-                reader.depth,
-                block.lowest,
-                block.lowest_listed,
-                lists.items,
-                lists.length,
-                np.zeros(3, np.int64) if k else nan_found,
-            )
-            reader.read(lists)
+            ordered = block.values[:, :0].copy()
+        _selection.rank_rows(
+            block.values,
+            ordered,
+            relevant.items,
+            relevant.values,
+            excluded_start,
+            excluded_items,
+            k,
+            block.lowest,
+            block.lowest_listed,
+            ties,
+            top,
+            nan_found,
+        )
 
     def _rank_candidates(
         self,
@@ -125,42 +116,65 @@ class Inputs:
         ties: bool,
         top: TopK,
         nan_found: npt.NDArray[np.int64],
-        reader: ListReader,
     ) -> None:
-        pool = candidates.rows(rows)
-        reader.offer(pool.items)
-        if self.exclude is not None:
-            pool = _without(pool, self.exclude.rows(rows), self.n_items)
+        pool = self._pool(candidates, rows)
         block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
-        if k:
-            _selection.rank_candidates(
-                block.values,
-                pool.start,
-                pool.items,
-                relevant.items,
-                relevant.values,
-                k,
-                block.lowest,
-                block.lowest_listed,
-                ties,
-                top,
-                nan_found,
-            )
-        if reader.depth:
-            longest = int(np.diff(pool.start).max(initial=0))
-            lists = _no_lists(rows, reader.depth, longest, relevant)
-            _selection.list_candidates(
-                block.values,
-                pool.start,
-                pool.items,
-                reader.depth,
-                block.lowest,
-                block.lowest_listed,
-                lists.items,
-                lists.length,
-                np.zeros(3, np.int64) if k else nan_found,
-            )
-            reader.read(lists)
+        _selection.rank_candidates(
+            block.values,
+            pool.start,
+            pool.items,
+            relevant.items,
+            relevant.values,
+            k,
+            block.lowest,
+            block.lowest_listed,
+            ties,
+            top,
+            nan_found,
+        )
+
+    def _list(
+        self, rows: slice, relevant: Rows, reader: ListReader, nan_found: npt.NDArray[np.int64]
+    ) -> Lists:
+        """The lists of a block of users, as long as ``reader`` reads them."""
+        select: Callable[..., None]
+        if self.candidates is None:
+            block = self.scores.block(rows)
+            select, where = _selection.list_rows, self._excluded(rows)
+            longest = self.n_items
+        else:
+            reader.offer(self.candidates.rows(rows).items)
+            pool = self._pool(self.candidates, rows)
+            counts = np.diff(pool.start)
+            block = self.scores.candidates(rows, counts, pool.items)
+            select, where = _selection.list_candidates, (pool.start, pool.items)
+            longest = int(counts.max(initial=0))
+        lists = _no_lists(rows, min(reader.depth, longest), relevant)
+        select(
+            block.values,
+            *where,
+            reader.depth,
+            block.lowest,
+            block.lowest_listed,
+            lists.items,
+            lists.length,
+            nan_found,
+        )
+        return lists
+
+    def _excluded(self, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where each user's excluded items begin, and the items."""
+        if self.exclude is None:
+            return np.zeros(rows.stop - rows.start + 1, np.int64), _NO_ITEMS
+        start, items, _ = self.exclude.rows(rows)
+        return start, items
+
+    def _pool(self, candidates: ItemSets, rows: slice) -> Rows:
+        """The candidates of each user that are not excluded."""
+        pool = candidates.rows(rows)
+        if self.exclude is None:
+            return pool
+        return _without(pool, self.exclude.rows(rows), self.n_items)
 
 
 class RankedInputs:
@@ -171,8 +185,9 @@ class RankedInputs:
 
     def __init__(self, ranking: Any, truth: Any) -> None:
         self.ranking = as_ranking(ranking)
+        listed = int(self.ranking.max(initial=-1))
         self.n_users = len(self.ranking)
-        self.truth = read_truth(truth, (self.n_users, None))
+        self.truth = read_truth(truth, (self.n_users, None), listed)
         self.n_items = _UNBOUNDED if self.truth.n_items is None else self.truth.n_items
 
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
@@ -183,15 +198,15 @@ class RankedInputs:
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
             top = empty_topk(relevant.start, relevant.values)
-            items = as_kernel_array(np.ascontiguousarray(self.ranking[rows], np.int64))
+            lists = as_kernel_array(np.ascontiguousarray(self.ranking[rows], np.int64))
             fault = np.zeros(3, np.int64)
             _selection.rank_lists(
-                items, relevant.items, relevant.values, self.n_items, k, top, fault
+                lists, relevant.items, relevant.values, self.n_items, k, top, fault
             )
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
             if reader.depth:
-                reader.read(Lists(rows, items, top.n_listed, relevant))
+                reader.read(Lists(rows, lists, top.n_listed, relevant))
             return top
 
         n_users, length = self.ranking.shape
@@ -217,11 +232,10 @@ def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
     return max((n_items if spec.k is None else min(spec.k, n_items) for spec in specs), default=0)
 
 
-def _no_lists(rows: slice, depth: int, longest: int, relevant: Rows) -> Lists:
+def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
     """Room for the lists of a block."""
     n_users = rows.stop - rows.start
-    items = np.empty((n_users, min(depth, longest)), np.int64)
-    return Lists(rows, items, np.zeros(n_users, np.int64), relevant)
+    return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)
 
 
 def _in_blocks(

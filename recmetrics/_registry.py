@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-import numpy as np
-
 from recmetrics._errors import UnknownMetricError, UnknownOptionError
 from recmetrics._options import SHARED_PARAMETERS
 
@@ -220,12 +218,33 @@ def metric(
                 *(p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD),
                 *SHARED_PARAMETERS,
             ],
-            return_annotation=np.ndarray,
         )
         evaluate.__signature__ = public  # type: ignore[attr-defined]  # help() shows every keyword
+        evaluate.__doc__ = _full_description(record)
         return typing.cast(Callable[P, R], evaluate)
 
     return declare
+
+
+def _full_description(record: Metric) -> str:
+    """The docstring of a metric's method: what its author wrote, and what the record holds."""
+    low, high = record.bounds
+    facts = [
+        f"Formula: {record.formula}.",
+        f"Values: {low:g} to {high:g}.",
+        f"Source: {record.citation}.",
+    ]
+    if record.aliases:
+        facts.append(f"Also called: {', '.join(record.aliases)}.")
+    lines = [record.description, "", *facts]
+    if record.options:
+        lines += ["", "Options", "-------"]
+    for option in record.options.values():
+        default = "not set" if option.default is None else option.default
+        choices = f"{', '.join(option.choices)}; " if option.choices else ""
+        lines += [f"{option.name} : {choices}default {default}", f"    {option.meaning}"]
+    lines += ["", "All other arguments, results and errors are those of ``Metrics.compute``."]
+    return "\n".join(lines)
 
 
 def _option(name: str, default: Any, hint: Any) -> Option:

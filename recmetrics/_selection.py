@@ -40,6 +40,8 @@ _WIDE = 256  # the same where two counts share a pass
 _COLLECT = 26
 _RUN = 24  # items sorted by insertion
 
+_FEW = 32  # hits that insertion sorts as fast as anything
+
 # What can be wrong with a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
 
@@ -272,6 +274,7 @@ def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed:
 @kernel
 def _rank_hits(
     values: Array,
+    ordered: Array,
     items: IntArray,
     excluded: IntArray,
     relevant: IntArray,
@@ -283,11 +286,13 @@ def _rank_hits(
     ties: bool,
     user: int,
     top: TopK,
+    at_rank: Array,
 ) -> None:
     """Rank a user's relevant items within a pool and record those among the first k.
 
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
-    pool is the whole row, and ``excluded`` are in it. Relevant items below ``bound`` are no hits.
+    pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
+    nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits.
     """
     whole_row = items.size == 0
     first = top.start[user]
@@ -301,36 +306,103 @@ def _rank_hits(
             continue
         if _position(excluded, relevant[r]) >= 0:
             continue
-        if ties:
-            above, reaching = _count_both(values[:place], score)
-            above_after, reaching_after = _count_both(values[place + 1 :], score)
+        before, after = values[:place], values[place + 1 :]
+        above = 0
+        reaching = 0
+        if ordered.size > 0:
+            above, reaching = _count_ordered(ordered, score)
+            rank = 1 + above
+            if reaching > above + 1:
+                rank += _count_reaching(before, score) - _count_above(before, score)
+        elif ties:
+            above, reaching = _count_both(before, score)
+            above_after, reaching_after = _count_both(after, score)
             rank = 1 + reaching + above_after
             above += above_after
             reaching += 1 + reaching_after
-            for e in range(excluded.size):
-                above -= values[excluded[e]] > score
-                reaching -= values[excluded[e]] >= score
-            midrank = 0.5 * (above + 1 + reaching)  # ranks above + 1 .. reaching, in any order
         else:
-            rank = 1 + _count_reaching(values[:place], score)
-            rank += _count_above(values[place + 1 :], score)
-            midrank = 0.0
+            rank = 1 + _count_reaching(before, score) + _count_above(after, score)
         for e in range(excluded.size):
             other = values[excluded[e]]
             rank -= other > score or (other == score and excluded[e] < place)
-        if rank > k:
-            continue
-        slot = first + hits
-        while slot > first and top.rank[slot - 1] > rank:
-            top.rank[slot] = top.rank[slot - 1]
-            top.gain[slot] = top.gain[slot - 1]
-            top.midrank[slot] = top.midrank[slot - 1]
-            slot -= 1
-        top.rank[slot] = rank
-        top.gain[slot] = relevance[r]
-        top.midrank[slot] = midrank
-        hits += 1
+            above -= other > score
+            reaching -= other >= score
+        if rank <= k:
+            top.rank[first + hits] = rank
+            top.gain[first + hits] = relevance[r]
+            # Items of that score take the ranks above + 1 .. reaching, in any order.
+            top.midrank[first + hits] = 0.5 * (above + 1 + reaching)
+            hits += 1
     top.n_hits[user] = hits
+    _sort_hits(top, first, hits, at_rank)
+
+
+@kernel
+def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
+    """How many of the ascending ``ordered``, which hold ``score``, are > and >= it.
+
+    Bisection without branches, which would be mispredicted half of the time.
+    """
+    below = 0
+    length = ordered.size
+    while length > 1:
+        half = length // 2
+        below += half * (ordered[below + half - 1] <= score)
+        length -= half
+    below += ordered[below] <= score
+    above = ordered.size - below
+    if below < 2 or ordered[below - 2] < score:
+        return above, above + 1  # nothing else has this score
+    below = 0
+    length = ordered.size
+    while length > 1:
+        half = length // 2
+        below += half * (ordered[below + half - 1] < score)
+        length -= half
+    below += ordered[below] < score
+    return above, ordered.size - below
+
+
+@kernel
+def _ranks_to_sort_by(top: TopK, k: int) -> Array:
+    """Scratch for ``_sort_hits``: as deep as k, or empty where nobody has many hits."""
+    most = 0
+    for user in range(top.n_hits.size):
+        most = max(most, top.start[user + 1] - top.start[user])
+    return np.zeros(k + 1 if most > _FEW else 0, np.int32)
+
+
+@kernel
+def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
+    """Bring a user's hits into rank order: a handful by insertion, many by a place per rank.
+
+    ``at_rank`` is scratch with a place for every rank, all 0, and is left so.
+    """
+    if hits <= _FEW:
+        for start in range(first + 1, first + hits):
+            slot = start
+            rank, gain, midrank = top.rank[slot], top.gain[slot], top.midrank[slot]
+            while slot > first and top.rank[slot - 1] > rank:
+                top.rank[slot] = top.rank[slot - 1]
+                top.gain[slot] = top.gain[slot - 1]
+                top.midrank[slot] = top.midrank[slot - 1]
+                slot -= 1
+            top.rank[slot] = rank
+            top.gain[slot] = gain
+            top.midrank[slot] = midrank
+    else:
+        gains = top.gain[first : first + hits].copy()
+        midranks = top.midrank[first : first + hits].copy()
+        for hit in range(hits):
+            at_rank[top.rank[first + hit]] = hit + 1
+        slot = first
+        for rank in range(at_rank.size):
+            if at_rank[rank] > 0:
+                top.rank[slot] = rank
+                top.gain[slot] = gains[at_rank[rank] - 1]
+                top.midrank[slot] = midranks[at_rank[rank] - 1]
+                at_rank[rank] = 0
+                slot += 1
 
 
 @kernel
@@ -379,8 +451,16 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 
 
 @kernel
+def count_lanes(k: int, n_items: int) -> int:
+    """How many lanes bound the k-th best of a row; 0 where the row is too short for it."""
+    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    return n_lanes if 3 * n_lanes <= n_items else 0
+
+
+@kernel
 def rank_rows(
     scores: Array,
+    ordered_rows: Array,
     relevant_items: IntArray,
     relevance: FloatArray,
     excluded_start: IntArray,
@@ -394,14 +474,16 @@ def rank_rows(
 ) -> None:
     """Fill ``top`` for a block of dense rows.
 
-    scores: (rows, n_items), rows contiguous. Relevant items of row u: the slots of ``top.start``;
-    excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending. ``nan_found``
-    receives the number of NaN and the row and item of the first.
+    scores: (rows, n_items), rows contiguous; ``ordered_rows`` the same with each row ascending, or
+    without columns where ranks are to be counted. Relevant items of row u: the slots of
+    ``top.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
+    ``nan_found`` receives the number of NaN and the row and item of the first.
     """
     n_items = scores.shape[1]
-    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    scan = 2 * n_lanes <= n_items
-    lanes = np.empty(n_lanes if scan else 0, scores.dtype)
+    n_lanes = count_lanes(k, n_items)
+    scan = n_lanes > 0
+    lanes = np.empty(n_lanes, scores.dtype)
+    at_rank = _ranks_to_sort_by(top, k)
     values = np.empty(4 * k + LANES if scan else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
@@ -419,6 +501,9 @@ def rank_rows(
             _find_nan(row, lowest, user, nan_found)
         # The pool: the whole row, or the few items that reach the bound.
         pool, pool_items, pool_excluded = row, items[:0], excluded
+        ordered = ordered_rows[user]
+        while ordered.size > 0 and not (ordered[ordered.size - 1] >= lowest):
+            ordered = ordered[: ordered.size - 1]  # NaN sorts behind the numbers
         if bound > lowest:
             top.n_listed[user] = k  # at least k items reach the bound
             contenders = _count_contenders(row, bound, relevant, excluded)
@@ -432,6 +517,7 @@ def rank_rows(
             top.n_listed[user] = min(k, listed)
         _rank_hits(
             pool,
+            ordered,
             pool_items,
             pool_excluded,
             relevant,
@@ -443,6 +529,7 @@ def rank_rows(
             ties,
             user,
             top,
+            at_rank,
         )
 
 
@@ -465,6 +552,7 @@ def rank_candidates(
     values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
     ascending item order and without excluded ones.
     """
+    at_rank = _ranks_to_sort_by(top, k)
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
@@ -478,8 +566,8 @@ def rank_candidates(
         top.n_listed[user] = min(k, _count_listed(pool, nobody, lowest, lowest_listed))
         if pool.size > 0:
             _rank_hits(
-                pool, candidate_items[begin:end], nobody, relevant, gains,
-                lowest, k, lowest, lowest_listed, ties, user, top,
+                pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
+                lowest, k, lowest, lowest_listed, ties, user, top, at_rank,
             )  # fmt: skip
 
 
@@ -573,9 +661,9 @@ def list_rows(
     For the metrics that read the lists themselves; the other arguments are those of ``rank_rows``.
     """
     n_items = scores.shape[1]
-    n_lanes = (4 * k + LANES - 1) // LANES * LANES
-    scan = 2 * n_lanes <= n_items
-    lanes = np.empty(n_lanes if scan else 0, scores.dtype)
+    n_lanes = count_lanes(k, n_items)
+    scan = n_lanes > 0
+    lanes = np.empty(n_lanes, scores.dtype)
     room = min(4 * k + LANES, n_items + _BLOCK)  # the first shrinks, the second holds all
     values = np.empty(room, scores.dtype)
     items = np.empty(room, np.int64)

@@ -6,12 +6,17 @@ must not decide whether this one passes. Child processes inherit the folder, so 
 
 import os
 import re
+import signal
 import tempfile
 
 import pytest
 
 _CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_errors=True)
 os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
+
+# A shell that runs the tests in the background has them, and their children, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

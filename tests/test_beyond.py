@@ -82,7 +82,7 @@ HAND = {
 # Two items with no two values alike: diversity 2/5, novelty, popularity, long_tail 1/2,
 # serendipity, calibration.
 APART = SIDE | {
-    "popularity": [0.9, 0.2, 0.0, 0.1, 0.6],
+    "popularity": [0.9, 0.3, 0.0, 0.1, 0.6],
     "features": [[1, 0], [3, 4], [0, 1], [3, 4], [1, 1]],
     "profile": [[1, 8, 0]],
 }

@@ -152,8 +152,17 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
         values = Metrics.compute(SCORES, TRUTH, [metric])[metric]
         row = next(line for line in out.splitlines() if metric in line)
         assert row.removeprefix(metric).split()[0] == f"{np.nanmean(values):.4f}"
-    assert out.splitlines()[-1] == "4 users x 5 items; intervals by normal approximation"
+    assert out.splitlines()[-2:] == [
+        "4 users x 5 items; intervals by normal approximation",
+        "users with no relevant item are left out of the means; --undefined zero counts them",
+    ]
     assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_nothing_is_said_of_users_left_out_where_there_are_none(files, capsys):
+    arguments = [str(files / "scores.npy"), str(files / "truth.npy"), *asked()]
+    assert main(["evaluate", *arguments, "--undefined", "zero"]) == 0
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_per_user_csv_holds_every_digit_and_an_empty_cell_where_undefined(files, capsys):

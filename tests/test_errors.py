@@ -1,6 +1,7 @@
 """What each mistake is answered with, word for word, beside the call that is right."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -402,6 +403,20 @@ def test_truth_as_a_matrix(mistake):
     mistake.check()
 
 
+@pytest.mark.parametrize("pointers", [[1, 2, 3], [0, 3, 2], [0, 2, 9]])
+def test_truth_with_corrupt_row_pointers(pointers):
+    good = sp.csr_array([[0.0, 1, 1], [1, 0, 0]])
+    bad = good.copy()
+    bad.indptr[:] = pointers
+    Metrics.compute([[3, 2, 1], [3, 2, 1]], good, "ndcg@2")
+    expected = (
+        "truth is a corrupt sparse matrix: expected row pointers that rise from 0 to at most 3, "
+        f"got [{' '.join(map(str, pointers))}]"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        Metrics.compute([[3, 2, 1], [3, 2, 1]], bad, "ndcg@2")
+
+
 def test_truth_as_a_corrupt_sparse_matrix():
     broken = sp.csr_array(TRUTH)
     broken.indices[-1] = 7
@@ -684,12 +699,12 @@ IN_CATALOGUE = "which is outside the catalogue; expected 0 .. 2, or -1"
             [[0, 1]],
             [[0, 1], []],
         ),
-        "with integer relevances in lists": Mistake(
-            InputError,
-            "truth of user 0 names item 0 twice; expected each item index once; "
-            "type np.array(truth) if this is a matrix of relevances",
-            wrong={"truth": [[0, 0, 1], [1, 0, 0]]},
-            right={"truth": np.array([[0, 0, 1], [1, 0, 0]])},
+        "with nested lists that may be either": Mistake(
+            InputTypeError,
+            "truth may be item indices or a matrix of relevances, expected one that is clear; type "
+            "[np.array(items) for items in truth] for indices, np.array(truth) for relevances",
+            wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
+            right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]},
             call=ranked,
         ),
     }
@@ -825,9 +840,9 @@ def test_undefined_values_under_raise():
     wrong = np.zeros((2, 3))
     got = message_of(UndefinedMetricError, lambda: compute(truth=wrong, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 users (no relevant item, or for auc nothing else), the first "
-        "is user 0; expected a value for every user; give undefined='nan' or 'zero', or leave "
-        "these users out"
+        "ndcg@2 is undefined for 2 of 2 users (no relevant item, or for auc nothing else), the "
+        "first is user 0; expected a value for every user; give undefined='nan' or 'zero', or "
+        "leave these users out"
     )
     assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()
     assert compute(truth=wrong, undefined="zero")["ndcg@2"].tolist() == [0, 0]

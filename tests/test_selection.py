@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recmetrics import Metrics, _selection
+from recmetrics import Metrics, _ranking, _selection
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._topk import empty_topk
 
@@ -65,15 +65,17 @@ def ranks_by_sort(row, excluded):
     return ranks
 
 
-def select(rows, relevant, excluded, k):
+def select(rows, relevant, excluded, k, *, by_search=False):
     """What the kernel finds: for each user its hits as {item: rank}, and the length of the list."""
     start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
     items = np.concatenate(relevant)
     top = empty_topk(start, items + 1.0)  # the relevance tells the item
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
     block = ScoreMatrix(rows).block(slice(0, len(rows)))
+    ordered = np.sort(block.values, axis=1) if by_search else block.values[:, :0].copy()
     _selection.rank_rows(
         block.values,
+        ordered,
         items,
         items + 1.0,
         excluded_start,
@@ -111,12 +113,15 @@ def test_ranks_are_those_of_a_sort(kind, n_items):
                 some = rng.choice(n_items, size=min(n_items, rng.integers(0, 30)), replace=False)
                 near = np.argsort(-row, kind="stable")[: rng.integers(0, k + 3)][-5:]
                 relevant.append(np.union1d(some, near).astype(np.int64))
-            found, n_listed = select(rows, relevant, excluded, k)
-            for u in range(n_users):
-                ranks = ranks_by_sort(rows[u], excluded[u])
-                expected = {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
-                assert found[u] == expected
-                assert n_listed[u] == min(k, np.count_nonzero(ranks))
+            expected = [
+                ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)
+            ]
+            # Ranks are searched in sorted rows only where there are no lanes.
+            for by_search in {False, _selection.count_lanes(k, n_items) == 0}:
+                found, n_listed = select(rows, relevant, excluded, k, by_search=by_search)
+                for u, ranks in enumerate(expected):
+                    assert found[u] == {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
+                    assert n_listed[u] == min(k, np.count_nonzero(ranks))
 
 
 @pytest.mark.parametrize(
@@ -161,3 +166,23 @@ def test_nan_excluded_is_like_minus_infinity(dtype, n_items):
     for metric in metrics:
         np.testing.assert_array_equal(got[metric], expected[metric])
         assert not np.isnan(got[metric]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_many_relevant_items_are_searched_not_counted(dtype):
+    rng = np.random.default_rng(3)
+    scores = (rng.standard_normal((6, 800)) * 50).round().astype(dtype)  # rounded: ties
+    if dtype != "int64":
+        scores[:, ::7] = np.nan
+        scores[:, ::11] = -np.inf
+    truth = (rng.random(scores.shape) < 0.6).astype(float)
+    exclude = rng.random(scores.shape) < 0.1
+    metrics = ["ndcg", "map@700", "auc", "mrr"]
+    whole = Metrics.compute(scores, truth, metrics, exclude=exclude, nan="exclude")
+    assert truth.sum(axis=1).min() >= _ranking._MANY
+    everything = np.arange(800)  # candidates are counted, never searched
+    counted = Metrics.compute(
+        scores, truth, metrics, exclude=exclude, candidates=everything, nan="exclude"
+    )
+    for metric in metrics:
+        np.testing.assert_array_equal(whole[metric], counted[metric])

@@ -9,7 +9,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
-from recmetrics import Metrics, popularity_from
+from recmetrics import Metrics, __version__, popularity_from
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
 from recmetrics.cli._errors import CommandError
@@ -76,12 +76,13 @@ def evaluate(args: Namespace) -> None:
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, summaries))
+        write(_to_json(n_users, n_items, args.undefined, summaries))
     else:
         show(
             evaluation_table(summaries),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+            *_left_out(n_users, summaries),
         )
 
 
@@ -101,8 +102,23 @@ def _read_side(name: str, path: Path, shape: tuple[int, int]) -> Any:
     return read_table(source)
 
 
-def _to_json(n_users: int, n_items: int, summaries: Mapping[str, Summary]) -> str:
+def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
+    """Say why a mean is over fewer users than there are."""
+    metrics = [parse(text).metric for text, one in summaries.items() if one.users is not None]
+    users = [one.users for one in summaries.values() if one.users is not None]
+    reasons = {m.undefined for m, n in zip(metrics, users, strict=True) if n != n_users}
+    if not reasons:
+        return []
+    who = "users with no relevant item"
+    if not all(reason.startswith("no relevant item") for reason in reasons):
+        who = "users whose value is undefined (see 'recmetrics metrics NAME')"
+    return [f"{who} are left out of the means; --undefined zero counts them"]
+
+
+def _to_json(n_users: int, n_items: int, undefined: str, summaries: Mapping[str, Summary]) -> str:
     document: dict[str, Any] = {
+        "recmetrics": __version__,
+        "undefined": undefined,
         "n_users": n_users,
         "n_items": n_items,
         "metrics": {

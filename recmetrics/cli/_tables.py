@@ -48,7 +48,7 @@ def comparison_table(models: Mapping[str, Mapping[str, Summary]]) -> Table:
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
     """Lay out every metric with its options, meaning and bounds."""
     table = _table("metric", "options", "needs", "value", "bounds")
-    for metric in metrics.values():
+    for metric in _by_kind(metrics):
         options = "\n".join(_choices(option) for option in metric.options.values())
         needed = "\n".join(needs(metric))
         table.add_row(title(metric), options, needed, metric.summary, bounds(metric))
@@ -58,7 +58,7 @@ def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
 def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
     """Write every metric with its options and formula, as the README shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
-    for metric in metrics.values():
+    for metric in _by_kind(metrics):
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
         formula = f"of all lists: {metric.formula}" if metric.kind == "system" else metric.formula
         rows.append((f"`{title(metric)}`", options, ", ".join(needs(metric)), formula))
@@ -77,6 +77,12 @@ def options_table(metric: Metric) -> Table:
 def title(metric: Metric) -> str:
     """Write a metric as it is asked for."""
     return f"{metric.name}@k" if metric.takes_k else metric.name
+
+
+def _by_kind(metrics: Mapping[str, Metric]) -> list[Metric]:
+    """Put accuracy first and what has one value for all lists last."""
+    kinds = ("accuracy", "list", "system")
+    return sorted(metrics.values(), key=lambda metric: kinds.index(metric.kind))
 
 
 def needs(metric: Metric) -> list[str]:

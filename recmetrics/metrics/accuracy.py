@@ -10,6 +10,8 @@ options of its method in their order: a choice as its index, a number that is no
 ``discount`` and ``ideal`` change what the TopK holds and are not passed on.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Unpack
@@ -478,8 +480,8 @@ class AccuracyMethods:
     ) -> UserValues:
         """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
 
-        This is what rectorch, LensKit, irspack and the VAE literature compute. For the textbook
-        definition, hits over all R relevant items, type ``recall(denom=relevant)@k``:
+        This is what rectorch, LensKit and the VAE literature compute. For the textbook definition,
+        hits over all R relevant items, type ``recall(denom=relevant)@k``:
 
         >>> from recmetrics import Metrics
         >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]

@@ -3,6 +3,8 @@
 The file is built as ``accuracy.py`` is.
 """
 
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
 import math
 from typing import Annotated, Unpack
 
@@ -67,8 +69,8 @@ class FullRankingMethods:
     @metric(
         kernel=_auc,
         reference=auc_reference,
-        formula="share of the pairs (relevant item, other item) in which the relevant item has "
-        "the higher score, equal scores count 1/2",
+        formula="share of the pairs (relevant item, other item), both recommendable, in which the "
+        "relevant item has the higher score; equal scores count 1/2",
         citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
         "UAI 2009",
         needs_ties=True,

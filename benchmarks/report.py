@@ -1,0 +1,236 @@
+"""Write the tables from the results of speed.py; nobody types a figure.
+
+Without options: benchmarks/README.md. With --short: print the table for the project's README; with
+--into README.md: put it there, between the two marks.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+_FIGURE = ("", *"0123456789*≤≥")  # what a cell of a column of figures starts with
+Results = dict[str, dict[str, Any]]
+
+# Why a target of a section is missed. Printed only while one is.
+REASONS: dict[str, str] = {
+    "rivals": (
+        "ranx selects nothing: with `np.argpartition` before it, it is as fast as that, which on "
+        "processors with AVX-512 is a vectorised selection."
+    ),
+}
+
+PICTURES = {
+    "curves": "![Compute over reading the scores once, by items and by k](curves.png)",
+}
+
+HEAD = """\
+# Benchmarks
+
+Written by `report.py` from `results.json`; do not edit.
+
+The unit of nearly every figure is **the time to read the score matrix once with every core**: no
+evaluation that looks at all scores can be faster. Each figure is a ratio of two times taken in
+turn in one process (A B A B ...), the median over the pairs: a machine that slows down slows both.
+Everything is timed end to end, from the score matrix to one number per user and metric, after the
+first call; the first call has a table of its own.
+
+In the tables **bold** marks a figure that misses its target, *italic* one that meets it, or has
+none, but misses the further goal for the row.
+
+```sh
+pip install '.[bench]'                    # a rival that is absent is shown as such
+python benchmarks/speed.py                # everything, or the sections named; --quick to try it
+python benchmarks/plot.py                 # curves.png
+python benchmarks/report.py               # this page
+python benchmarks/report.py --into README.md
+```
+"""
+
+
+def main() -> None:
+    """Write what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=HERE / "results.json")
+    parser.add_argument("--page", type=Path, default=HERE / "README.md")
+    parser.add_argument("--short", action="store_true", help="print the short table")
+    parser.add_argument("--into", type=Path, help="replace the short table in this file")
+    args = parser.parse_args()
+    results: Results = json.loads(args.results.read_text())
+    if args.short:
+        print(short(results))
+    elif args.into:
+        args.into.write_text(between_marks(args.into.read_text(), short(results)))
+    else:
+        args.page.write_text(page(results))
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def page(results: Results) -> str:
+    """Compose the whole of benchmarks/README.md."""
+    parts = [HEAD]
+    if any(one["quick"] for one in results.values()):
+        parts.append("> **A quick run of small sizes: these figures only show that it works.**\n")
+    parts += ["## Targets\n", table(*targets(results))]
+    for name, one in results.items():
+        parts.append(f"## {one['title']}\n")
+        parts.append(one["about"] + "\n")
+        parts.append(PICTURES.get(name) or table(*pivot(one)))
+        parts += [f"{note}\n" for note in notes(name, one)]
+        parts += [table(*split_head(one["legend"]))] if one["legend"] else []
+    parts += ["## Measured on\n", *machines(results)]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def targets(results: Results) -> tuple[list[str], list[list[str]]]:
+    """List every section that has targets, with the figure nearest to missing its own."""
+    lines = []
+    for one in results.values():
+        rows = [row for row in one["rows"] if row["target"] and row["value"] is not None]
+        if not rows:
+            continue
+        met = sum(meets(row, one) for row in rows)
+        worst = max(rows, key=lambda row: shortfall(row, one))
+        where = f"{worst['what']}, {worst['column']}"
+        target = f"{sign(one)} {worst['target']:g}{one['unit']}"
+        cells = [one["title"], f"{met} of {len(rows)}", target, number(worst, one), where]
+        lines.append(cells)
+    return ["what", "targets met", "tightest: target", "measured", "where"], lines
+
+
+def meets(row: dict[str, Any], one: dict[str, Any], limit: str = "target") -> bool:
+    """Whether a figure is within its target or goal; true without one."""
+    if row[limit] is None:
+        return True
+    return row["value"] >= row[limit] if one["at_least"] else row["value"] <= row[limit]
+
+
+def shortfall(row: dict[str, Any], one: dict[str, Any]) -> float:
+    """How near to missing its target, or how far beyond: 1 is on it."""
+    ratio = row["value"] / row["target"]
+    return 1 / ratio if one["at_least"] else ratio
+
+
+def pivot(one: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Arrange the rows of a section as a table."""
+    whats = list(dict.fromkeys(row["what"] for row in one["rows"]))
+    columns = list(dict.fromkeys(row["column"] for row in one["rows"]))
+    cells = {(row["what"], row["column"]): cell(row, one) for row in one["rows"]}
+    body = [[what, *(cells.get((what, column), "") for column in columns)] for what in whats]
+    return ["", *columns], body
+
+
+def cell(row: dict[str, Any], one: dict[str, Any]) -> str:
+    """Show a figure, marked if it misses something, and what is to be said of it."""
+    if row["value"] is None:
+        return "not available"
+    text = number(row, one)
+    if not meets(row, one):
+        text = f"**{text}**"
+    elif not meets(row, one, "goal"):
+        text = f"*{text}*"
+    aside = [f"{sign(one)} {row['target']:g}"] if row["target"] else []
+    aside += [f"goal {row['goal']:g}"] if row["goal"] else []
+    aside += [row["note"]] if row["note"] else []
+    return f"{text} ({', '.join(aside)})" if aside else text
+
+
+def sign(one: dict[str, Any]) -> str:
+    """Which way the targets of a section bound."""
+    return "≥" if one["at_least"] else "≤"
+
+
+def number(row: dict[str, Any], one: dict[str, Any]) -> str:
+    """Spell a value with three digits that count, and its unit."""
+    value = row["value"]
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 else 4
+    return f"{value:,.{digits}f}{one['unit']}"
+
+
+def notes(name: str, one: dict[str, Any]) -> Iterator[str]:
+    """Say what is absent and why, and why targets were missed."""
+    for what in dict.fromkeys(row["what"] for row in one["rows"] if row["value"] is None):
+        yield f"{what}: {next(r['note'] for r in one['rows'] if r['what'] == what)}."
+    missed = any(row["value"] is not None and not meets(row, one) for row in one["rows"])
+    if missed and name in REASONS:
+        yield f"Missed: {REASONS[name]}"
+
+
+def machines(results: Results) -> Iterator[str]:
+    """Describe each environment that sections were measured in, once."""
+    described: dict[str, list[str]] = {}
+    for one in results.values():
+        described.setdefault(describe(one["environment"]), []).append(one["title"])
+    for text, titles in described.items():
+        yield (f"{'; '.join(titles)}: " if len(described) > 1 else "") + text
+
+
+def describe(environment: dict[str, Any]) -> str:
+    """Name processor, threads and versions in one paragraph."""
+    packages = ", ".join(f"{name} {v}" for name, v in environment["packages"].items() if v)
+    return (
+        f"{environment['processor']}, {environment['cores']} cores, as many threads; "
+        f"{environment['caches']}; {environment['memory']}; {environment['system']}; "
+        f"Python {environment['python']}; {packages}; {environment['date']}."
+    )
+
+
+def table(head: list[str], body: list[list[str]]) -> str:
+    """Spell a Markdown table, columns of figures but the first to the right."""
+    figures = [all(line[i][:1] in _FIGURE for line in body) for i in range(1, len(head))]
+    rules = ["---", *("---:" if right else "---" for right in figures)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rules, *body)) + "\n"
+
+
+def split_head(lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Take the head off a table."""
+    return lines[0], lines[1:]
+
+
+# --- the short table -----------------------------------------------------------------------------
+
+
+def short(results: Results) -> str:
+    """Compose the table of the project's README: how many times longer each takes."""
+    one = results["rivals"]
+    head, body = pivot(one | {"rows": [row | {"target": None} for row in one["rows"]]})
+    ours = results["read"]
+    unit = [
+        f"{size}: {number(row, ours)}"
+        for size in head[1:]
+        for row in ours["rows"]
+        if row["what"] == f"{size}, k = 20" and row["column"] == "informed"
+    ]
+    environment = one["environment"]
+    return "\n".join(
+        [
+            "How many times longer others take than recmetrics, from a float32 score matrix to "
+            "eight columns (ndcg, recall, map and hit at 10 and 20, or those of them that they "
+            "define alike):\n",
+            table(head, body),
+            f"recmetrics itself, as a multiple of reading the scores once: {'; '.join(unit)}. "
+            f"{environment['processor']}, {environment['cores']} cores. "
+            "How it was measured, and all else: [benchmarks](benchmarks/README.md).",
+        ]
+    )
+
+
+def between_marks(text: str, new: str) -> str:
+    """Replace what stands between the marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        sys.exit(f"no {BEGIN} and {END} in the file; put them where the table belongs")
+    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,544 @@
+"""Measure how fast recmetrics is; every figure is a ratio of two times taken in turn.
+
+    python benchmarks/speed.py                  everything, some fifteen minutes
+    python benchmarks/speed.py read rivals      these sections; the others keep their results
+    python benchmarks/speed.py --quick          a tenth of the users: checks the scripts alone
+
+The results go to benchmarks/results.json; report.py turns them into tables, plot.py into pictures.
+Run it while nothing else runs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import problems
+from problems import LARGE, MIDDLE, SIZES, SMALL, Problem, eight_columns, show_size
+from rivals import OURS, RIVALS, Rival, assert_equal, best_by, split
+from timing import THREADS, Ratio, Reader, environment, in_turn, time_alone
+
+from recmetrics import Metrics
+from recmetrics._registry import METRICS
+
+HERE = Path(__file__).resolve().parent
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure; ``what`` and ``column`` are its place in the table of the section."""
+
+    what: str
+    column: str
+    value: float | None
+    target: float | None = None
+    goal: float | None = None  # beyond the target, as far as one can get
+    low: float | None = None
+    high: float | None = None
+    ms: float | None = None
+    other_ms: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table: how to measure it and how to read it."""
+
+    title: str
+    about: str
+    run: Callable[["Bench"], Iterator[Row]]
+    unit: str = ""
+    at_least: bool = False  # targets are lower bounds
+    legend: Callable[[], list[list[str]]] | None = None  # a second table, its head first
+
+
+SECTIONS: dict[str, Section] = {}
+
+
+def section(title: str, **how: Any) -> Callable[[Callable[..., Iterator[Row]]], Callable[..., Any]]:
+    """Register a function that yields rows; its docstring explains the table to readers."""
+
+    def register(run: Callable[["Bench"], Iterator[Row]]) -> Callable[..., Any]:
+        about = " ".join((run.__doc__ or "").split())
+        SECTIONS[run.__name__] = Section(title, about, run, **how)
+        return run
+
+    return register
+
+
+class Bench:
+    """What the sections share: the reader, the number of repeats, the sizes of a quick run."""
+
+    def __init__(self, repeats: int, *, quick: bool) -> None:
+        self.repeats = repeats
+        self.quick = quick
+        self.read = Reader()
+
+    def make(self, size: Size, *args: Any, **keywords: Any) -> Problem:
+        """Make a problem, of a tenth of the users in a quick run."""
+        users, items = size
+        return problems.make((users // 10 if self.quick else users, items), *args, **keywords)
+
+    def ratio(self, run: Callable[[], Any], other: Callable[[], Any]) -> Ratio:
+        """Call both once, to compile; then time them in turn."""
+        run()
+        other()
+        return in_turn(run, other, self.repeats)
+
+    def over_reading(self, problem: Problem, columns: list[str], **options: Any) -> Ratio:
+        """Compute over reading the scores once."""
+        compute = partial(Metrics.compute, *problem, columns, **options)
+        return self.ratio(compute, partial(self.read, problem.scores))
+
+
+def row(what: str, column: str, ratio: Ratio, **more: Any) -> Row:
+    """A row of a measured ratio."""
+    times = {"low": ratio.low, "high": ratio.high, "ms": ratio.ms, "other_ms": ratio.other_ms}
+    return Row(what, column, ratio.value, **(times | more))
+
+
+# --- the limit, and how near -----------------------------------------------------------------
+
+
+@section("The limit: reading the scores once", unit=" ms")
+def limit(bench: Bench) -> Iterator[Row]:
+    """Every core compares each score with a number and counts.
+
+    Nothing that looks at all scores can be faster; all else is measured as a multiple of this time.
+    """
+    for size in SIZES:
+        for dtype in ("float16", "float32", "float64"):
+            scores = bench.make(size, dtype=dtype).scores
+            ms = time_alone(partial(bench.read, scores), bench.repeats)
+            note = f"{scores.nbytes / ms / 1e6:.1f} GB/s"
+            yield Row(show_size(size), dtype, ms, note=note)
+
+
+@section("Eight columns over reading the scores once")
+def read(bench: Bench) -> Iterator[Row]:
+    """ndcg, recall, map and hit at k / 2 and at k; a CSR truth with 10 relevant items per user.
+
+    Random: standard normal float32 scores, which know nothing of the relevant items. Informed: the
+    scores of these are raised by two standard deviations, as a model would. Ascending: random rows
+    sorted, the best items last. Ties: whole numbers from 1 to 5. Constant: zeros.
+    """
+    for size in SIZES:
+        for kind in problems.KINDS:
+            problem = bench.make(size, kind)
+            for k in (10, 20, 100):
+                yield row(
+                    f"{show_size(size)}, k = {k}",
+                    kind,
+                    bench.over_reading(problem, eight_columns(k)),
+                    **read_targets(size, kind, "float32", k),
+                )
+
+
+@section("Eight columns over reading the scores once, by dtype")
+def dtypes(bench: Bench) -> Iterator[Row]:
+    """2,000 x 50,000, k = 20; each over reading the same matrix.
+
+    Half precision has half the bytes, and so half the limit.
+    """
+    for kind in problems.KINDS:
+        for dtype in ("float16", "float32", "float64"):
+            ratio = bench.over_reading(bench.make(MIDDLE, kind, dtype), eight_columns(20))
+            yield row(kind, dtype, ratio, **read_targets(MIDDLE, kind, dtype, 20))
+
+
+# What has to be reached, by size, kind, dtype and k; other cells have no target of their own.
+_READ_TARGETS = {
+    (MIDDLE, "random", "float32", 10): 1.8,
+    (MIDDLE, "random", "float32", 100): 2.5,
+    (LARGE, "random", "float32", 10): 1.6,
+    (LARGE, "random", "float32", 100): 2.2,
+    (SMALL, "random", "float32", 20): 4.0,
+    (SMALL, "random", "float32", 100): 8.0,
+    (MIDDLE, "ascending", "float32", 20): 2.5,
+    (MIDDLE, "ties", "float32", 20): 3.0,
+    (MIDDLE, "constant", "float32", 20): 3.0,
+    (MIDDLE, "random", "float64", 20): 2.2,
+    (MIDDLE, "random", "float16", 20): 6.0,
+}
+
+
+def read_targets(size: Size, kind: str, dtype: str, k: int) -> dict[str, float | None]:
+    """Look up the target of a cell, and the goal beyond it."""
+    goal = None
+    if kind == "random" and dtype == "float32":
+        goal = (2.5 if k <= 20 else 6.0) if size == SMALL else (1.25 if k <= 20 else 1.6)
+    return {"target": _READ_TARGETS.get((size, kind, dtype, k)), "goal": goal}
+
+
+@section("Two cores over one", unit="x", at_least=True)
+def threads(bench: Bench) -> Iterator[Row]:
+    """How many times faster two threads are than one: eight columns, k = 20.
+
+    Beside it the same of reading, which memory limits.
+    """
+    if THREADS < 2:
+        yield Row("any", "Metrics.compute", None, note="this process may use one core")
+        return
+    for size in SIZES:
+        problem = bench.make(size)
+        compute = partial(Metrics.compute, *problem, eight_columns(20))
+        ratio = bench.ratio(partial(compute, n_threads=1), partial(compute, n_threads=2))
+        yield row(show_size(size), "Metrics.compute", ratio, target=1.8)
+        one, two = (partial(Reader(n), problem.scores) for n in (1, 2))
+        yield row(show_size(size), "reading", bench.ratio(one, two))
+
+
+# --- what else is asked of a call ----------------------------------------------------------------
+
+
+@section("Thirty columns over one")
+def columns(bench: Bench) -> Iterator[Row]:
+    """The first ten metrics of the registry at 5, 10 and 20, over ndcg@20 alone."""
+    thirty = problems.registered_columns(10, (5, 10, 20))
+    for size in (SMALL, MIDDLE):
+        for kind in ("random", "informed"):
+            problem = bench.make(size, kind)
+            compute = partial(Metrics.compute, *problem)
+            ratio = bench.ratio(partial(compute, thirty), partial(compute, ["ndcg@20"]))
+            target = 1.3 if size == SMALL else None
+            yield row(show_size(size), kind, ratio, target=target)
+
+
+@section("Dense truth over reading scores and truth once")
+def dense_truth(bench: Bench) -> Iterator[Row]:
+    """Eight columns, k = 20, float32 scores; the truth a dense array of these dtypes."""
+    for size in (SMALL, MIDDLE):
+        problem = bench.make(size)
+        for dtype in ("uint8", "float32", "float64"):
+            truth = problem.truth.astype(dtype).toarray()
+            compute = partial(Metrics.compute, problem.scores, truth, eight_columns(20))
+            ratio = bench.ratio(compute, partial(read_both, bench.read, problem.scores, truth))
+            yield row(show_size(size), dtype, ratio, target=2.0)
+
+
+def read_both(reader: Reader, scores: np.ndarray, truth: np.ndarray) -> None:
+    """Read one matrix, then the other."""
+    reader(scores)
+    reader(truth)
+
+
+@section("100 excluded items per user over none")
+def exclude(bench: Bench) -> Iterator[Row]:
+    """Eight columns, k = 20; the excluded items in a CSR matrix.
+
+    They are drawn at random, or have the highest scores: models score what they were trained on.
+    """
+    for size in (SMALL, MIDDLE):
+        for kind in ("random", "highest"):
+            scores, truth = bench.make(size)
+            seen = problems.item_sets(scores.shape, 100, np.random.default_rng(1))
+            if kind == "highest":
+                problems.raise_scores(scores, seen, 10.0)
+            compute = partial(Metrics.compute, scores, truth, eight_columns(20))
+            ratio = bench.ratio(partial(compute, exclude=seen), compute)
+            yield row(show_size(size), kind, ratio, target=1.5)
+
+
+@section("100 candidates per user: ten times the items")
+def candidates(bench: Bench) -> Iterator[Row]:
+    """2,000 users with 100 candidates each, 10 of them relevant; eight columns, k = 20.
+
+    The time with 100,000 items over that with 10,000: a scan of the rows would give ten. In the
+    larger matrix the scores of the candidates lie further apart, and out of cache.
+    """
+    sizes = ((2_000, 100_000), (2_000, 10_000))
+    calls: dict[str, list[Callable[[], Any]]] = {"CSR": [], "lists": []}
+    readings = []
+    for size in sizes:
+        scores, truth = bench.make(size)
+        others = problems.item_sets(scores.shape, 90, np.random.default_rng(1))
+        pool = (truth + others).tocsr()
+        lists = np.split(pool.indices, pool.indptr[1:-1])
+        for form, given in (("CSR", pool), ("lists", lists)):
+            calls[form].append(
+                partial(Metrics.compute, scores, truth, eight_columns(20), candidates=given)
+            )
+        readings.append(partial(bench.read, scores))
+    for form, (many, few) in calls.items():
+        yield row("100,000 over 10,000 items", form, bench.ratio(many, few), target=2.0)
+    for form, pair in calls.items():
+        for size, call, reading in zip(sizes, pair, readings, strict=True):
+            what = f"{size[1]:,} items, over reading all scores once"
+            yield row(what, form, bench.ratio(call, reading))
+
+
+@section("The whole list over reading the scores once")
+def whole_list(bench: Bench) -> Iterator[Row]:
+    """Every metric of the registry without a cutoff, in one call; and auc alone.
+
+    20 relevant items per user.
+    """
+    every = list(METRICS)
+    for size in SIZES:
+        for kind in ("random", "informed"):
+            problem = bench.make(size, kind, relevant=20)
+            what = f"{show_size(size)}, {kind}"
+            for name, asked in ((f"all {len(every)}", every), ("auc", ["auc"])):
+                yield row(what, name, bench.over_reading(problem, asked), target=6.0)
+
+
+@section("A batch of 64 x 1,000 over np.argpartition(-scores, 10)")
+def batch(bench: Bench) -> Iterator[Row]:
+    """ndcg@10 of a small batch, after the first call, as in a validation step."""
+    scores, truth = problems.make((64, 1_000))
+    select = partial(argpartition, scores, 10)
+    for form, given in (("CSR truth", truth), ("dense truth", truth.toarray())):
+        ratio = bench.ratio(partial(Metrics.compute, scores, given, ["ndcg@10"]), select)
+        note = f"{1e3 * ratio.ms:.0f} µs"
+        yield row("64 x 1,000", form, ratio, target=0.7, note=note)
+
+
+def argpartition(scores: np.ndarray, k: int) -> np.ndarray:
+    """The selection that NumPy offers."""
+    return np.argpartition(-scores, k)
+
+
+# --- processes of their own ----------------------------------------------------------------------
+
+
+@section("Extra peak memory", unit=" MB")
+def memory(bench: Bench) -> Iterator[Row]:
+    """How far a call lifts the high-water mark of a process that holds 2,000 x 50,000 scores.
+
+    Eight columns, k = 20; a call on 64 users went before, so that compilation is not counted.
+    """
+    users = MIDDLE[0] // 10 if bench.quick else MIDDLE[0]
+    for dtype, target in (("float32", 20.0), ("float16", None), ("float64", None)):
+        for column, more in (("scores and truth", []), ("with 100 excluded per user", ["exclude"])):
+            answer = in_fresh_process("memory", str(users), str(MIDDLE[1]), dtype, *more)
+            yield Row(dtype, column, answer["extra_mb"], target=target)
+
+
+@section("The first call", unit=" s")
+def first_call(bench: Bench) -> Iterator[Row]:
+    """Import and first call in a fresh process, beyond importing NumPy, scipy.sparse and Numba.
+
+    Eight columns on 64 x 50,000, with an empty compilation cache and with a filled one. Medians.
+    """
+    empty, filled = [], []
+    for _ in range(1 if bench.quick else 3):
+        with tempfile.TemporaryDirectory() as folder:
+            empty.append(in_fresh_process("first-call", cache=folder))
+            filled += [in_fresh_process("first-call", cache=folder) for _ in range(3)]
+    for what, answers, target in (("empty", empty, 8.0), ("filled", filled, 0.6)):
+        medians = {key: float(np.median([a[key] for a in answers])) for key in answers[0]}
+        yield Row(what, "import", medians["import"])
+        yield Row(what, "import and first call", medians["first"], target=target)
+        yield Row(what, "second call", medians["second"])
+
+
+def in_fresh_process(*arguments: str, cache: str | None = None) -> dict[str, float]:
+    """Run fresh.py and read what it prints."""
+    environ = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": cache})
+    command = [sys.executable, str(HERE / "fresh.py"), *arguments]
+    done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+# --- rivals --------------------------------------------------------------------------------------
+
+
+@section(
+    "Rivals, eight columns",
+    unit="x",
+    at_least=True,
+    legend=lambda: how_called(eight_columns(20)),
+)
+def rivals(bench: Bench) -> Iterator[Row]:
+    """How many times longer they take than recmetrics, and their time.
+
+    Informed float32 scores; ndcg, recall, map and hit at 10 and 20, or those that a rival defines
+    as recmetrics does, which then computes the same. Each agreed with recmetrics on every number
+    before it was timed. Those timed on fewer users are scaled up: their cost is linear in users.
+    """
+    yield from against_rivals(bench, eight_columns(20), targets=True)
+
+
+@section("Rivals, one column", unit="x", at_least=True)
+def one_column(bench: Bench) -> Iterator[Row]:
+    """The same for ndcg@20 alone, which all define alike."""
+    yield from against_rivals(bench, ["ndcg@20"], targets=False)
+
+
+def against_rivals(bench: Bench, asked: list[str], *, targets: bool) -> Iterator[Row]:
+    """Time every rival on two sizes."""
+    for size in (SMALL, MIDDLE):
+        problem = bench.make(size, "informed")
+        for rival in RIVALS:
+            yield against(bench, rival, problem, show_size(size), asked, targets=targets)
+
+
+def against(
+    bench: Bench, rival: Rival, problem: Problem, size: str, asked: list[str], *, targets: bool
+) -> Row:
+    """Time one rival and recmetrics in turn, once they agree."""
+    if rival.missing:
+        return Row(rival.name, size, None, note=rival.missing)
+    possible = rival.columns(asked)
+    assert_equal(rival, problem, possible)
+    run = rival.ready(problem, possible)
+    ratio = bench.ratio(run, OURS.ready(problem, possible))
+    ratio = scaled(ratio, rival.scale(problem))
+    target = rival.target if targets else None
+    return row(rival.name, size, ratio, target=target, note=f"{ratio.ms:,.0f} ms")
+
+
+def scaled(ratio: Ratio, users: float) -> Ratio:
+    """What was timed on a slice, for all users."""
+    value, low, high, ms = (users * x for x in (ratio.value, ratio.low, ratio.high, ratio.ms))
+    return Ratio(value, low, high, ms, ratio.other_ms)
+
+
+def how_called(asked: list[str]) -> list[list[str]]:
+    """Say for each rival what was called, with how many cores, for what; the head first."""
+    lines = [["rival", "what is called", "cores", "gives", "users timed", "cannot"]]
+    for rival in RIVALS:
+        absent = sorted({split(c)[0] for c in asked} - set(rival.metrics))
+        cannot = f"{', '.join(absent)}: {rival.cannot}" if absent else ""
+        users = f"{rival.users:,}" if rival.users else "all"
+        lines.append([rival.name, rival.way, rival.cores, rival.gives, users, cannot])
+    return lines
+
+
+# --- how it grows --------------------------------------------------------------------------------
+
+
+@section("Growth with users x items", unit=" ns")
+def linear(bench: Bench) -> Iterator[Row]:
+    """Nanoseconds per score, eight columns, k = 20; flat where the cost is linear."""
+    for size in ((1_000, 10_000), (2_000, 20_000), (4_000, 40_000)):
+        problem = bench.make(size, "informed")
+        ratio = bench.over_reading(problem, eight_columns(20))
+        yield Row(show_size(size), "recmetrics", 1e6 * ratio.ms / problem.scores.size)
+        yield Row(show_size(size), "reading once", 1e6 * ratio.other_ms / problem.scores.size)
+
+
+@section("Growth with the number of columns")
+def more_columns(bench: Bench) -> Iterator[Row]:
+    """Over ndcg@20 alone: ten metrics of the registry at 20; at 10 and 20; at 5, 10 and 20."""
+    for size in (SMALL, MIDDLE):
+        compute = partial(Metrics.compute, *bench.make(size, "informed"))
+        for cutoffs in ((20,), (10, 20), (5, 10, 20)):
+            asked = problems.registered_columns(10, cutoffs)
+            ratio = bench.ratio(partial(compute, asked), partial(compute, ["ndcg@20"]))
+            yield row(show_size(size), f"{len(asked)} columns", ratio)
+
+
+@section("Large k over np.argpartition and a sort")
+def large_k(bench: Bench) -> Iterator[Row]:
+    """ndcg@k of informed scores over selecting and sorting the k best with NumPy; both on one core.
+
+    recmetrics from scores to numbers; with 10 and with 500 relevant items per user.
+    """
+    for size in ((1_000, 3_700), (200, 50_000)):
+        for relevant in (10, 500):
+            problem = bench.make(size, "informed", relevant=relevant)
+            for what, k in (("a tenth", size[1] // 10), ("all", size[1])):
+                compute = partial(Metrics.compute, *problem, [f"ndcg@{k}"], n_threads=1)
+                other = partial(best_by, np.argpartition, problem.scores, k)
+                name = f"{show_size(size)}, k = {k:,} ({what})"
+                column = f"{relevant} relevant"
+                yield row(name, column, bench.ratio(compute, other), target=1.0)
+
+
+CURVE_ITEMS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+CURVE_K = (5, 10, 20, 50, 100, 200, 500, 1_000)
+_CURVE_SCORES = 30_000_000
+_CURVE_RIVALS = ("irspack", "torch.topk", "np.argpartition", "bottleneck")
+
+
+@section("Curves")
+def curves(bench: Bench) -> Iterator[Row]:
+    """ndcg@k of 30 million informed float32 scores over reading them once.
+
+    Against the number of items with k = 20, and against k with 20,000 items.
+    """
+    sizes = [(_CURVE_SCORES // items, items, 20) for items in CURVE_ITEMS]
+    sizes += [(_CURVE_SCORES // 20_000, 20_000, k) for k in CURVE_K]
+    shown = [OURS, *(r for r in RIVALS if r.name in _CURVE_RIVALS and not r.missing)]
+    for number, (users, items, k) in enumerate(sizes):
+        problem = bench.make((users, items), "informed")
+        what = f"items = {items}" if number < len(CURVE_ITEMS) else f"k = {k}"
+        asked = [f"ndcg@{k}"]
+        reading = partial(bench.read, problem.scores)
+        for rival in shown:
+            assert_equal(rival, problem, asked)
+            ratio = bench.ratio(rival.ready(problem, asked), reading)
+            yield row(what, rival.name, scaled(ratio, rival.scale(problem)))
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def measure(name: str, bench: Bench) -> dict[str, Any]:
+    """Run a section, printing rows as they come."""
+    one = SECTIONS[name]
+    print(f"\n{one.title} ({name})", flush=True)
+    start, rows = time.perf_counter(), []
+    for found in one.run(bench):
+        print(f"  {found.what:<44}{found.column:<24}{shown(found, one)}", flush=True)
+        rows.append(asdict(found))
+    return {
+        "title": one.title,
+        "about": one.about,
+        "unit": one.unit,
+        "at_least": one.at_least,
+        "legend": one.legend() if one.legend else None,
+        "quick": bench.quick,
+        "seconds": round(time.perf_counter() - start, 1),
+        "environment": environment(),
+        "rows": rows,
+    }
+
+
+def shown(found: Row, one: Section) -> str:
+    """Print the value, its quartiles, and how it stands to the target."""
+    if found.value is None:
+        return f"not available: {found.note}"
+    text = f"{found.value:8.2f}{one.unit}"
+    if found.low is not None:
+        text += f"  [{found.low:.2f}, {found.high:.2f}]  {found.ms:.2f} / {found.other_ms:.2f} ms"
+    if found.target is not None:
+        short = found.value < found.target if one.at_least else found.value > found.target
+        text += f"  target {found.target:g}{'  SHORT' if short else ''}"
+    return f"{text}  {found.note}"
+
+
+def main() -> None:
+    """Measure the sections asked for and keep the results of the others."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
+    parser.add_argument("--repeats", type=int, default=9, help="pairs of times for each ratio")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the users, three repeats")
+    parser.add_argument("--results", type=Path, default=HERE / "results.json")
+    args = parser.parse_args()
+    unknown = sorted(set(args.sections) - set(SECTIONS))
+    if unknown:
+        parser.error(f"no section {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
+    bench = Bench(3 if args.quick else args.repeats, quick=args.quick)
+    results = json.loads(args.results.read_text()) if args.results.exists() else {}
+    for name in args.sections or SECTIONS:
+        results[name] = measure(name, bench)
+        ordered = {key: results[key] for key in SECTIONS if key in results}
+        args.results.write_text(json.dumps(ordered, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

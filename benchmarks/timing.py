@@ -1,0 +1,177 @@
+"""How a ratio is measured, what reading the scores once costs, and on what machine."""
+
+import gc
+import os
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_SHORT = 0.02  # seconds; what takes less is called several times per measurement
+_BLOCKS_PER_THREAD = 8
+PACKAGES = (
+    "numpy", "scipy", "numba", "llvmlite", "irspack", "torch", "torchmetrics", "ranx",
+    "scikit-learn", "bottleneck",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median of pairwise ratios with its quartiles, and the median times in milliseconds."""
+
+    value: float
+    low: float
+    high: float
+    ms: float
+    other_ms: float
+
+
+def in_turn(run: Callable[[], Any], other: Callable[[], Any], repeats: int) -> Ratio:
+    """Time ``run`` over ``other``: A B A B ..., each pair one ratio.
+
+    What slows the machine down for a second slows both halves of a pair; the median then drops the
+    pairs that were torn apart. Both must have run before: nothing is compiled here.
+    """
+    number, other_number = _calls_for(run), _calls_for(other)
+    times, other_times = [], []
+    gc.collect()
+    for _ in range(repeats):
+        times.append(_time(run, number))
+        other_times.append(_time(other, other_number))
+    ratios = np.divide(times, other_times)
+    low, value, high = np.quantile(ratios, (0.25, 0.5, 0.75))
+    return Ratio(
+        float(value), float(low), float(high), _milliseconds(times), _milliseconds(other_times)
+    )
+
+
+def time_alone(run: Callable[[], Any], repeats: int) -> float:
+    """Time ``run`` after one call of it; the median in milliseconds."""
+    number = _calls_for(run)
+    return _milliseconds([_time(run, number) for _ in range(repeats)])
+
+
+def _calls_for(run: Callable[[], Any]) -> int:
+    return max(1, round(_SHORT / _time(run, 1)))
+
+
+def _time(run: Callable[[], Any], number: int) -> float:
+    start = time.perf_counter()
+    for _ in range(number):
+        run()
+    return (time.perf_counter() - start) / number
+
+
+def _milliseconds(seconds: list[float]) -> float:
+    return 1e3 * float(np.median(seconds))
+
+
+def _counter(counter: Any) -> Callable[..., None]:
+    @numba.njit(nogil=True)
+    def count(block, limit, out):
+        for user in range(block.shape[0]):
+            row = block[user]
+            above = 0
+            whole = row.size // 1024
+            for b in range(whole):
+                part = row[b * 1024 : (b + 1) * 1024]
+                found = counter(0)
+                for i in range(1024):
+                    found = counter(found + counter(part[i] > limit))
+                above += found
+            for i in range(whole * 1024, row.size):
+                above += row[i] > limit
+            out[user] = above
+
+    return count
+
+
+# A counter as wide as half precision, or else widening it, not memory, limits the pass.
+_COUNT = {2: _counter(np.int16), 4: _counter(np.int32), 8: _counter(np.int32)}
+_COUNT[1] = _COUNT[2]
+
+
+class Reader:
+    """Reads a matrix once, with every core: compares each entry with a limit and counts."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self.threads = threads
+        self.pool = ThreadPoolExecutor(threads)
+
+    def __call__(self, matrix: np.ndarray) -> np.ndarray:
+        """Count the entries above 1 in each row, half precision by its bits."""
+        bits = matrix.view(np.int16) if matrix.dtype == np.float16 else matrix
+        # An argument of the same dtype: the compiler cannot tell that it is never reached and
+        # leave the pass out, as it would for int16 against a constant of 1e9.
+        limit = bits.dtype.type(1)
+        out = np.empty(len(bits))
+        edges = np.linspace(0, len(bits), _BLOCKS_PER_THREAD * self.threads + 1).astype(int)
+        count = _COUNT[bits.itemsize]
+
+        def work(first: int, last: int) -> None:
+            count(bits[first:last], limit, out[first:last])
+
+        list(self.pool.map(work, edges[:-1], edges[1:]))
+        return out
+
+
+def environment() -> dict[str, Any]:
+    """Describe the machine and the versions."""
+    return {
+        "processor": _processor(),
+        "cores": THREADS,
+        "caches": _caches(),
+        "memory": f"{_memory_bytes() / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """Name the processor, with its vector instructions: a name alone says little in a VM."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    vectors = next((name for name in ("avx512f", "avx2", "sse4_2") if name in flags), "")
+    return f"{fields.get('model name', platform.processor())} {vectors}".strip()
+
+
+def _caches() -> str:
+    """Levels 1 to 3 of the first core, from sysfs; empty elsewhere."""
+    found = []
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        kind, level, size = (
+            (folder / name).read_text().strip() for name in ("type", "level", "size")
+        )
+        if kind != "Instruction":
+            found.append(f"L{level} {size}")
+    return ", ".join(found)
+
+
+def _memory_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0

@@ -1,0 +1,146 @@
+"""``recmetrics evaluate`` with side information, and what ``recmetrics metrics`` says of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import of_kind, side_information
+from scipy import sparse
+
+from recmetrics import Metrics, popularity_from
+from recmetrics._registry import METRICS
+from recmetrics.cli import main
+
+SCORES = np.array([[4, 3, 2, 1, 0], [1, 5, 2, 4, 3]], np.float32)
+TRUTH = np.array([[1, 1, 0, 0, 1], [0, 0, 0, 2, 0]], float)
+TRAIN = np.array([[1, 0, 0, 0, 3], [0, 0, 0, 0, 1]], float)
+SIDE = side_information(2, 5, seed=3) | {"profile": TRAIN}
+OTHERS = [f"{metric.name}@3" for metric in of_kind("list", "system")]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", SCORES)
+    np.save("truth.npy", TRUTH)
+    for name, matrix in {**SIDE, "train": TRAIN, "similarity": np.eye(5)}.items():
+        np.save(f"{name}.npy", matrix)
+        sparse.save_npz(f"{name}.npz", sparse.csr_array(np.atleast_2d(matrix)))
+    Path("train.tsv").write_text("".join(f"{u}\t{i}\n" for u, i in np.argwhere(TRAIN)))
+
+
+def run(capsys, *argv, metrics=OTHERS):
+    asked = [word for metric in metrics for word in ("-m", metric)]
+    assert main(["evaluate", "scores.npy", "truth.npy", *argv, *asked, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)["metrics"]
+
+
+def error(capsys, *argv):
+    assert main(["evaluate", "scores.npy", "truth.npy", *argv, "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.removeprefix("recmetrics: error: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_every_metric_is_what_compute_gives(suffix, capsys):
+    found = run(
+        capsys,
+        "--popularity-from",
+        "train.tsv" if suffix == "npy" else "train.npz",
+        *(f"--{name}={name}.{suffix}" for name in ("features", "genres", "profile")),
+    )
+    side = SIDE | {"popularity": popularity_from(TRAIN)}
+    expected = Metrics.compute(SCORES, TRUTH, OTHERS, **side)
+    assert list(found) == OTHERS
+    for metric, values in expected.items():
+        np.testing.assert_allclose(found[metric]["mean"], np.nanmean(values), rtol=1e-12)
+        assert found[metric]["users"] == (None if values.ndim == 0 else 2)
+
+
+def test_a_similarity_instead_of_features(capsys):
+    found = run(capsys, "--similarity", "similarity.npz", metrics=["diversity@3"])
+    assert found["diversity@3"]["mean"] == 1.0
+    message = error(
+        capsys, "--similarity=similarity.npy", "--features=features.npy", "-m", "diversity@3"
+    )
+    assert message == "diversity@3 takes features= or similarity=, got both; give one of them"
+
+
+NEEDS = {
+    "novelty@3": "novelty@3 needs --popularity-from TRAIN; see 'recmetrics evaluate --help'",
+    "diversity": "diversity needs --features FILE or --similarity FILE; see 'recmetrics evaluate "
+    "--help'",
+    "calibration": "calibration needs --genres FILE; see 'recmetrics evaluate --help'",
+}
+
+
+@pytest.mark.parametrize("metric", NEEDS)
+def test_missing_side_information_is_named_before_a_file_is_read(metric, capsys):
+    Path("scores.npy").unlink()
+    assert error(capsys, "-m", metric) == NEEDS[metric]
+
+
+def test_files_of_side_information_that_are_none(capsys):
+    Path("features.tsv").write_text("0 1\n")
+    message = error(capsys, "-m", "diversity", "--features", "features.tsv")
+    assert message == (
+        "--features 'features.tsv' is not in NumPy's .npy or .npz format; expected a sparse .npz "
+        "(scipy.sparse.save_npz) or a dense .npy (numpy.save)"
+    )
+    message = error(capsys, "-m", "diversity", "--features", "missing.npy")
+    assert message.startswith("cannot open --features 'missing.npy': ")
+    message = error(capsys, "-m", "diversity", "--features", "profile.npy")
+    assert message == (
+        "features must be of shape (n_items, d) with n_items = 5, got (2, 5); it looks "
+        "transposed: type features.T"
+    )
+    run(capsys, "--features", "features.npy", metrics=["diversity"])
+
+
+def test_side_information_is_not_overwritten_by_the_output(capsys):
+    Path("scores.npy").rename("scores.csv")
+    Path("features.npy").rename("features.npz")
+    argv = ["--features", "features.npz", "--per-user", "features.npz", "-m", "diversity"]
+    assert main(["evaluate", "scores.csv", "truth.npy", *argv]) == 2
+    assert "features.npz" in capsys.readouterr().err
+
+
+def test_infinite_means_are_shown_and_null_in_json(capsys, monkeypatch):
+    np.save("nothing.npy", np.zeros((2, 5)))
+    metric = "novelty(unseen=inf)@3"
+    found = run(capsys, "--popularity-from", "nothing.npy", metrics=[metric])
+    assert found[metric] == {"mean": None, "std": None, "interval": None, "users": 2}
+    monkeypatch.setenv("COLUMNS", "200")
+    argv = ["scores.npy", "truth.npy", "--popularity-from", "nothing.npy", "-m", metric]
+    assert main(["evaluate", *argv]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if metric in line)
+    assert row.split()[1:] == ["inf", "-", "-", "2"]
+
+
+def test_a_mean_says_whom_it_leaves_out(capsys):
+    argv = ["scores.npy", "truth.npy", "--features", "features.npy", "-m", "diversity@1"]
+    assert main(["evaluate", *argv]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "users whose value is undefined (see 'recmetrics metrics NAME') are left out of the means; "
+        "--undefined zero counts them"
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_the_catalogue_says_what_a_metric_needs_and_when_it_is_undefined(
+    metric, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "300")
+    assert main(["metrics", metric.name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    needed = [" or ".join(group) for group in metric.needs]
+    shown = [line.removeprefix("needs").strip() for line in lines if line.startswith("needs ")]
+    assert shown == ([", ".join(needed)] if needed else [])
+    assert f"undefined {metric.undefined}" in lines
+    assert main(["metrics"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in needed)
