@@ -4,8 +4,7 @@ RecmetricsError
     MetricSpecError (ValueError)       a metric string that cannot be read
         UnknownMetricError             no metric of that name; names the nearest
         UnknownOptionError             the metric has no such option, or no such value
-    ArgumentError (ValueError)         undefined=, nan=, n_threads=, k= out of their range;
-                                       side information that a metric needs and has not
+    ArgumentError (ValueError)         undefined=, nan=, ..., k= out of range, or missing side data
     InputError (ValueError)            scores, truth, exclude, candidates, ranking: wrong values
         ShapeError                     arrays whose shapes do not fit
         NaNScoreError                  NaN among the scores

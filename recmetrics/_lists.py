@@ -32,7 +32,8 @@ class Lists(NamedTuple):
 class ListReader:
     """Runs the metrics of one call that read the lists.
 
-    ``depth`` is how much of a list they read, 0 where no metric reads lists.
+    ``depth`` is how much of a list they read, 0 where no metric reads lists; ``row_items`` how many
+    entries of a dense matrix they read beside each.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ListReader:
         for cutoff, names in sums.items():
             self._exposures[cutoff] = Exposure(limit, cutoff, names)
         self.depth = max(self._cutoffs.values(), default=0)
+        self.row_items = int(side.profile.mean_items) if side.profile.is_dense else 0
 
     def offer(self, items: IntArray | slice) -> None:
         """Note which items may be in the lists of a block."""

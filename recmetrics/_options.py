@@ -14,7 +14,7 @@ from recmetrics._errors import ArgumentError
 from recmetrics._threads import thread_count
 
 UserValues: TypeAlias = npt.NDArray[np.float64]
-"""One value per user, shape (n_users,)."""
+"""One value per user, shape (n_users,); of a system metric one for all, shape ()."""
 
 
 class SupportsArray(Protocol):

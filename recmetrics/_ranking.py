@@ -211,7 +211,9 @@ class RankedInputs:
 
         n_users, length = self.ranking.shape
         n_threads = options.threads if n_users * length >= _SMALL else 1
-        blocks = row_blocks(n_users, _RANKED_ITEMS // max(1, length), n_threads)
+        dense = self.n_items if self.truth.is_dense else 0  # entries of a user read beside the list
+        row_items = max(1, length, dense, reader.row_items)
+        blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
         return join(_in_blocks(rank_block, blocks, n_threads, options))
 
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:

@@ -23,6 +23,7 @@ from recmetrics import (
     NaNScoreError,
     ShapeError,
     UndefinedMetricError,
+    _ranking,
     _selection,
     popularity_from,
 )
@@ -172,6 +173,33 @@ def test_a_profile_may_be_the_training_matrix(as_sparse):
     got = Metrics.calibration_at_k(scores, truth, 5, genres=form(genres), profile=form(train))
     expected = Metrics.calibration_at_k(scores, truth, 5, genres=genres, profile=train @ of_item)
     np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dense", ["truth", "profile"])
+def test_blocks_of_rankings_are_short_where_dense_rows_are_read_beside(dense, monkeypatch):
+    monkeypatch.setattr(_ranking, "_RANKED_ITEMS", 100)
+    rng = np.random.default_rng(0)
+    train = (rng.random((20, 50)) < 0.1).astype(float)
+    matrices = {"truth": sp.csr_array(train), "profile": sp.csr_array(train)} | {dense: train}
+    ranking = [[0, 1]] * 20
+    genres = rng.random((50, 3))
+
+    def values(**options):
+        return Metrics.compute_ranked(
+            ranking,
+            matrices["truth"],
+            "calibration",
+            genres=genres,
+            profile=matrices["profile"],
+            n_threads=1,
+            **options,
+        )["calibration"]
+
+    calls = []
+    got = values(progress=lambda *done: calls.append(done))
+    assert calls == [(rows, 20) for rows in range(2, 21, 2)]
+    monkeypatch.undo()
+    np.testing.assert_array_equal(got, values())
 
 
 def test_a_profile_of_both_shapes_holds_genres():
