@@ -113,11 +113,14 @@ class Inputs:
         nan_found: npt.NDArray[np.int64],
     ) -> None:
         pool = candidates.rows(rows)
-        if self.exclude is not None:
-            pool = _without(pool, self.exclude.rows(rows), self.n_items)
         block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
+        values = block.values
+        _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+        if self.exclude is not None:
+            rest = _not_in(pool, self.exclude.rows(rows), self.n_items)
+            pool, values = pool.keep(rest), values[rest]
         _selection.rank_candidates(
-            block.values,
+            values,
             pool.start,
             pool.items,
             relevant.items,
@@ -127,7 +130,6 @@ class Inputs:
             block.lowest_listed,
             ties,
             top,
-            nan_found,
         )
 
 
@@ -189,10 +191,10 @@ def _in_blocks(
         return map_blocks(work, blocks, n_threads, done)
 
 
-def _without(pool: Rows, excluded: Rows, n_items: int) -> Rows:
-    """The candidates that are not excluded."""
+def _not_in(pool: Rows, excluded: Rows, n_items: int) -> npt.NDArray[np.bool_]:
+    """Which of the candidates are not excluded."""
     keys = excluded.users() * n_items + excluded.items
-    return pool.keep(~np.isin(pool.users() * n_items + pool.items, keys, kind="sort"))
+    return ~np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
 
 
 def _refuse_nan(found: Sequence[npt.NDArray[np.int64]]) -> None:

@@ -156,13 +156,13 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
         "4 users x 5 items; intervals by normal approximation",
         "users with no relevant item are left out of the means; --undefined zero counts them",
     ]
+    assert all(line == line.rstrip() for line in out.splitlines())
 
 
 def test_nothing_is_said_of_users_left_out_where_there_are_none(files, capsys):
     arguments = [str(files / "scores.npy"), str(files / "truth.npy"), *asked()]
     assert main(["evaluate", *arguments, "--undefined", "zero"]) == 0
     assert "left out" not in capsys.readouterr().out
-    assert all(line == line.rstrip() for line in out.splitlines())
 
 
 def test_per_user_csv_holds_every_digit_and_an_empty_cell_where_undefined(files, capsys):
