@@ -236,8 +236,8 @@ def compute_one(
     **shared: Any,
 ) -> UserValues:
     """What a method such as ``Metrics.ndcg_at_k`` returns."""
-    if k is None and lookup(name).takes_k:
-        msg = f"k must be an integer >= 1, got None; for the whole list type '{name}' in compute"
+    if lookup(name).takes_k and (k is None or isinstance(k, str)):
+        msg = f"k must be an integer >= 1, such as 10, got {k!r}; for the whole list ask compute"
         raise ArgumentError(msg)
     specs = {name: make_spec(name, k, metric_options)}
     return compute_specs(pred_scores, ground_truth, specs, CallOptions(**shared))[name]

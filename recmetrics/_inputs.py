@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._errors import InputError, InputTypeError, ShapeError
 from recmetrics._selection import order_halves
 
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
@@ -143,7 +143,8 @@ def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which of the numbers are not 0."""
     if array.dtype == np.bool_:
-        return array
+        # A view as bool of bytes other than 0 and 1 is True where they are not 0.
+        array = np.ascontiguousarray(array).view(np.uint8)
     if is_half(array.dtype):
         array = _bits(array) & np.int16(0x7FFF)  # neither zero has a bit set beside its sign
     return np.asarray(array != 0, np.bool_)
@@ -169,9 +170,17 @@ def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
         )
         raise InputTypeError(msg)
     return [
-        as_array(sorted(entry) if isinstance(entry, Set) else entry, f"{what} of user {user}")
+        as_array(_listed(entry, f"{what} of user {user}"), f"{what} of user {user}")
         for user, entry in enumerate(value)
     ]
+
+
+def _listed(entry: Any, what: str) -> Any:
+    try:
+        return sorted(entry) if isinstance(entry, Set) else entry
+    except TypeError:
+        msg = f"{what} must hold integer item indices, got {entry!r:.80}"
+        raise InputTypeError(msg) from None
 
 
 def _is_collection(entry: Any) -> bool:
@@ -326,6 +335,9 @@ def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -
             f"got {array.ndim}-d of shape {array.shape}; type .ravel()"
         )
         raise ShapeError(msg)
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        msg = f"{what} names item {array.max()}; expected an index below 2^63"
+        raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
         msg = (
             f"{what} must hold integer item indices, got dtype {array.dtype}; "

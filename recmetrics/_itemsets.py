@@ -27,15 +27,17 @@ from recmetrics._inputs import (
 )
 from recmetrics._topk import FloatArray, IntArray
 
-# The least value that may be, the words for it, and what rows and columns are. A set of items
-# takes any number: what is not 0 is in it.
-_SET = (None, "numbers (0: not in the set)", ("user", "item"))
+_LARGEST = 1e100  # relevance, so that no sum of gains overflows
+_FINITE = float(np.finfo(np.float64).max)
+# The least and largest value that may be, the words for them, and what rows and columns are. A set
+# of items takes any number: what is not 0 is in it.
+_SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
 _VALUES = {
-    "truth": (0.0, "finite relevances >= 0", ("user", "item")),
-    "genres": (0.0, "finite numbers >= 0", ("item", "column")),
-    "profile": (0.0, "finite numbers >= 0", ("user", "column")),
-    "features": (-np.inf, "finite numbers", ("item", "column")),
-    "similarity": (-np.inf, "finite numbers", ("item", "column")),
+    "truth": (0.0, _LARGEST, f"relevances from 0 to {_LARGEST:g}", ("user", "item")),
+    "genres": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("item", "column")),
+    "profile": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("user", "column")),
+    "features": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
+    "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
 }
 
 
@@ -141,8 +143,8 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets | None:
     """The only items to recommend: a set per user, or one array of indices for all."""
     if candidates is None:
         return None
-    if isinstance(candidates, Set):
-        candidates = np.array(sorted(candidates))
+    if isinstance(candidates, Set) or (isinstance(candidates, list) and not candidates):
+        candidates = np.array(sorted(candidates), np.int64)
     if not sp.issparse(candidates) and per_user(candidates, "candidates") is None:
         array = as_array(candidates, "candidates")
         if array.ndim == 1:
@@ -220,18 +222,24 @@ def _are_relevances(
     if not all(isinstance(entry, list | tuple) for entry in value):
         return False
     lengths = {len(entry) for entry in entries}
-    if n_items is not None or len(lengths) != 1 or lengths == {0}:
-        return lengths == {n_items}
-    rows = np.sort(entries, axis=1)
-    if rows.shape[1] <= listed or rows.min() < 0:
+    if len(lengths) != 1 or lengths == {0}:
         return False
-    if np.any(rows[:, 1:] == rows[:, :-1]):  # no item is named twice
-        return True
-    msg = (
-        f"{what} may be item indices or a matrix of relevances, expected one that is clear; type "
-        f"[np.array(items) for items in {what}] for indices, np.array({what}) for relevances"
-    )
-    raise InputTypeError(msg)
+    rows = np.sort(entries, axis=1)
+    named_once = bool(np.all(rows[:, 1:] != rows[:, :-1]) and rows[:, 0].min() >= 0)
+    if n_items is None:
+        fits = rows.shape[1] > listed and rows.min() >= 0
+    else:
+        fits = rows.shape[1] == n_items
+        # A truth of one number per item is a matrix, as documented; sets are given as 0 and 1.
+        named_once = named_once and what != "truth" and rows.max() > 1
+    if fits and named_once:
+        kind = "relevances" if what == "truth" else "0 and 1"
+        msg = (
+            f"{what} may be item indices or a matrix of {kind}, expected one that is clear; type "
+            f"[np.array(items) for items in {what}] for indices, np.array({what}) for a matrix"
+        )
+        raise InputTypeError(msg)
+    return bool(fits)
 
 
 def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
@@ -265,25 +273,13 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
     if not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
-    csr: Any = matrix if matrix.format == "csr" else sp.csr_array(matrix)
+    _check_indices_within(matrix, what)
+    csr: Any = matrix if matrix.format == "csr" else _to_csr(matrix, what)
     indptr = csr.indptr
-    n_entries = min(len(csr.indices), len(csr.data))
-    if indptr[0] != 0 or indptr[-1] > n_entries or np.any(indptr[1:] < indptr[:-1]):
-        msg = (
-            f"{what} is a corrupt sparse matrix: expected row pointers that rise from 0 to at most "
-            f"{n_entries}, got {indptr}"
-        )
-        raise InputError(msg)
     entries = slice(0, indptr[-1])  # the arrays may be longer
     indices, values = csr.indices[entries], csr.data[entries]
-    if indices.size and not (indices.min() >= 0 and indices.max() < csr.shape[1]):
-        msg = (
-            f"{what} is a corrupt sparse matrix: expected item indices 0 .. {csr.shape[1] - 1}, "
-            f"got {indices.min()} .. {indices.max()}"
-        )
-        raise InputError(msg)
     if not _is_canonical(indptr, indices):
-        values = values.astype(np.float64)
+        values = _summable(values, what)
         own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
         indptr, indices, values = own.indptr, own.indices, own.data
@@ -297,6 +293,56 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
     return _checked_values(rows, what)
 
 
+def _check_indices_within(matrix: Any, what: str) -> None:
+    """Refuse a sparse matrix whose indices lead out of it: SciPy and kernels would follow them."""
+    n_users, n_items = matrix.shape
+    problem = ""
+    if matrix.format == "coo":
+        problem = _outside(matrix.row, n_users) or _outside(matrix.col, n_items)
+    elif matrix.format in ("csr", "csc", "bsr"):
+        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        lines, length = n_users // height, n_items // width
+        if matrix.format == "csc":
+            lines, length = n_items, n_users
+        pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
+        if (
+            len(pointers) != lines + 1
+            or pointers[0] != 0
+            or pointers[-1] > n_entries
+            or np.any(pointers[1:] < pointers[:-1])
+        ):
+            problem = (
+                f"{lines + 1} pointers that rise from 0 to at most {n_entries}, got {pointers}"
+            )
+        else:
+            problem = _outside(matrix.indices[: pointers[-1]], length)
+    if problem:
+        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
+        raise InputError(msg)
+
+
+def _outside(indices: npt.NDArray[Any], size: int) -> str:
+    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
+        return ""
+    return f"indices 0 .. {size - 1}, got {indices.min()} .. {indices.max()}"
+
+
+def _to_csr(matrix: Any, what: str) -> Any:
+    """CSR of another format; entries that repeat are added up beyond their dtype."""
+    if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
+        matrix = matrix.copy()
+        matrix.data = _summable(matrix.data, what)
+    return sp.csr_array(matrix)
+
+
+def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
+    """Values whose repeated entries may be added: numbers, or 1 for being in a set."""
+    single = values.astype(np.float64)
+    if what not in _VALUES:
+        single[~np.isnan(single)] = single[~np.isnan(single)] != 0.0
+    return single
+
+
 def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
     """Whether the items of each row ascend, none twice (SciPy would note that on the matrix)."""
     ascends = indices[1:] > indices[:-1]
@@ -308,10 +354,8 @@ def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
 def _checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
     """Without explicit zeros; NaN is refused, and what else the values may not be."""
     values = rows.values
-    least, expected, axes = _VALUES.get(what, _SET)
-    bad = np.isnan(values)
-    if least is not None:
-        bad |= (values < least) | np.isinf(values)
+    least, largest, expected, axes = _VALUES.get(what, _SET)
+    bad = ~((values >= least) & (values <= largest))  # NaN is bad, too
     if bad.any():
         entry = int(np.flatnonzero(bad)[0])
         user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])

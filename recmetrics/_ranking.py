@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from recmetrics import _selection
 from recmetrics._errors import InputError, NaNScoreError
-from recmetrics._inputs import ScoreMatrix, as_kernel_array, as_ranking, row_blocks
+from recmetrics._inputs import ScoreBlock, ScoreMatrix, as_kernel_array, as_ranking, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, read_candidates, read_exclude, read_truth
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
@@ -117,10 +117,9 @@ class Inputs:
         top: TopK,
         nan_found: npt.NDArray[np.int64],
     ) -> None:
-        pool = self._pool(candidates, rows)
-        block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
+        pool, values, block = self._pool(candidates, rows, nan_found)
         _selection.rank_candidates(
-            block.values,
+            values,
             pool.start,
             pool.items,
             relevant.items,
@@ -130,36 +129,42 @@ class Inputs:
             block.lowest_listed,
             ties,
             top,
-            nan_found,
         )
 
     def _list(
         self, rows: slice, relevant: Rows, reader: ListReader, nan_found: npt.NDArray[np.int64]
     ) -> Lists:
         """The lists of a block of users, as long as ``reader`` reads them."""
-        select: Callable[..., None]
         if self.candidates is None:
             block = self.scores.block(rows)
-            select, where = _selection.list_rows, self._excluded(rows)
-            longest = self.n_items
+            start, items = self._excluded(rows)
+            lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
+            _selection.list_rows(
+                block.values,
+                start,
+                items,
+                reader.depth,
+                block.lowest,
+                block.lowest_listed,
+                lists.items,
+                lists.length,
+                nan_found,
+            )
         else:
             reader.offer(self.candidates.rows(rows).items)
-            pool = self._pool(self.candidates, rows)
-            counts = np.diff(pool.start)
-            block = self.scores.candidates(rows, counts, pool.items)
-            select, where = _selection.list_candidates, (pool.start, pool.items)
-            longest = int(counts.max(initial=0))
-        lists = _no_lists(rows, min(reader.depth, longest), relevant)
-        select(
-            block.values,
-            *where,
-            reader.depth,
-            block.lowest,
-            block.lowest_listed,
-            lists.items,
-            lists.length,
-            nan_found,
-        )
+            pool, values, block = self._pool(self.candidates, rows, nan_found)
+            longest = int(np.diff(pool.start).max(initial=0))
+            lists = _no_lists(rows, min(reader.depth, longest), relevant)
+            _selection.list_candidates(
+                values,
+                pool.start,
+                pool.items,
+                reader.depth,
+                block.lowest,
+                block.lowest_listed,
+                lists.items,
+                lists.length,
+            )
         return lists
 
     def _excluded(self, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -169,12 +174,18 @@ class Inputs:
         start, items, _ = self.exclude.rows(rows)
         return start, items
 
-    def _pool(self, candidates: ItemSets, rows: slice) -> Rows:
-        """The candidates of each user that are not excluded."""
+    def _pool(
+        self, candidates: ItemSets, rows: slice, nan_found: npt.NDArray[np.int64]
+    ) -> tuple[Rows, npt.NDArray[Any], ScoreBlock]:
+        """The candidates of each user that are not excluded, and their scores."""
         pool = candidates.rows(rows)
-        if self.exclude is None:
-            return pool
-        return _without(pool, self.exclude.rows(rows), self.n_items)
+        block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
+        values = block.values
+        _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+        if self.exclude is not None:
+            rest = _not_in(pool, self.exclude.rows(rows), self.n_items)
+            pool, values = pool.keep(rest), values[rest]
+        return pool, values, block
 
 
 class RankedInputs:
@@ -247,10 +258,10 @@ def _in_blocks(
         return map_blocks(work, blocks, n_threads, done)
 
 
-def _without(pool: Rows, excluded: Rows, n_items: int) -> Rows:
-    """The candidates that are not excluded."""
+def _not_in(pool: Rows, excluded: Rows, n_items: int) -> npt.NDArray[np.bool_]:
+    """Which of the candidates are not excluded."""
     keys = excluded.users() * n_items + excluded.items
-    return pool.keep(~np.isin(pool.users() * n_items + pool.items, keys, kind="sort"))
+    return ~np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
 
 
 def _refuse_nan(found: Sequence[npt.NDArray[np.int64]]) -> None:

@@ -8,6 +8,7 @@ import difflib
 import functools
 import inspect
 import math
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 METHOD_SUFFIX = "_at_k"
+_NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
 NO_RELEVANT_ITEM = "no relevant item, or for auc nothing else"
 
@@ -69,8 +71,10 @@ class Option:
     def _check_number(self, value: Any) -> float:
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            number = math.nan  # float() reads more: 1_0, digits of other scripts
         if self.above < number < self.below:
             return number
         limit = f" and below {self.below:g}" if self.below < math.inf else ""
@@ -207,6 +211,9 @@ def metric(
         def evaluate(pred_scores: Any, ground_truth: Any, *k: Any, **keywords: Any) -> Any:
             from recmetrics._compute import compute_one  # _compute imports the metrics
 
+            for keyword in keywords:
+                if keyword not in public.parameters:
+                    record.option(keyword)  # raises, and names the nearest
             bound = public.bind(pred_scores, ground_truth, *k, **keywords)
             bound.apply_defaults()
             arguments = dict(bound.arguments)

@@ -138,28 +138,36 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     so little that a dozen of them beat quickselect fifteen times over (1,024 values, k = 100), and
     comparing is all that is asked of the dtype.
     """
-    reached = lowest  # at least k values are >= this one
-    missed = lowest  # fewer than k values are >= this one, once there is one
-    any_missed = False
+    reached = lowest  # n_reaching values, at least k, are >= this one
+    n_reaching = values.size
+    missed = lowest  # n_missing values, fewer than k, are >= this one, once there is one
+    n_missing = 0
+    # Pivots in golden steps: taken in order they would halve nothing where the values ascend.
+    step = int(values.size * 0.618) | 1
     place = 0
-    while True:
+    searching = n_reaching > k + slack
+    while searching:
+        tries = 0
         between = False
-        for _ in range(values.size):
-            place = place + 1 if place + 1 < values.size else 0
+        while not between and tries < 2 * values.size:
+            # The second round goes one by one: a step may share a factor with the size.
+            place += step if tries < values.size else 1
+            if place >= values.size:
+                place -= values.size
             value = values[place]
-            if value > reached and (not any_missed or value < missed):
-                between = True
-                break
-        if not between:
-            return reached
-        count = _count_reaching(values, values[place])
-        if count >= k:
-            reached = values[place]
-            if count <= k + slack:
-                return reached
-        else:
-            missed = values[place]
-            any_missed = True
+            between = value > reached and (n_missing == 0 or value < missed)
+            tries += 1
+        if between:
+            count = _count_reaching(values, values[place])
+            if count >= k:
+                reached = values[place]
+                n_reaching = count
+            else:
+                missed = values[place]
+                n_missing = count
+        # One value in the gap is ``reached`` itself.
+        searching = between and n_reaching > k + slack and n_reaching - n_missing > 1
+    return reached
 
 
 @kernel
@@ -534,6 +542,18 @@ def rank_rows(
 
 
 @kernel
+def find_candidate_nan(
+    values: Array, start: IntArray, items: IntArray, lowest: Any, nan_found: IntArray
+) -> None:
+    """Count the NaN among the scores of candidates; arguments as in ``rank_candidates``."""
+    for user in range(start.size - 1):
+        none_yet = nan_found[0] == 0
+        _find_nan(values[start[user] : start[user + 1]], lowest, user, nan_found)
+        if none_yet and nan_found[0] > 0:
+            nan_found[2] = items[start[user] + nan_found[2]]
+
+
+@kernel
 def rank_candidates(
     values: Array,
     candidate_start: IntArray,
@@ -545,7 +565,6 @@ def rank_candidates(
     lowest_listed: bool,
     ties: bool,
     top: TopK,
-    nan_found: IntArray,
 ) -> None:
     """Fill ``top`` from the scores of the candidates alone.
 
@@ -556,10 +575,6 @@ def rank_candidates(
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
-        none_yet = nan_found[0] == 0
-        _find_nan(pool, lowest, user, nan_found)
-        if none_yet and nan_found[0] > 0:
-            nan_found[2] = candidate_items[begin + nan_found[2]]
         relevant = relevant_items[top.start[user] : top.start[user + 1]]
         gains = relevance[top.start[user] : top.start[user + 1]]
         nobody = candidate_items[:0]
@@ -698,7 +713,6 @@ def list_candidates(
     lowest_listed: bool,
     listed: IntArray,
     length: IntArray,
-    nan_found: IntArray,
 ) -> None:
     """Fill ``listed`` and ``length`` from the scores of the candidates alone.
 
@@ -716,10 +730,6 @@ def list_candidates(
     for user in range(length.size):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
-        none_yet = nan_found[0] == 0
-        _find_nan(pool, lowest, user, nan_found)
-        if none_yet and nan_found[0] > 0:
-            nan_found[2] = candidate_items[begin + nan_found[2]]
         length[user] = _list_best(
             pool, lowest, nobody, k, lowest, lowest_listed,
             best_values, places, spare_values, spare_places,

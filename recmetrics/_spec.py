@@ -154,7 +154,7 @@ def _check_k(k: str | int) -> int:
         except TypeError:
             count = 0
     if count < 1:
-        msg = f"k must be an integer >= 1, got {k!r}"
+        msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
         raise MetricSpecError(msg) if isinstance(k, str) else ArgumentError(msg)
     return count
 
@@ -168,7 +168,10 @@ def parse_all(metrics_list: str | MetricSpec | Iterable[str | MetricSpec]) -> di
             f"got {asked!r}"
         )
         raise MetricSpecError(msg)
-    specs = {str(m): m if isinstance(m, MetricSpec) else parse(m) for m in asked}
+    specs = {
+        str(m): make_spec(m.name, m.k, dict(m.options)) if isinstance(m, MetricSpec) else parse(m)
+        for m in asked
+    }
     if not specs:
         msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
         raise MetricSpecError(msg)

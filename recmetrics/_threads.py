@@ -22,7 +22,8 @@ def thread_count(n_threads: int | None) -> int:
         return _at_least_one("n_threads", n_threads)
     from_environment = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
     if from_environment:
-        count: object = int(from_environment) if from_environment.isdecimal() else from_environment
+        is_count = from_environment.isdecimal() and len(from_environment) <= 18
+        count: object = int(from_environment) if is_count else from_environment
         return _at_least_one("the environment variable RECMETRICS_NUM_THREADS", count)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -54,7 +55,7 @@ def map_blocks(
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
-    waiting = iter(range(len(blocks)))  # next() on it is atomic: whoever is free takes a block
+    waiting = iter(range(len(blocks)))  # next() on it is atomic under the GIL
     finished: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
     stop = threading.Event()
 

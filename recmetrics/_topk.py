@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
+_LARGEST = 1e100  # of a weight, so that no sum of products overflows
 
 
 class TopK(NamedTuple):
@@ -33,7 +34,7 @@ class TopK(NamedTuple):
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based
     gain: FloatArray  # (slots,) relevance of the item at that rank
-    midrank: FloatArray  # (slots,) mean rank over all orders of equal scores
+    midrank: FloatArray  # (slots,) mean rank over all orders of equal scores, where a spec needs it
     n_listed: IntArray  # (n_users,) length of the ranking, at most k_max
     discount: FloatArray  # (depth,) weight of rank i + 1
 
@@ -86,13 +87,13 @@ class Views:
     OPTIONS = frozenset({"gain", "discount", "ideal"})
 
     def __init__(self, top: TopK) -> None:
-        depth = max(top.n_listed.max(initial=0), np.diff(top.start).max(initial=0))
-        self._depth = int(depth)
+        self._longest = int(top.n_listed.max(initial=0))
+        self._most_relevant = int(np.diff(top.start).max(initial=0))
         self._top = top
         self._made: dict[object, Any] = {}
 
     def view(self, k: int, options: dict[str, Any]) -> TopK:
-        """The record for one metric: these options, cut at ``k`` (0: the whole list)."""
+        """The record for one metric: these options; ``k`` (0: the whole list) as they need it."""
         top = self._top
         if options.get("gain", "linear") == "exp2":
             top = self._once("exp2", lambda: _exp2(self._top))
@@ -100,10 +101,16 @@ class Views:
             base, key = top, ("retrieved", k, options.get("gain"))
             top = self._once(key, lambda: _retrieved(base, k))
         if "discount" in options:
-            name = options["discount"]
-            weights = self._once(("discount", name), lambda: discounts(name, self._depth))
+            name, depth = options["discount"], self._depth(k, options)
+            weights = self._once(("discount", name, depth), lambda: discounts(name, depth))
             top = top._replace(discount=weights)
         return top
+
+    def _depth(self, k: int, options: dict[str, Any]) -> int:
+        """How many ranks are weighted: no more, since a callable may not know them."""
+        if options.get("ideal_depth") == "all" or k == 0:
+            return max(self._longest, self._most_relevant)
+        return min(k, max(self._longest, self._most_relevant))
 
     def _once(self, key: object, make: Callable[[], Any]) -> Any:
         if key not in self._made:
@@ -118,7 +125,13 @@ def _exp2(top: TopK) -> TopK:
             f"grades up to {_MAX_EXPONENT:g}; use gain='linear' or rescale truth"
         )
         raise InputError(msg)
-    return top._replace(gain=np.exp2(top.gain) - 1.0, ideal=np.exp2(top.ideal) - 1.0)
+    return top._replace(gain=_exp2_less_1(top.gain), ideal=_exp2_less_1(top.ideal))
+
+
+def _exp2_less_1(relevance: FloatArray) -> FloatArray:
+    """2^relevance - 1, exact for whole grades and to the last digits for the smallest."""
+    small = relevance < 0.5
+    return np.where(small, np.expm1(relevance * np.log(2.0)), np.exp2(relevance) - 1.0)
 
 
 def _retrieved(top: TopK, k: int) -> TopK:
@@ -147,11 +160,16 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     ranks = np.arange(1.0, depth + 1.0)
     if isinstance(discount, str):
         return 1.0 / _DIVISORS[discount](ranks)
-    values = np.array([float(discount(rank)) for rank in range(1, depth + 1)])
+    answers = [discount(rank) for rank in range(1, depth + 1)]
+    try:
+        values = np.array([float(answer) for answer in answers])
+    except (TypeError, ValueError, OverflowError):
+        msg = f"discount must give a number for each rank, got {answers[0]!r} for rank 1"
+        raise ArgumentError(msg) from None
     steps = np.diff(values)
-    if np.all(np.isfinite(values)) and np.all(values >= 0.0) and np.all(steps <= 0.0):
+    if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(steps <= 0.0):
         return values
-    if np.all(np.isfinite(values)) and np.all(values > 0.0) and np.all(steps >= 0.0):
+    if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(steps >= 0.0):
         return 1.0 / values
     shown = ", ".join(f"{value:g}" for value in values[:5])
     msg = (

@@ -400,7 +400,7 @@ WRONG = [
         "calibration",
         {"genres": [[1, 0], [-1, 1], [0, 0]]},
         InputError,
-        "genres must hold finite numbers >= 0, got -1 at (item 1, column 0)",
+        "genres must hold numbers from 0 to 1e+100, got -1 at (item 1, column 0)",
     ),
     (
         "calibration",
@@ -419,7 +419,7 @@ WRONG = [
         "calibration",
         {"profile": [[1, 0], [NAN, 1]]},
         InputError,
-        "profile must hold finite numbers >= 0, got nan at (user 1, column 0)",
+        "profile must hold numbers from 0 to 1e+100, got nan at (user 1, column 0)",
     ),
 ]
 
@@ -500,7 +500,6 @@ def candidate_lists_of(rows, pools, k):
         block.lowest_listed,
         listed,
         length,
-        np.zeros(3, np.int64),
     )
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
 

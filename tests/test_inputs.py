@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from problems import of_kind
 
-from recmetrics import Metrics
+from recmetrics import Metrics, NaNScoreError
 from recmetrics._inputs import ScoreMatrix
 
 # Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
@@ -616,3 +616,46 @@ def test_item_counts_that_are_a_multiple_of_nothing(n_items):
     strict = [spec for spec in SPECS if spec != "auc"]  # a ranking has no ties
     got = Metrics.compute_ranked(ranking, truth, strict)
     assert_same(got, {spec: expected[spec] for spec in strict})
+
+
+def test_bools_of_any_byte_are_true():
+    bytes_of = np.zeros((2, 64), np.uint8)
+    bytes_of[0, :7] = 255
+    bytes_of[1, 3] = 4
+    scores = np.tile(np.arange(64.0), (2, 1))
+    got = Metrics.compute(scores, bytes_of.view(bool), "mrr")["mrr"]
+    assert got.tolist() == [1 / (64 - 6), 1 / (64 - 3)]
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_repeated_entries_add_up_beyond_their_dtype(form):
+    entries = (np.array([200, 100], np.uint8), (np.zeros(2, int), np.zeros(2, int)))
+    truth = sp.coo_array(entries, shape=(1, 3))
+    if form != "coo":
+        pointers = [0, 2] if form == "csr" else [0, 2, 2, 2]
+        kind = sp.csr_array if form == "csr" else sp.csc_array
+        truth = kind((entries[0], np.zeros(2, int), np.array(pointers)), shape=(1, 3))
+    assert Metrics.compute([[3, 2, 1]], truth, "cg@1")["cg@1"] == 300
+    got = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], "hit@1", exclude=truth)["hit@1"]
+    assert got == 0
+
+
+def test_opposite_entries_of_exclude_do_not_cancel():
+    twice = (np.array([1.0, -1.0]), (np.zeros(2, int), np.zeros(2, int)))
+    for form in (sp.coo_array(twice, shape=(1, 3)), sp.csc_array(sp.coo_array([[1.0, 0, 0]]))):
+        got = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], "hit@1", exclude=form)["hit@1"]
+        assert got == 0
+
+
+def test_nan_at_an_excluded_candidate_is_an_error_too():
+    scores, truth = [[np.nan, 1.0]], [[0, 1]]
+    for options in ({}, {"candidates": [0, 1]}):
+        with pytest.raises(
+            NaNScoreError, match=r"^scores hold 1 NaN, the first at \(user 0, item 0\)"
+        ):
+            Metrics.compute(scores, truth, "hit@1", exclude=[np.array([0])], **options)
+
+
+def test_no_candidates_for_anybody():
+    got = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 1, 0]], "hit@1", candidates=[])
+    assert got["hit@1"].tolist() == [0, 0]

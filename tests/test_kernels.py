@@ -49,6 +49,34 @@ def test_kernel_computes_its_reference(metric, data):
     assert_same(got, by_reference(spec, scores, truth, exclude, candidates, side))
 
 
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_many_specs_in_one_call_do_not_mix(data):
+    scores, truth, exclude, candidates = data.draw(problems())
+    metrics = st.sampled_from(list(METRICS.values()))
+    asked = data.draw(st.lists(metrics.flatmap(specs), min_size=2, max_size=8))
+    got = Metrics.compute(
+        scores,
+        truth,
+        asked,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+        **(side := side_information(*scores.shape)),
+    )
+    for spec in asked:
+        assert_same(got[str(spec)], by_reference(spec, scores, truth, exclude, candidates, side))
+
+
+def test_discounts_gains_and_ideals_do_not_mix():
+    scores, truth = [[5, 4, 3, 2, 1]], [[0, 3, 1, 0, 2]]
+    metrics = ["dcg@3", "dcg(discount=ln)@3", "dcg(gain=exp2)@3", "ndcg(ideal=retrieved)@2"]
+    metrics += ["ndcg(ideal=retrieved)@5", "ndcg(ideal=retrieved, gain=exp2)@5"]
+    together = Metrics.compute(scores, truth, metrics)
+    for metric in metrics:
+        assert together[metric] == Metrics.compute(scores, truth, metric)[metric]
+    assert len({float(value[0]) for value in together.values()}) == len(metrics)
+
+
 @EVERY_METRIC
 @settings(deadline=None, max_examples=75)
 @given(data=st.data())
@@ -203,3 +231,22 @@ def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
     scores = rng.random((50, 40))
     truth = (scores > np.sort(scores, axis=1)[:, [-8]]).astype(float)
     assert np.all(Metrics.compute(scores, truth, "ndcg@20")["ndcg@20"] == 1.0)
+
+
+def test_the_smallest_grades_keep_their_digits():
+    truth = [[1e-17, 2e-17, 0]]
+    got = Metrics.compute([[3, 2, 1]], truth, ["ndcg(gain=exp2)@2", "cg(gain=exp2)@1"])
+    ideal = 2 / math.log2(2) + 1 / math.log2(3)
+    assert_same(got["ndcg(gain=exp2)@2"], [(1 / math.log2(2) + 2 / math.log2(3)) / ideal])
+    np.testing.assert_allclose(got["cg(gain=exp2)@1"], [1e-17 * math.log(2)], rtol=1e-15)
+
+
+def test_a_discount_is_asked_only_for_ranks_that_count():
+    asked = []
+
+    def discount(rank):
+        asked.append(rank)
+        return 1 / rank
+
+    Metrics.dcg_at_k([[5, 4, 3, 2, 1]], [[1, 1, 1, 1, 1]], k=2, discount=discount)
+    assert asked == [1, 2]

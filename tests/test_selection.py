@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from recmetrics import Metrics, _ranking, _selection
+from recmetrics import Metrics, NaNScoreError, _ranking, _selection
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._topk import empty_topk
 
 LANES = _selection.LANES
-LENGTHS = [1, 2, 63, 64, 65, LANES, 2 * LANES - 1, 2 * LANES, 2 * LANES + 65, 5 * LANES - 1, 12_345]
+LENGTHS = [1, 2, 63, 64, 65, LANES, 3 * LANES - 1, 3 * LANES, 3 * LANES + 65, 5 * LANES - 1, 12_345]
 CUTOFFS = [1, 2, 20, 100, LANES // 4, LANES // 4 + 1, LANES]
 
 
@@ -186,3 +186,37 @@ def test_many_relevant_items_are_searched_not_counted(dtype):
     )
     for metric in metrics:
         np.testing.assert_array_equal(whole[metric], counted[metric])
+
+
+@pytest.mark.parametrize("n_items", [5, 70, 3 * LANES + 70, 5 * LANES + 1])
+def test_no_nan_is_overlooked(n_items):
+    scores = np.zeros((n_items, n_items), np.float32)
+    np.fill_diagonal(scores, np.nan)
+    for rows in np.array_split(np.arange(n_items), 4):
+        truth = [[0]] * len(rows)
+        with pytest.raises(NaNScoreError, match=f"^scores hold {len(rows)} NaN, the first at"):
+            Metrics.compute(scores[rows], truth, "hit@3")
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_midranks_are_means_over_the_orders_of_equal_scores(kind):
+    rng = np.random.default_rng(4)
+    scores = np.stack([HOSTILE[kind](rng, 1_500) for _ in range(3)])
+    truth = rng.random(scores.shape) < 0.01
+    exclude = rng.random(scores.shape) < 0.05
+    got = Metrics.compute(scores, truth, "auc", exclude=exclude)["auc"]
+    for row, relevant, excluded, value in zip(scores, truth, exclude, got, strict=True):
+        listed = ~excluded & (row > -np.inf)
+        a, b = row[listed & relevant], row[listed & ~relevant]
+        pairs = (a[:, None] > b).sum() + 0.5 * (a[:, None] == b).sum()
+        expected = pairs / (a.size * b.size) if a.size and b.size else 0.0
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_a_catalogue_in_order_of_score_is_no_slower_to_bound():
+    values = np.arange(40_000, dtype=np.float32)
+    rounds = []
+    for order in (values, values[::-1].copy(), np.random.default_rng(0).permutation(values)):
+        bound = _selection._reached_by(order, 5_000, np.float32(-np.inf), np.int64(0))
+        rounds.append(bound)
+    assert rounds == [35_000] * 3

@@ -192,31 +192,31 @@ def unreadable(text, detail=""):
             "ndcg@0",
             "ndcg@1",
             MetricSpecError,
-            "in metric 'ndcg@0': k must be an integer >= 1, got '0'",
+            "in metric 'ndcg@0': k must be an integer >= 1, such as 10, got '0'",
         ),
         (
             "ndcg@-1",
             "ndcg@1",
             MetricSpecError,
-            "in metric 'ndcg@-1': k must be an integer >= 1, got '-1'",
+            "in metric 'ndcg@-1': k must be an integer >= 1, such as 10, got '-1'",
         ),
         (
             "ndcg@1.5",
             "ndcg@15",
             MetricSpecError,
-            "in metric 'ndcg@1.5': k must be an integer >= 1, got '1.5'",
+            "in metric 'ndcg@1.5': k must be an integer >= 1, such as 10, got '1.5'",
         ),
         (
             "ndcg@k",
             "ndcg@1",
             MetricSpecError,
-            "in metric 'ndcg@k': k must be an integer >= 1, got 'k'",
+            "in metric 'ndcg@k': k must be an integer >= 1, such as 10, got 'k'",
         ),
         (
             "ndcg@\N{FULLWIDTH DIGIT ONE}",
             "ndcg@1",
             MetricSpecError,
-            "in metric 'ndcg@\uff11': k must be an integer >= 1, got '\uff11'",
+            "in metric 'ndcg@\uff11': k must be an integer >= 1, such as 10, got '\uff11'",
         ),
         (
             "auc@10",
@@ -347,7 +347,7 @@ def test_only_some_metrics_take_a_cutoff(metric):
 @pytest.mark.parametrize("k", [0, -1, True, 2.5, 2.0, [1], np.array([1, 2])])
 def test_k_in_the_methods_counts_ranks(k):
     scores, truth = [[1.0, 2.0]], [[1, 0]]
-    message = f"k must be an integer >= 1, got {k!r}"
+    message = f"k must be an integer >= 1, such as 10, got {k!r}"
     assert error_of(Metrics.hit_at_k, scores, truth, k) == (ArgumentError, message)
     for right in (1, np.int32(1), np.array(1)):
         assert Metrics.hit_at_k(scores, truth, right) == [0.0]

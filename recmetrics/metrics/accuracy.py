@@ -366,7 +366,9 @@ def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
         still_looking = 1.0
         for slot in range(first, _end(top, user, _cut(top, k, user))):
             # (2^g - 1) / 2^G without the overflow of 2^G; an item that is not relevant adds 0.
-            satisfied = 2.0 ** (top.gain[slot] - top_grade) - 2.0**-top_grade
+            grade = top.gain[slot]
+            least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
+            satisfied = least * 2.0 ** (grade - top_grade)
             total += still_looking * satisfied / top.rank[slot]
             still_looking *= 1.0 - satisfied
         out[user] = total

@@ -87,7 +87,8 @@ class FullRankingMethods:
     ) -> UserValues:
         """Area under the ROC curve of each user, over the items that may be recommended.
 
-        Undefined, too, where all of these items are relevant. Of a ranking, the items listed count.
+        Undefined, too, where all of these items are relevant. Of a ranking, the items listed count,
+        no others: give scores, or the whole ranking, for the AUC that the literature means.
 
         >>> from recmetrics import Metrics
         >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
