@@ -481,6 +481,7 @@ def lists_of(rows, excluded, k):
         length,
         np.zeros(3, np.int64),
     )
+    assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
 
 
@@ -501,6 +502,7 @@ def candidate_lists_of(rows, pools, k):
         listed,
         length,
     )
+    assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
 
 
