@@ -30,9 +30,9 @@ _CAST = {
     "U": "np.asarray({what}, np.float64)",
 }
 # One block is long beside a Python call (some 50 us) and short beside half a second, after which
-# Ctrl-C must have stopped it. Where a block is copied, the copy is to stay in cache.
+# Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
-_COPY_BYTES = 2 << 20
+_COPY_BYTES = 8 << 20
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 

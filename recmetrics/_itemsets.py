@@ -381,6 +381,7 @@ def _from_lists(
     for user, array in enumerate(lists):
         check_indices(array, place(user), ndim=1)
     lengths = [len(array) for array in lists]
+    start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     users = np.repeat(np.arange(len(lists)), lengths)
     items = np.concatenate([np.empty(0, np.int64), *(a.astype(np.int64) for a in lists)])
     limit = np.iinfo(np.int64).max if n_items is None else n_items
@@ -394,6 +395,8 @@ def _from_lists(
             f"expected {expected}"
         )
         raise InputError(msg)
+    if _is_canonical(start, items):
+        return Rows(start, items, np.ones(len(items)))
     order = np.lexsort((items, users))
     users, items = users[order], items[order]
     repeated = np.zeros(len(items), bool)
@@ -408,6 +411,5 @@ def _from_lists(
             f"once; type np.{hint}"
         )
         raise InputError(msg)
-    start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     rows = Rows(start, items, np.ones(len(items)))
     return rows.keep(~repeated) if repeated.any() else rows
