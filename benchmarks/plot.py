@@ -38,12 +38,14 @@ def main() -> None:
     for axis, (name, label) in zip(axes, PANELS, strict=True):
         draw(axis, [row for row in rows if row["what"].startswith(f"{name} = ")], label)
     axes[0].set_ylabel("times reading the scores once")
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
     figure.suptitle("ndcg@k of a float32 score matrix, over reading it once with every core")
     figure.savefig(args.out, dpi=130)
 
 
 def draw(axis: Any, rows: list[dict[str, Any]], label: str) -> None:
-    """One panel: a line for each way, named at its end, the band between its quartiles."""
+    """One panel: a line for each way, and the band between its quartiles."""
     for name in dict.fromkeys(row["column"] for row in rows):
         own = [row for row in rows if row["column"] == name]
         x = [float(row["what"].rpartition(" ")[2]) for row in own]
@@ -59,8 +61,6 @@ def draw(axis: Any, rows: list[dict[str, Any]], label: str) -> None:
     axis.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
     axis.grid(alpha=0.25, which="major")
     axis.spines[["top", "right"]].set_visible(False)
-    if label.startswith("items"):
-        axis.legend(frameon=False, fontsize=9)
 
 
 if __name__ == "__main__":
