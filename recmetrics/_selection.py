@@ -466,6 +466,28 @@ def count_lanes(k: int, n_items: int) -> int:
 
 
 @kernel
+def _scan(
+    row: Array,
+    lanes: Array,
+    excluded: IntArray,
+    k: int,
+    lowest: Any,
+    user: int,
+    nan_found: IntArray,
+) -> Any:
+    """Read a row once: note its NaN, and bound its k-th best score where there are lanes."""
+    bound = lowest
+    if lanes.size > 0:
+        has_nan = _lane_maxima(row, lanes, lowest)
+        bound = _bound(row, lanes, excluded, k, lowest)
+    else:
+        has_nan = _has_nan(row, lowest)
+    if has_nan:
+        _find_nan(row, lowest, user, nan_found)
+    return bound
+
+
+@kernel
 def rank_rows(
     scores: Array,
     ordered_rows: Array,
@@ -489,24 +511,16 @@ def rank_rows(
     """
     n_items = scores.shape[1]
     n_lanes = count_lanes(k, n_items)
-    scan = n_lanes > 0
     lanes = np.empty(n_lanes, scores.dtype)
     at_rank = _ranks_to_sort_by(top, k)
-    values = np.empty(4 * k + LANES if scan else 0, scores.dtype)
+    values = np.empty(4 * k + LANES if n_lanes > 0 else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
         row = scores[user]
         relevant = relevant_items[top.start[user] : top.start[user + 1]]
         gains = relevance[top.start[user] : top.start[user + 1]]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = lowest
-        if scan:
-            has_nan = _lane_maxima(row, lanes, lowest)
-            bound = _bound(row, lanes, excluded, k, lowest)
-        else:
-            has_nan = _has_nan(row, lowest)
-        if has_nan:
-            _find_nan(row, lowest, user, nan_found)
+        bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
         # The pool: the whole row, or the few items that reach the bound.
         pool, pool_items, pool_excluded = row, items[:0], excluded
         ordered = ordered_rows[user]
@@ -677,7 +691,6 @@ def list_rows(
     """
     n_items = scores.shape[1]
     n_lanes = count_lanes(k, n_items)
-    scan = n_lanes > 0
     lanes = np.empty(n_lanes, scores.dtype)
     room = min(4 * k + LANES, n_items + _BLOCK)  # the first shrinks, the second holds all
     values = np.empty(room, scores.dtype)
@@ -687,14 +700,7 @@ def list_rows(
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = lowest
-        if scan:
-            has_nan = _lane_maxima(row, lanes, lowest)
-            bound = _bound(row, lanes, excluded, k, lowest)
-        else:
-            has_nan = _has_nan(row, lowest)
-        if has_nan:
-            _find_nan(row, lowest, user, nan_found)
+        bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
         length[user] = _list_best(
             row, bound, excluded, k, lowest, lowest_listed,
             values, items, spare_values, spare_items,
