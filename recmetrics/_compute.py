@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recmetrics._errors import ArgumentError
-from recmetrics._lists import ListReader
+from recmetrics._inputs import ScoreMatrix, as_ranking
+from recmetrics._itemsets import read_sets
 from recmetrics._measure import measure
 from recmetrics._options import (
     CallOptions,
@@ -27,7 +28,7 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import Inputs, RankedInputs
+from recmetrics._ranking import RankedInputs, ScoredInputs, read_ranked_truth
 from recmetrics._registry import lookup
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
@@ -203,13 +204,12 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             profile=profile,
         )
         require_side(specs, options)
-        inputs = RankedInputs(ranking, ground_truth)
+        listed = as_ranking(ranking)
+        inputs = RankedInputs(listed, read_ranked_truth(listed, ground_truth))
         side = read_side(specs.values(), options, inputs.n_users, inputs.truth.n_items)
         if side.n_items is not None:
             inputs.n_items = side.n_items
-        reader = ListReader(specs.values(), side, inputs.n_users, side.n_items)
-        top = inputs.top_k(specs.values(), options, reader)
-        return measure(top, reader, specs, inputs.n_items, options)
+        return measure(inputs, specs, side, options)
 
 
 def compute_specs(
@@ -220,11 +220,10 @@ def compute_specs(
 ) -> dict[str, UserValues]:
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
-    inputs = Inputs(pred_scores, ground_truth, options)
-    side = read_side(specs.values(), options, inputs.n_users, inputs.n_items)
-    reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items)
-    top = inputs.top_k(specs.values(), options, reader)
-    return measure(top, reader, specs, inputs.n_items, options)
+    scores = ScoreMatrix(pred_scores)
+    sets = read_sets(ground_truth, options.exclude, options.candidates, scores.shape)
+    side = read_side(specs.values(), options, *scores.shape)
+    return measure(ScoredInputs(scores, sets), specs, side, options)
 
 
 def compute_one(
