@@ -7,12 +7,15 @@ from recmetrics._errors import (
     InputTypeError,
     MetricSpecError,
     NaNScoreError,
+    NotUpdatedWarning,
     RecmetricsError,
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._evaluator import Evaluator
+from recmetrics._results import UserCounts
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
 
@@ -20,16 +23,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Evaluator",
     "InputError",
     "InputTypeError",
     "MetricSpecError",
     "Metrics",
     "NaNScoreError",
+    "NotUpdatedWarning",
     "RecmetricsError",
     "ShapeError",
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "UserCounts",
     "popularity_from",
     "warmup",
 ]

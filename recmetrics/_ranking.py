@@ -200,7 +200,8 @@ class RankedInputs:
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
         """Find every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         k = deepest(specs, self.n_items)
-        reader.offer(slice(0, self.n_users), slice(None))
+        if self.sets.candidates is None:
+            reader.offer(slice(0, self.n_users), slice(None))
 
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
@@ -212,6 +213,9 @@ class RankedInputs:
             )
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
+            self._check_recommendable(rows, lists)
+            if self.sets.candidates is not None:
+                reader.offer(rows, self.sets.candidates.rows(rows).items)
             if reader.depth:
                 reader.read(Lists(rows, lists, top.n_listed, relevant))
             return top
@@ -222,6 +226,29 @@ class RankedInputs:
         row_items = max(1, length, dense, reader.row_items)
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
         return join(_in_blocks(rank_block, blocks, n_threads, options))
+
+    def _check_recommendable(self, rows: slice, lists: npt.NDArray[np.int64]) -> None:
+        """Refuse a list with an excluded item, or with one that is no candidate."""
+        if self.sets.exclude is None and self.sets.candidates is None:
+            return
+        users, places = np.nonzero(lists >= 0)
+        listed = users * self.n_items + lists[users, places]
+        for sets, belongs, problem in (
+            (self.sets.exclude, False, "which is excluded for this user"),
+            (self.sets.candidates, True, "which is no candidate of this user"),
+        ):
+            if sets is None:
+                continue
+            own = sets.rows(rows)
+            known = np.isin(listed, own.users() * self.n_items + own.items, kind="sort")
+            wrong = np.flatnonzero(known != belongs)
+            if wrong.size:
+                row, place = int(users[wrong[0]]), int(places[wrong[0]])
+                msg = (
+                    f"ranking of user {self.sets.name(rows.start + row)} names at rank {place + 1} "
+                    f"item {lists[row, place]}, {problem}; expected items that may be recommended"
+                )
+                raise InputError(msg)
 
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
         item, rank = int(self.ranking[user, place]), place + 1
