@@ -216,16 +216,16 @@ class ScoreMatrix:
 
     def block(self, rows: slice) -> ScoreBlock:
         """A block of whole rows."""
-        return _native(self.array[rows])
+        return native(self.array[rows])
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
         """The scores of ``counts[u]`` ``items`` of each row, in one dimension."""
         users = np.repeat(np.arange(rows.start, rows.stop), counts)
-        return _native(self.array[users, items])
+        return native(self.array[users, items])
 
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
         """Row blocks for a call that reads ``row_items`` scores of each row."""
-        copied = copied or not _is_native(self.array)
+        copied = copied or not _isnative(self.array)
         row_bytes = max(1.0, row_items * self.array.itemsize)
         return row_blocks(
             self.shape[0], int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes), n_threads
@@ -241,7 +241,7 @@ def row_blocks(n_rows: int, rows: int, n_threads: int) -> list[slice]:
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 
 
-def _is_native(array: npt.NDArray[Any]) -> bool:
+def _isnative(array: npt.NDArray[Any]) -> bool:
     """Whether the kernels read the array as it lies in memory."""
     return array.dtype == _compared_as(array.dtype) and array.flags.c_contiguous
 
@@ -254,7 +254,8 @@ def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int16 if narrow else np.int64)
 
 
-def _native(block: npt.NDArray[Any]) -> ScoreBlock:
+def native(block: npt.NDArray[Any]) -> ScoreBlock:
+    """A block of scores in a dtype that the kernels compare, its order unchanged."""
     if is_half(block.dtype):
         return _half_keys(block)
     if block.dtype.name == "uint64":

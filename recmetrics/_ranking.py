@@ -56,9 +56,9 @@ class ScoredInputs:
             return top, nan_found
 
         blocks, n_threads = self._blocks(options.threads, listing=reader.depth > 0)
-        results = _in_blocks(rank_block, blocks, n_threads, options)
+        results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
-            _refuse_nan([nan_found for _, nan_found in results], self.sets)
+            refuse_nan([nan_found for _, nan_found in results], self.sets)
         return join([top for top, _ in results])
 
     def _blocks(self, n_threads: int, *, listing: bool) -> tuple[list[slice], int]:
@@ -225,7 +225,7 @@ class RankedInputs:
         dense = self.n_items if self.truth.is_dense else 0  # entries of a user read beside the list
         row_items = max(1, length, dense, reader.row_items)
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
-        return join(_in_blocks(rank_block, blocks, n_threads, options))
+        return join(in_blocks(rank_block, blocks, n_threads, options))
 
     def _check_recommendable(self, rows: slice, lists: npt.NDArray[np.int64]) -> None:
         """Refuse a list with an excluded item, or with one that is no candidate."""
@@ -279,9 +279,10 @@ def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
     return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)
 
 
-def _in_blocks(
+def in_blocks(
     work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, options: CallOptions
 ) -> list[Any]:
+    """What ``work`` gives for each block, in threads, with the progress of the call."""
     with reporting(options.progress, blocks[-1].stop) as done:
         return map_blocks(work, blocks, n_threads, done)
 
@@ -292,7 +293,8 @@ def _not_in(pool: Rows, excluded: Rows, n_items: int) -> npt.NDArray[np.bool_]:
     return ~np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
 
 
-def _refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:
+def refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:
+    """Raise the error of NaN among the scores, where any block found some."""
     count = sum(int(counted[0]) for counted in found)
     if count:
         _, row, item = next(counted for counted in found if counted[0])
