@@ -225,7 +225,7 @@ class ScoreMatrix:
 
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
         """Row blocks for a call that reads ``row_items`` scores of each row."""
-        copied = copied or not _isnative(self.array)
+        copied = copied or not _is_native(self.array)
         row_bytes = max(1.0, row_items * self.array.itemsize)
         return row_blocks(
             self.shape[0], int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes), n_threads
@@ -241,7 +241,7 @@ def row_blocks(n_rows: int, rows: int, n_threads: int) -> list[slice]:
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 
 
-def _isnative(array: npt.NDArray[Any]) -> bool:
+def _is_native(array: npt.NDArray[Any]) -> bool:
     """Whether the kernels read the array as it lies in memory."""
     return array.dtype == _compared_as(array.dtype) and array.flags.c_contiguous
 
