@@ -19,6 +19,7 @@ from recmetrics._topk import IntArray
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
 _SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few copies of rows
 _READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is heard
+_REACH = 64  # columns, times k, in which k equal scores are looked for before all are read
 _LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
 _REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
     "float16", "bfloat16", "float32", "float64",
@@ -216,8 +217,13 @@ class DeviceScores:
         found, columns = found[:, :k], columns[:, :k]
         if self._is_float:
             columns = columns.masked_fill(found == self._lowest, -1)
-        for rows in self._few(is_open, width):
-            columns[rows] = _lowest_of_equals(scores, pool.hidden, found, columns, rows)
+        # Where many are equal, the first columns hold enough of them.
+        for reach in sorted({min(width, _REACH * k), width}):
+            for rows in self._few(is_open, reach):
+                columns[rows] = _lowest_of_equals(
+                    scores[:, :reach], pool.hidden, found, columns, rows
+                )
+            is_open &= columns[:, -1] < 0
         return nan_found, columns
 
     def _drop_nan(self, pool: _Pool, scores: Any, found: Any, columns: Any) -> tuple[int, int, int]:
@@ -271,8 +277,9 @@ def _lowest_of_equals(scores: Any, hidden: Any, found: Any, columns: Any, rows: 
     if hidden is not None:
         place = torch.full((len(scores),), -1, device=device)
         place[rows] = torch.arange(len(rows), device=device)
-        among = place[hidden[0]]
-        keys[among[among >= 0], hidden[1][among >= 0]] = 0
+        among, column = place[hidden[0]], hidden[1]
+        inside = (among >= 0) & (column < width)
+        keys[among[inside], column[inside]] = 0
     equal = width - keys.topk(k).values.long()
     equal = equal.masked_fill(equal == width, -1)
     n_better = (found[rows] > cutoff).sum(1, keepdim=True)
