@@ -21,6 +21,7 @@ _SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few
 _READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is heard
 _REACH = 64  # columns, times k, in which k equal scores are looked for before all are read
 _LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
+_ENTRY_BYTES = 24  # for an item of a set: its row, its column, and whether it counts
 _REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
     "float16", "bfloat16", "float32", "float64",
 }  # fmt: skip
@@ -138,16 +139,17 @@ class DeviceScores:
     ) -> list[slice]:
         """The rows in parts whose copies fit into the scratch memory."""
         itemsize = self._viewed.element_size()
+        row_bytes = _LIST_BYTES * k
+        if excluded is not None:
+            row_bytes += _ENTRY_BYTES * len(excluded.items) // max(1, n_rows)
         if isinstance(candidates, SharedSet):
-            row_bytes = 2 * itemsize * len(candidates.items)
+            row_bytes += 2 * itemsize * len(candidates.items)
         elif candidates is not None:
             longest = int(np.diff(candidates.start).max(initial=0))
-            row_bytes = (2 * itemsize + 16) * longest
+            row_bytes += (2 * itemsize + _ENTRY_BYTES) * longest
         elif excluded is not None or self._is_unsigned_view or not self._viewed.is_contiguous():
-            row_bytes = itemsize * self.shape[1]
-        else:
-            row_bytes = 0
-        return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes + _LIST_BYTES * k), 1)
+            row_bytes += itemsize * self.shape[1]
+        return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes), 1)
 
     def _pool(
         self, rows: slice, excluded: Rows | None, candidates: Rows | SharedSet | None

@@ -238,12 +238,12 @@ def test_lists_do_not_depend_on_the_scratch_memory(dtype, device, monkeypatch):
     shape = (37, 300)
     tensor = scores_of(dtype, shape, rng).to(device)
     if dtype == "float32":
-        tensor[[3, 20, 21], 50] = math.nan
+        tensor[[2, 3, 20], 50] = math.nan
     exclude, candidates = item_sets(shape, 200, rng), item_sets(shape, 200, rng)
     shared = np.arange(100, 300)
     forms = [(e, c) for e in (None, exclude) for c in (None, candidates, shared)]
     whole = [best_of(tensor, 20, *form) for form in forms]
-    for scratch in (1, 5_000, 12_000):  # a row, or some, at a time
+    for scratch in (1, 5_200, 12_000):  # a row, or some, at a time; repaired, fewer
         monkeypatch.setattr(_device, "_SCRATCH_BYTES", scratch)
         for form, expected in zip(forms, whole, strict=True):
             for got, want in zip(best_of(tensor, 20, *form), expected, strict=True):
