@@ -156,12 +156,12 @@ class SharedSet(ItemSets):
 
     def __init__(self, items: IntArray, n_users: int, n_items: int | None) -> None:
         super().__init__(n_users, n_items, len(items))
-        self._items = items
+        self.items = items
 
     def rows(self, block: slice) -> Rows:
         n_users = block.stop - block.start
-        items = np.tile(self._items, n_users)
-        return Rows(np.arange(n_users + 1) * len(self._items), items, np.ones(len(items)))
+        items = np.tile(self.items, n_users)
+        return Rows(np.arange(n_users + 1) * len(self.items), items, np.ones(len(items)))
 
     def in_memory(self) -> ItemSets:
         return self
