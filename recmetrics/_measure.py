@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._lists import ListReader
-from recmetrics._options import CallOptions, UserValues
+from recmetrics._options import CallOptions, Undefined, UserValues
 from recmetrics._registry import Metric
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import TopK, Views
@@ -26,10 +27,19 @@ def measure(
             _run(spec, views, n_items) if spec.metric.kind == "accuracy" else reader.value(spec),
             text,
             spec.metric,
-            options.undefined,
+            _policy(spec, options),
         )
         for text, spec in specs.items()
     }
+
+
+def _policy(spec: MetricSpec, options: CallOptions) -> Undefined:
+    """What a user without relevant items gets: as the caller says, else as the convention does."""
+    if options.undefined is not None:
+        return options.undefined
+    if options.convention is None:
+        return "nan"
+    return line_for(options.convention, spec.name, cutoff=spec.k is not None).undefined
 
 
 def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:

@@ -215,9 +215,9 @@ def metric(
                 if keyword not in public.parameters:
                     record.option(keyword)  # raises, and names the nearest
             bound = public.bind(pred_scores, ground_truth, *k, **keywords)
-            bound.apply_defaults()
-            arguments = dict(bound.arguments)
-            spelled = {name: arguments.pop(name) for name in options}
+            spelled = {name: keywords[name] for name in options if name in keywords}
+            bound.apply_defaults()  # after what was typed, which wins over the convention
+            arguments = {key: v for key, v in bound.arguments.items() if key not in options}
             return compute_one(record.name, spelled, **arguments)
 
         public = signature.replace(

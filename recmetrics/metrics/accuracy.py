@@ -38,7 +38,7 @@ from recmetrics.metrics._reference import (
 
 LIST = 1  # denom="list", the second choice of precision
 RELEVANT, HITS = 1, 2  # denom="relevant" and denom="hits" of recall and map
-ALL, IDEAL_LIST = 1, 2  # ideal_depth="all" and ideal_depth="list"
+ALL, IDEAL_LIST, FULL = 1, 2, 3  # ideal_depth="all", "list" and "full"
 # The choices of f1, as sums of the choices of precision and recall.
 F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
 
@@ -238,7 +238,9 @@ def ndcg_reference(
         return math.nan
     listed = user.gains[:k]
     best = user.relevances if ideal == "truth" else sorted(listed, reverse=True)
-    depth = {"k": k, "all": len(best), "list": min(k, len(user.gains))}
+    if ideal_depth == "full":
+        best = best[:1] * k
+    depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
     return ratio(dcg_of(listed, gain, discount), dcg_of(best[: depth[ideal_depth]], gain, discount))
 
 
@@ -263,8 +265,8 @@ def _ndcg(top: TopK, k: int, out: FloatArray, ideal_depth: int) -> None:
         elif ideal_depth == IDEAL_LIST:
             depth = min(depth, top.n_listed[user])
         ideal = 0.0
-        for i in range(min(depth, last - first)):
-            ideal += top.ideal[first + i] * top.discount[i]
+        for i in range(depth if ideal_depth == FULL else min(depth, last - first)):
+            ideal += top.ideal[first if ideal_depth == FULL else first + i] * top.discount[i]
         out[user] = _ratio(_dcg_of(top, user, _cut(top, k, user)), ideal)
 
 
@@ -596,9 +598,9 @@ class AccuracyMethods:
             "compare with the best of all relevances, or of those in the user's own top k",
         ] = "truth",
         ideal_depth: Annotated[
-            Literal["k", "all", "list"],
-            "the ideal counts down to rank k, to the last relevant item, or to min(k, length of "
-            "the list)",
+            Literal["k", "all", "list", "full"],
+            "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
+            "list), or has its best item at every rank down to k, though the user has fewer",
         ] = "k",
         **shared: Unpack[Shared],
     ) -> UserValues:
