@@ -13,6 +13,7 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._explain import explain
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
 
@@ -30,6 +31,7 @@ __all__ = [
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "explain",
     "popularity_from",
     "warmup",
 ]

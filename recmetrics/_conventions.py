@@ -62,8 +62,13 @@ CONVENTIONS: dict[Convention, System] = {
             Line("recall@k", "Metrics.recall_at_k(scores, truth, {k})", "nan"),
             Line("mrr@k", "Metrics.mrr_at_k(scores, truth, {k})", "zero"),
             Line("ndcg@k", "Metrics.ndcg_at_k(scores, truth, {k})", "nan"),
-            Line("map@k", "Metrics.ap_at_k(scores, truth, {k})  # dev", "nan"),
-            Line("auc", "Metrics.auc(scores, truth)  # dev", "nan", gap="ties count 0, not 1/2"),
+            Line("map@k", "Metrics.ap_at_k(scores, truth, {k})", "nan", gap="in the dev branch"),
+            Line(
+                "auc",
+                "Metrics.auc(scores, truth)",
+                "nan",
+                gap="in the dev branch, where a pair of equal scores counts 0 or 1 by chance",
+            ),
         ),
         gaps=("an excluded item is one that was scored -inf; fewer than k others leave it listed",),
         wrong=(
@@ -80,7 +85,7 @@ CONVENTIONS: dict[Convention, System] = {
             Line("hit@k", "hit(recs, truth, k={k})", "nan"),
             Line("hit", "hit(recs, truth)", "nan"),
             Line("precision@k", "precision(recs, truth, k={k})", "zero", _LIST),
-            Line("precision", "precision(recs, truth)", "zero", _LIST),
+            Line("precision", "precision(recs, truth)", "zero"),
             Line("recall@k", "recall(recs, truth, k={k})", "nan"),
             Line("recall", "recall(recs, truth)", "nan", _RELEVANT),
             Line("mrr@k", "recip_rank(recs, truth, k={k})", "zero"),
@@ -102,7 +107,7 @@ CONVENTIONS: dict[Convention, System] = {
         ties="not decided: it reads lists",
         lines=(
             Line("precision@k", "precisionk(actual, predicted[:{k}])", "zero", _LIST),
-            Line("precision", "precisionk(actual, predicted)", "zero", _LIST),
+            Line("precision", "precisionk(actual, predicted)", "zero"),
             Line("recall@k", "recallk(actual, predicted[:{k}])", "nan", _RELEVANT),
             Line("recall", "recallk(actual, predicted)", "nan", _RELEVANT),
             Line("map@k", "mapk(actual, predicted[:{k}], {k})", "zero"),
@@ -302,7 +307,9 @@ CONVENTIONS: dict[Convention, System] = {
             Line("coverage@k", "Evaluator(truth, cutoff={k}): catalog_coverage", "nan"),
         ),
         variants=(
-            Line("recall@k", "Evaluator(truth, cutoff={k}, recall_with_cutoff=True): recall", "nan"),
+            Line(
+                "recall@k", "Evaluator(truth, cutoff={k}, recall_with_cutoff=True): recall", "nan"
+            ),
         ),
         gaps=(
             "it gives means, over the users with relevant items; the lists of the others do not "
