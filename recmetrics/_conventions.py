@@ -55,7 +55,7 @@ CONVENTIONS: dict[Convention, System] = {
     "rectorch": System(
         name="rectorch",
         version="master f4292d6, dev 9b9a7af",
-        ties="by chance (argpartition)",
+        ties="not decided (argpartition)",
         binary=True,
         lines=(
             Line("hit@k", "Metrics.hit_at_k(scores, truth, {k})", "zero"),
@@ -67,10 +67,13 @@ CONVENTIONS: dict[Convention, System] = {
                 "auc",
                 "Metrics.auc(scores, truth)",
                 "nan",
-                gap="in the dev branch, where a pair of equal scores counts 0 or 1 by chance",
+                gap="in the dev branch, where a pair of equal scores counts 0 or 1, not 1/2",
             ),
         ),
-        gaps=("an excluded item is one that was scored -inf; fewer than k others leave it listed",),
+        gaps=(
+            "excluded items are scored -inf; where fewer than k others remain they are listed, and "
+            "may be hits",
+        ),
         wrong=(
             "ndcg of graded truth sums the grades but takes their sum as the number of relevant "
             "items of the ideal: it exceeds 1",
@@ -96,8 +99,8 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             "precision of an empty list is missing there, 0 here",
-            "precision(k=) of a table with ranks (the bulk path) divides by k, of one without by "
-            "the length of the list, which is what the table of this page follows",
+            "precision(k=) divides by the length of a list shorter than k, as the line above; its "
+            "bulk path, for tables with ranks, divides by k",
         ),
         wrong=("ndcg(k=) of 0.13.0 to 0.14.0 cuts the ideal at k but not the list: it exceeds 1",),
     ),
@@ -164,7 +167,7 @@ CONVENTIONS: dict[Convention, System] = {
     "recbole": System(
         name="RecBole",
         version="1.2.1",
-        ties="by chance (torch.topk)",
+        ties="not decided (torch.topk)",
         binary=True,
         lines=(
             Line("hit@k", "metrics: Hit, topk: {k}", "nan"),
@@ -182,7 +185,9 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             "it prints means, rounded to metric_decimal_place (4)",
-            "excluded items are scored -inf; fewer than k others leave them listed",
+            "excluded items are scored -inf; where fewer than k others remain they are listed, and "
+            "may be hits",
+            "it uses np.float, which NumPy has no longer since 1.24",
             "AUC is one curve over all users and items together, no mean of users",
         ),
     ),
@@ -215,7 +220,7 @@ CONVENTIONS: dict[Convention, System] = {
     "ranx": System(
         name="ranx",
         version="0.3.21",
-        ties="in the order of the run",
+        ties="not decided (a sort that is not stable)",
         lines=(
             Line("hit@k", "hit_rate@{k}", "zero"),
             Line("hit", "hit_rate", "zero"),
@@ -262,7 +267,7 @@ CONVENTIONS: dict[Convention, System] = {
         name="torchmetrics",
         version="1.9.0",
         ties="retrieval_normalized_dcg averages over all orders, retrieval_auroc counts 1/2, the "
-        "others break ties by chance (torch.topk, torch.argsort)",
+        "others do not decide (torch.topk, torch.argsort)",
         lines=(
             Line("hit@k", "RetrievalHitRate(top_k={k})", "zero"),
             Line("hit", "RetrievalHitRate()", "zero"),
