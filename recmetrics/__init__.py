@@ -15,6 +15,7 @@ from recmetrics._errors import (
     UnknownOptionError,
 )
 from recmetrics._evaluator import Evaluator
+from recmetrics._explain import explain
 from recmetrics._results import UserCounts
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
@@ -36,6 +37,7 @@ __all__ = [
     "UnknownMetricError",
     "UnknownOptionError",
     "UserCounts",
+    "explain",
     "popularity_from",
     "warmup",
 ]

@@ -19,6 +19,7 @@ from recmetrics._measure import measure
 from recmetrics._options import (
     CallOptions,
     Candidates,
+    Convention,
     ItemValues,
     Matrix,
     NaNPolicy,
@@ -51,7 +52,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         nan: NaNPolicy = "raise",
         n_threads: int | None = None,
         progress: Progress = None,
@@ -88,7 +90,12 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             item indices for all users. Only their scores are read.
         undefined
             What a user without relevant items gets where the metric is undefined: "nan", "zero",
-            or "raise" for an error.
+            or "raise" for an error. None means what the convention says, without one "nan".
+        convention
+            The system whose numbers the plain names mean: "rectorch", "lenskit", "capri", "trec",
+            "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". An option typed
+            in a metric string wins, and so does ``undefined``; ``recmetrics.explain`` shows the
+            definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
         n_threads
@@ -133,6 +140,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             exclude=exclude,
             candidates=candidates,
             undefined=undefined,
+            convention=convention,
             nan=nan,
             n_threads=n_threads,
             progress=progress,
@@ -142,7 +150,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             genres=genres,
             profile=profile,
         )
-        return compute_specs(pred_scores, ground_truth, parse_all(metrics_list), options)
+        specs = parse_all(metrics_list, convention)
+        return compute_specs(pred_scores, ground_truth, specs, options)
 
     @staticmethod
     def compute_ranked(
@@ -150,7 +159,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -175,7 +185,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             is never cut to it and any item index from 0 on is accepted, unless side information
             tells it; system metrics must know it. Plain nested lists that may be indices as well as
             relevances are an error.
-        metrics_list, undefined, n_threads, progress
+        metrics_list, undefined, convention, n_threads, progress
             As in ``compute``. Metrics of the whole list read the items listed, no others.
         popularity, features, similarity, genres, profile
             As in ``compute``.
@@ -192,9 +202,9 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             As in ``compute``; an InputError also where a ranking names an item twice, an item
             outside the catalogue, or an item after a -1.
         """
-        specs = parse_all(metrics_list)
         options = CallOptions(
             undefined=undefined,
+            convention=convention,
             n_threads=n_threads,
             progress=progress,
             popularity=popularity,
@@ -203,6 +213,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             genres=genres,
             profile=profile,
         )
+        specs = parse_all(metrics_list, convention)
         require_side(specs, options)
         listed = as_ranking(ranking)
         inputs = RankedInputs(listed, read_ranked_truth(listed, ground_truth))
@@ -238,5 +249,6 @@ def compute_one(
     if lookup(name).takes_k and (k is None or isinstance(k, str)):
         msg = f"k must be an integer >= 1, such as 10, got {k!r}; for the whole list ask compute"
         raise ArgumentError(msg)
-    specs = {name: make_spec(name, k, metric_options)}
-    return compute_specs(pred_scores, ground_truth, specs, CallOptions(**shared))[name]
+    options = CallOptions(**shared)
+    specs = {name: make_spec(name, k, metric_options, options.convention)}
+    return compute_specs(pred_scores, ground_truth, specs, options)[name]

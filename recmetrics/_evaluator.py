@@ -19,6 +19,7 @@ from recmetrics._measure import Inputs, measure_users
 from recmetrics._options import (
     CallOptions,
     Candidates,
+    Convention,
     ItemValues,
     Matrix,
     NaNPolicy,
@@ -56,7 +57,7 @@ class Evaluator:
         (n_users, n_items) relevance of all users, in any form that ``Metrics.compute`` takes.
     metrics_list
         Metric strings, as in ``Metrics.compute``.
-    exclude, candidates, undefined, nan, n_threads
+    exclude, candidates, undefined, convention, nan, n_threads
         As in ``Metrics.compute``, for all users.
     n_items
         The size of the catalogue, where truth is a list of item indices, which does not tell it.
@@ -83,7 +84,8 @@ class Evaluator:
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
         n_items: int | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         nan: NaNPolicy = "raise",
         n_threads: int | None = None,
         popularity: ItemValues | None = None,
@@ -96,6 +98,7 @@ class Evaluator:
             exclude=exclude,
             candidates=candidates,
             undefined=undefined,
+            convention=convention,
             nan=nan,
             n_threads=n_threads,
             popularity=popularity,
@@ -104,7 +107,7 @@ class Evaluator:
             genres=genres,
             profile=profile,
         )
-        specs = parse_all(metrics_list)
+        specs = parse_all(metrics_list, convention)
         require_side(specs, options)
         truth = _read_truth(ground_truth, n_items)
         shape = truth.n_users, truth.n_items or 0
@@ -388,7 +391,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
 
 def _without_data(options: CallOptions) -> CallOptions:
     """What a batch needs of the options: all but the matrices, which are prepared."""
-    kept = {"undefined", "nan", "n_threads"}
+    kept = {"undefined", "convention", "nan", "n_threads"}
     return CallOptions(
         **{f.name: getattr(options, f.name) for f in fields(options) if f.name in kept}
     )

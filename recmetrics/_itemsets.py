@@ -167,7 +167,7 @@ class SharedSet(ItemSets):
         return self
 
     def take(self, users: IntArray) -> ItemSets:
-        return SharedSet(self._items, len(users), self.n_items)
+        return SharedSet(self.items, len(users), self.n_items)
 
 
 @dataclass(frozen=True)

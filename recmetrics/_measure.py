@@ -6,10 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
 from recmetrics._lists import ListReader, ListSink, codes, cutoff, exposures
-from recmetrics._options import CallOptions, UserValues
+from recmetrics._options import CallOptions, Undefined, UserValues
 from recmetrics._registry import Metric
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
@@ -61,6 +62,15 @@ def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, Us
     }
 
 
+def _policy(spec: MetricSpec, options: CallOptions) -> Undefined:
+    """What a user without relevant items gets: as the caller says, else as the convention does."""
+    if options.undefined is not None:
+        return options.undefined
+    if options.convention is None:
+        return "nan"
+    return line_for(options.convention, spec.name, cutoff=spec.k is not None).undefined
+
+
 def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
     metric, values = spec.metric, spec.values
     k = 0 if spec.k is None else cutoff(spec, n_items)  # kernels read 0 as the whole list
@@ -85,12 +95,13 @@ def defined(
     known: npt.NDArray[np.bool_],
 ) -> UserValues:
     """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``."""
-    if options.undefined == "nan":
+    policy = _policy(spec, options)
+    if policy == "nan":
         return values
     missing = np.isnan(values)
     if missing.ndim:
         missing &= known
-    if options.undefined == "zero":
+    if policy == "zero":
         values[missing] = 0.0
     elif missing.any():
         raise UndefinedMetricError(_undefined(missing, text, spec.metric))

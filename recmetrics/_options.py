@@ -54,6 +54,19 @@ Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Convention: TypeAlias = Literal[
+    "rectorch",
+    "lenskit",
+    "capri",
+    "trec",
+    "recbole",
+    "rectools",
+    "ranx",
+    "sklearn",
+    "torchmetrics",
+    "irspack",
+]
+"""The systems of ``_conventions.py``."""
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
 
@@ -65,7 +78,8 @@ class Shared(TypedDict, total=False):
 
     exclude: Truth | None
     candidates: Candidates | None
-    undefined: Undefined
+    undefined: Undefined | None
+    convention: Convention | None
     nan: NaNPolicy
     n_threads: int | None
     progress: Progress
@@ -83,12 +97,14 @@ class CallOptions:
     Raises
     ------
     ArgumentError
-        If ``undefined``, ``nan``, ``n_threads`` or ``progress`` is none of the values expected.
+        If ``undefined``, ``convention``, ``nan``, ``n_threads`` or ``progress`` is none of the
+        values expected.
     """
 
     exclude: Truth | None = None
     candidates: Candidates | None = None
-    undefined: Undefined = "nan"
+    undefined: Undefined | None = None  # None: as the convention has it, or "nan"
+    convention: Convention | None = None
     nan: NaNPolicy = "raise"
     n_threads: int | None = None
     progress: Progress = None
@@ -100,7 +116,10 @@ class CallOptions:
     profile: Matrix | None = None
 
     def __post_init__(self) -> None:
-        _one_of("undefined", self.undefined, Undefined)
+        if self.undefined is not None:
+            _one_of("undefined", self.undefined, Undefined)
+        if self.convention is not None:
+            _one_of("convention", self.convention, Convention)
         _one_of("nan", self.nan, NaNPolicy)
         if not (
             self.progress is None or isinstance(self.progress, bool) or callable(self.progress)

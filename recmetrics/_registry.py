@@ -10,8 +10,8 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from recmetrics._errors import UnknownMetricError, UnknownOptionError
@@ -35,6 +35,17 @@ class Number:
     meaning: str
     above: float = 0.0
     below: float = math.inf
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A formula with an {option} for each option that changes it, and what the choices stand for.
+
+    A number stands for itself; one that is not set by what is given for None.
+    """
+
+    text: str
+    words: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,7 @@ class Metric:
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     sums: frozenset[str] = frozenset()  # the sums of Exposure that a system metric reads
     undefined: str = NO_RELEVANT_ITEM
+    filled: Filled | None = None
 
     @property
     def method(self) -> str:
@@ -168,12 +180,14 @@ def metric(
     needs: tuple[tuple[str, ...], ...] = (),
     sums: tuple[str, ...] = (),
     undefined: str = NO_RELEVANT_ITEM,
+    filled: Filled | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a metric under the name of the decorated method, and give the method its body.
 
     The method's signature is the declaration: its keyword-only parameters are the metric's
     options, with their choices (``Literal``), ranges (``Number``), meanings and defaults; its
-    docstring is the metric's description.
+    docstring is the metric's description. ``formula`` is what all lists show; where options change
+    it, ``filled`` is the whole of it, for ``explain``.
     """
 
     def declare(method: Callable[P, R]) -> Callable[P, R]:
@@ -203,6 +217,7 @@ def metric(
             needs=needs,
             sums=frozenset(sums),
             undefined=undefined,
+            filled=filled,
         )
         METRICS[record.name] = record
         _ALIASES.update(dict.fromkeys(aliases, record.name))
@@ -215,9 +230,9 @@ def metric(
                 if keyword not in public.parameters:
                     record.option(keyword)  # raises, and names the nearest
             bound = public.bind(pred_scores, ground_truth, *k, **keywords)
-            bound.apply_defaults()
-            arguments = dict(bound.arguments)
-            spelled = {name: arguments.pop(name) for name in options}
+            spelled = {name: keywords[name] for name in options if name in keywords}
+            bound.apply_defaults()  # after what was typed, which wins over the convention
+            arguments = {key: v for key, v in bound.arguments.items() if key not in options}
             return compute_one(record.name, spelled, **arguments)
 
         public = signature.replace(

@@ -19,7 +19,17 @@ from recmetrics._spec import parse
 from recmetrics._topk import IntArray
 
 _ADDED = 1 << 20  # items of lists read at once
-_STATE = ("metrics", "specs", "undefined", "shape", "users", "values", "lists", "offered")
+_STATE = (
+    "metrics",
+    "specs",
+    "undefined",
+    "convention",
+    "shape",
+    "users",
+    "values",
+    "lists",
+    "offered",
+)
 
 
 class UserCounts(NamedTuple):
@@ -162,6 +172,7 @@ class UserResults:
         return {
             "metrics": {text: str(spec) for text, spec in self.specs.items()},
             "undefined": self.options.undefined,
+            "convention": self.options.convention,
             "users and items": (self.n_users, self.n_items),
         }
 
@@ -186,7 +197,8 @@ class UserResults:
         return {
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
-            "undefined": np.array(self.options.undefined, np.str_),
+            "undefined": np.array(self.options.undefined or "", np.str_),
+            "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),
             "users": part.users,
             "values": part.values,
@@ -206,9 +218,10 @@ class UserResults:
             texts, canonical = fields["metrics"].tolist(), fields["specs"].tolist()
             specs = {text: parse(spec) for text, spec in zip(texts, canonical, strict=True)}
             n_users, n_items = fields["shape"].tolist()
-            results = cls(
-                specs, n_users, n_items, CallOptions(undefined=fields["undefined"].item())
-            )
+            rules: dict[str, Any] = {
+                name: fields[name].item() or None for name in ("undefined", "convention")
+            }
+            results = cls(specs, n_users, n_items, CallOptions(**rules))
             results._put(*(fields[name] for name in ("users", "values", "lists", "offered")))
         except (IndexError, TypeError, ValueError) as error:
             msg = f"state is damaged ({error}); expected what Evaluator.state() gave"

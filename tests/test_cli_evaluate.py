@@ -219,9 +219,16 @@ def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatc
 
     monkeypatch.setattr(Metrics, "compute", staticmethod(compute))
     argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "-m", "hit@1"]
+    argv += ["--convention", "ranx"]
     run_json(capsys, files / "scores.npy", files / "truth.npz", *argv)
     assert isinstance(seen.pop("scores"), np.memmap)
-    assert seen == {"undefined": "zero", "nan": "exclude", "n_threads": 2, "progress": None}
+    assert seen == {
+        "undefined": "zero",
+        "convention": "ranx",
+        "nan": "exclude",
+        "n_threads": 2,
+        "progress": None,
+    }
 
 
 def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeypatch):
