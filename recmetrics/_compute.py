@@ -23,6 +23,7 @@ from recmetrics._options import (
     NaNPolicy,
     Progress,
     Scores,
+    Ties,
     Truth,
     Undefined,
     UserValues,
@@ -31,6 +32,7 @@ from recmetrics._ranking import Inputs, RankedInputs
 from recmetrics._registry import lookup
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
+from recmetrics._ties import require_ranks
 from recmetrics.metrics.accuracy import AccuracyMethods
 from recmetrics.metrics.beyond import BeyondMethods
 from recmetrics.metrics.full_ranking import FullRankingMethods
@@ -52,6 +54,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         candidates: Candidates | None = None,
         undefined: Undefined = "nan",
         nan: NaNPolicy = "raise",
+        ties: Ties = "index",
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -90,6 +93,11 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             or "raise" for an error.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
+        ties
+            How equal scores rank: "index", by the lower item index; "expected", the exact mean of
+            each metric over all of their orders; "worst" and "best", the least and the greatest
+            value over these orders. Metrics that read the lists themselves know "index" alone.
+            ``auc`` averages over ties under "index", too: that is its definition.
         n_threads
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
@@ -133,6 +141,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             candidates=candidates,
             undefined=undefined,
             nan=nan,
+            ties=ties,
             n_threads=n_threads,
             progress=progress,
             popularity=popularity,
@@ -220,6 +229,7 @@ def compute_specs(
 ) -> dict[str, UserValues]:
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
+    require_ranks(specs, options.ties)
     inputs = Inputs(pred_scores, ground_truth, options)
     side = read_side(specs.values(), options, inputs.n_users, inputs.n_items)
     reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items)

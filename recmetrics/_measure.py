@@ -6,9 +6,10 @@ import numpy as np
 
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._lists import ListReader
-from recmetrics._options import CallOptions, UserValues
+from recmetrics._options import CallOptions, Ties, UserValues
 from recmetrics._registry import Metric
 from recmetrics._spec import MetricSpec
+from recmetrics._ties import policy_of, settle
 from recmetrics._topk import TopK, Views
 
 
@@ -20,10 +21,16 @@ def measure(
     options: CallOptions,
 ) -> dict[str, UserValues]:
     """Run the kernel of each accuracy spec over ``top``; the others have been run by ``reader``."""
-    views = Views(top)
+    views: dict[Ties, Views] = {}
+    for spec in specs.values():
+        policy = policy_of(spec.metric, options.ties)
+        if policy not in views:
+            views[policy] = Views(settle(top, policy))
     return {
         text: _defined(
-            _run(spec, views, n_items) if spec.metric.kind == "accuracy" else reader.value(spec),
+            _run(spec, views[policy_of(spec.metric, options.ties)], n_items)
+            if spec.metric.kind == "accuracy"
+            else reader.value(spec),
             text,
             spec.metric,
             options.undefined,

@@ -54,6 +54,7 @@ Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
 
@@ -67,6 +68,7 @@ class Shared(TypedDict, total=False):
     candidates: Candidates | None
     undefined: Undefined
     nan: NaNPolicy
+    ties: Ties
     n_threads: int | None
     progress: Progress
     popularity: ItemValues | None
@@ -83,13 +85,14 @@ class CallOptions:
     Raises
     ------
     ArgumentError
-        If ``undefined``, ``nan``, ``n_threads`` or ``progress`` is none of the values expected.
+        If ``undefined``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none of the values expected.
     """
 
     exclude: Truth | None = None
     candidates: Candidates | None = None
     undefined: Undefined = "nan"
     nan: NaNPolicy = "raise"
+    ties: Ties = "index"
     n_threads: int | None = None
     progress: Progress = None
     # Side information: checked in _side.py, and only what a metric of the call needs.
@@ -102,6 +105,7 @@ class CallOptions:
     def __post_init__(self) -> None:
         _one_of("undefined", self.undefined, Undefined)
         _one_of("nan", self.nan, NaNPolicy)
+        _one_of("ties", self.ties, Ties)
         if not (
             self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
         ):

@@ -15,6 +15,7 @@ from recmetrics._options import CallOptions
 from recmetrics._progress import reporting
 from recmetrics._spec import MetricSpec
 from recmetrics._threads import map_blocks
+from recmetrics._ties import needs_groups
 from recmetrics._topk import TopK, empty_topk, join
 
 _SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
@@ -41,7 +42,7 @@ class Inputs:
         k = deepest(specs, self.n_items)
         if self.candidates is None:
             reader.offer(slice(None))
-        ties = any(spec.metric.needs_ties for spec in specs)
+        ties = needs_groups(specs, options.ties)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
             relevant = self.truth.rows(rows)

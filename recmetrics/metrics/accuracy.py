@@ -673,6 +673,7 @@ class AccuracyMethods:
         "denom=relevant: / R; denom=hits: / hits found",
         citation=_MANNING,
         aliases=("average_precision",),
+        order_bound={"denom": "hits"},
     )
     def map_at_k(
         pred_scores: Scores,
@@ -724,6 +725,7 @@ class AccuracyMethods:
         reference=ndcg_reference,
         formula="dcg@k / dcg@k of the ideal: the user's relevances in descending order",
         citation=_JARVELIN,
+        order_bound={"ideal": "retrieved"},
     )
     def ndcg_at_k(
         pred_scores: Scores,

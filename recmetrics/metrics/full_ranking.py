@@ -73,7 +73,7 @@ class FullRankingMethods:
         "relevant item has the higher score; equal scores count 1/2",
         citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
         "UAI 2009",
-        needs_ties=True,
+        averages_ties=True,
     )
     def auc(
         pred_scores: Scores,
