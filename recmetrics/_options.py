@@ -85,7 +85,8 @@ class CallOptions:
     Raises
     ------
     ArgumentError
-        If ``undefined``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none of the values expected.
+        If ``undefined``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none of the values
+        expected.
     """
 
     exclude: Truth | None = None

@@ -6,8 +6,8 @@ its tie group takes. From that one record each policy is made, so that no metric
 - "index": the rank by item index.
 - "expected": all ranks of the group, each with the same chance. The kernels compute expectations.
 - "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
-  outer end. No other order gives less, or more: each of these metrics grows where a greater
-  relevance moves up. But for metrics that divide by what the list happens to hold: these are refused.
+  outer end. No other order gives less, or more, since no metric falls where a greater relevance
+  moves up. Metrics that divide by what the list happens to hold do, and are refused.
 
 McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
 of tied scores, ECIR 2008.
@@ -34,7 +34,7 @@ def needs_groups(specs: Iterable[MetricSpec], ties: Ties) -> bool:
     return any(policy_of(spec.metric, ties) != "index" for spec in specs)
 
 
-def require_ranks(specs: Mapping[str, MetricSpec], ties: Ties) -> None:
+def require_policy(specs: Mapping[str, MetricSpec], ties: Ties) -> None:
     """Refuse a metric that has no value under this tie policy.
 
     Raises
@@ -43,36 +43,31 @@ def require_ranks(specs: Mapping[str, MetricSpec], ties: Ties) -> None:
         If a metric reads the lists themselves, or divides by what they happen to hold.
     """
     if ties != "index":
-        require_accuracy(specs, f"ties={ties!r}", "leave ties='index'")
-        for text, spec in specs.items():
-            for option, choice in spec.metric.order_bound.items():
-                if spec.values[option] == choice:
-                    msg = (
-                        f"{text} has no {_MEANING[ties]} over the orders of equal scores: with "
-                        f"{option}={choice} it divides by what the list happens to hold; type "
-                        f"{option}={spec.metric.options[option].default}, or ties='index'"
-                    )
-                    raise ArgumentError(msg)
+        asked, instead = f"ties={ties!r}", "leave ties='index'"
+        require_accuracy(specs, asked, instead)
+        require_fixed_divisor(specs, asked, instead)
 
 
-_MEANING = {"expected": "closed expectation", "worst": "simple bound", "best": "simple bound"}
-
-
-def require_accuracy(specs: Mapping[str, MetricSpec], what: str, instead: str) -> None:
-    """Refuse metrics that read more of a list than where its relevant items are.
-
-    Raises
-    ------
-    ArgumentError
-        If there is one; the message lists the metrics that can be asked for.
-    """
+def require_accuracy(specs: Mapping[str, MetricSpec], asked: str, instead: str) -> None:
+    """Refuse metrics that read more of a list than where its relevant items are."""
     for text, spec in specs.items():
         if spec.metric.kind != "accuracy":
             able = ", ".join(m.name for m in METRICS.values() if m.kind == "accuracy")
-            msg = (
-                f"{text} reads the lists themselves and has no {what}, which {able} have; {instead}"
-            )
+            msg = f"{text} reads the lists themselves and has no {asked}; {able} have; {instead}"
             raise ArgumentError(msg)
+
+
+def require_fixed_divisor(specs: Mapping[str, MetricSpec], asked: str, instead: str) -> None:
+    """Refuse metrics that divide by what the list happens to hold."""
+    for text, spec in specs.items():
+        for option, choice in spec.metric.order_bound.items():
+            if spec.values[option] == choice:
+                msg = (
+                    f"{text} has no {asked}: with {option}={choice} it divides by what the list "
+                    f"happens to hold; type {option}={spec.metric.options[option].default}, "
+                    f"or {instead}"
+                )
+                raise ArgumentError(msg)
 
 
 def settle(top: TopK, ties: Ties) -> TopK:

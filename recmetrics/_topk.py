@@ -26,7 +26,7 @@ class TopK(NamedTuple):
     """The hits of each user's ranking, cut at k_max, and what the metrics compare them with.
 
     User u owns the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
-    them all; ``rank``, ``first``, ``last`` and ``gain`` fill the first ``n_hits[u]``, in rank order.
+    them all; ``rank``, ``first``, ``last`` and ``gain`` the first ``n_hits[u]``, in rank order.
 
     Metrics read ``first`` and ``last``, never ``rank``: a hit is at each of the ranks first .. last
     with the same chance. ``_ties.py`` says which these are; but for ``ties="expected"`` they are

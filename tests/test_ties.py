@@ -301,10 +301,9 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
     Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text.replace(choice, default), ties=ties)
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text, ties=ties)
-    what = "closed expectation" if ties == "expected" else "simple bound"
     assert str(caught.value) == (
-        f"{text} has no {what} over the orders of equal scores: with {option}={choice} it divides "
-        f"by what the list happens to hold; type {option}={default}, or ties='index'"
+        f"{text} has no ties={ties!r}: with {option}={choice} it divides by what the list happens "
+        f"to hold; type {option}={default}, or leave ties='index'"
     )
 
 
@@ -317,7 +316,7 @@ def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side)
     assert str(caught.value) == (
-        f"{text} reads the lists themselves and has no ties={ties!r}, which {able} have; "
+        f"{text} reads the lists themselves and has no ties={ties!r}; {able} have; "
         "leave ties='index'"
     )
 

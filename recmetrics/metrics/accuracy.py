@@ -439,7 +439,7 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
 def _satisfied(grade: float, top_grade: float) -> float:
     """(2^g - 1) / 2^G without the overflow of 2^G."""
     least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
-    return least * 2.0 ** (grade - top_grade)
+    return least * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
 
 
 @kernel
