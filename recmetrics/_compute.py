@@ -12,6 +12,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from recmetrics._chance import measure_tied
 from recmetrics._errors import ArgumentError
 from recmetrics._inputs import ScoreMatrix, as_ranking
 from recmetrics._itemsets import read_sets
@@ -25,6 +26,7 @@ from recmetrics._options import (
     NaNPolicy,
     Progress,
     Scores,
+    Ties,
     Truth,
     Undefined,
     UserValues,
@@ -33,6 +35,7 @@ from recmetrics._ranking import RankedInputs, ScoredInputs, read_ranked_truth
 from recmetrics._registry import lookup
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
+from recmetrics._ties import require_accuracy, require_fixed_divisor, require_policy
 from recmetrics.metrics.accuracy import AccuracyMethods
 from recmetrics.metrics.beyond import BeyondMethods
 from recmetrics.metrics.full_ranking import FullRankingMethods
@@ -55,6 +58,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
+        ties: Ties = "index",
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -98,6 +102,11 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
+        ties
+            How equal scores rank: "index", by the lower item index; "expected", the exact mean of
+            each metric over all of their orders; "worst" and "best", the least and the greatest
+            value over these orders. Metrics that read the lists themselves know "index" alone.
+            ``auc`` averages over ties under "index", too: that is its definition.
         n_threads
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
@@ -142,6 +151,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             undefined=undefined,
             convention=convention,
             nan=nan,
+            ties=ties,
             n_threads=n_threads,
             progress=progress,
             popularity=popularity,
@@ -222,6 +232,102 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             inputs.n_items = side.n_items
         return measure(inputs, specs, side, options)
 
+    @staticmethod
+    def chance(
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        undefined: Undefined = "nan",
+        n_items: int | None = None,
+    ) -> dict[str, UserValues]:
+        """What a random ranking gets: the exact mean over all orders of what may be recommended.
+
+        It is what a model that scores all items alike gets under ``ties="expected"``, and reads no
+        scores.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # 1 - 2/4 * 1/3
+        {'precision@3': array([0.5]), 'hit@2': array([0.83333333]), 'auc': array([0.5])}
+
+        Parameters
+        ----------
+        ground_truth, exclude, candidates, undefined
+            As in ``compute``.
+        metrics_list
+            As in ``compute``, of accuracy metrics.
+        n_items
+            Size of the catalogue, where truth lists item indices.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_users,) for each metric string as it was typed.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, UndefinedMetricError
+            As in ``compute``.
+        ArgumentError
+            Also for a metric that reads the lists themselves or divides by what they happen to
+            hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
+        """
+        specs = parse_all(metrics_list)
+        require_accuracy(specs, "chance level", "leave it out")
+        require_fixed_divisor(specs, "chance level", "leave it out")
+        options = CallOptions(
+            exclude=exclude, candidates=candidates, undefined=undefined, ties="expected"
+        )
+        return measure_tied(ground_truth, specs, options, n_items)
+
+    @staticmethod
+    def ceiling(
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        undefined: Undefined = "nan",
+        n_items: int | None = None,
+    ) -> dict[str, UserValues]:
+        """What the best ranking gets: relevant items first, the most relevant before the others.
+
+        It is below 1 where relevant items may not be recommended, or where k is not what the
+        metric divides by.
+
+        >>> from recmetrics import Metrics
+        >>> Metrics.ceiling([[1, 0, 0, 1]], ["precision@3", "recall@3"], exclude=[[3]])
+        {'precision@3': array([0.33333333]), 'recall@3': array([0.5])}
+
+        Parameters
+        ----------
+        ground_truth, exclude, candidates, undefined
+            As in ``compute``.
+        metrics_list
+            As in ``compute``, of accuracy metrics.
+        n_items
+            Size of the catalogue, where truth lists item indices.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_users,) for each metric string as it was typed.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, UndefinedMetricError
+            As in ``compute``.
+        ArgumentError
+            Also for a metric that reads the lists themselves, and where ``n_items`` is missing.
+        """
+        specs = parse_all(metrics_list)
+        require_accuracy(specs, "ceiling", "leave it out")
+        options = CallOptions(
+            exclude=exclude, candidates=candidates, undefined=undefined, ties="best"
+        )
+        return measure_tied(ground_truth, specs, options, n_items)
+
 
 def compute_specs(
     pred_scores: Scores,
@@ -231,6 +337,7 @@ def compute_specs(
 ) -> dict[str, UserValues]:
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
+    require_policy(specs, options.ties)
     scores = ScoreMatrix(pred_scores)
     sets = read_sets(ground_truth, options.exclude, options.candidates, scores.shape)
     side = read_side(specs.values(), options, *scores.shape)

@@ -14,7 +14,7 @@ from recmetrics._compute import MetricsList
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._gather import gather
 from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
-from recmetrics._itemsets import ItemSets, UserSets, read_candidates, read_exclude, read_truth
+from recmetrics._itemsets import UserSets, read_candidates, read_exclude, read_whole_truth
 from recmetrics._measure import Inputs, measure_users
 from recmetrics._options import (
     CallOptions,
@@ -24,6 +24,7 @@ from recmetrics._options import (
     Matrix,
     NaNPolicy,
     Scores,
+    Ties,
     Truth,
     Undefined,
     UserValues,
@@ -32,6 +33,7 @@ from recmetrics._ranking import RankedInputs, ScoredInputs
 from recmetrics._results import UserCounts, UserResults
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
+from recmetrics._ties import require_policy
 from recmetrics._topk import IntArray
 
 Users = slice | npt.NDArray[np.integer[Any]] | list[int] | None
@@ -57,7 +59,7 @@ class Evaluator:
         (n_users, n_items) relevance of all users, in any form that ``Metrics.compute`` takes.
     metrics_list
         Metric strings, as in ``Metrics.compute``.
-    exclude, candidates, undefined, convention, nan, n_threads
+    exclude, candidates, undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``, for all users.
     n_items
         The size of the catalogue, where truth is a list of item indices, which does not tell it.
@@ -87,6 +89,7 @@ class Evaluator:
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
+        ties: Ties = "index",
         n_threads: int | None = None,
         popularity: ItemValues | None = None,
         features: Matrix | None = None,
@@ -100,6 +103,7 @@ class Evaluator:
             undefined=undefined,
             convention=convention,
             nan=nan,
+            ties=ties,
             n_threads=n_threads,
             popularity=popularity,
             features=features,
@@ -109,8 +113,9 @@ class Evaluator:
         )
         specs = parse_all(metrics_list, convention)
         require_side(specs, options)
-        truth = _read_truth(ground_truth, n_items)
-        shape = truth.n_users, truth.n_items or 0
+        require_policy(specs, ties)
+        truth, n_items = read_whole_truth(ground_truth, n_items)
+        shape = truth.n_users, n_items
         side = read_side(specs.values(), options, *shape)
         sets = UserSets(truth, read_exclude(exclude, shape), read_candidates(candidates, shape))
         self._sets: UserSets | None = sets.in_memory()
@@ -360,21 +365,6 @@ class Evaluator:
         return chosen
 
 
-def _read_truth(truth: Any, n_items: int | None) -> ItemSets:
-    """The truth, which tells how many users and items there are."""
-    if not hasattr(truth, "shape") and not hasattr(truth, "__len__"):
-        truth = as_array(truth, "truth")
-    n_users = truth.shape[0] if getattr(truth, "shape", ()) else len(truth)
-    sets = read_truth(truth, (n_users, n_items))
-    if sets.n_items is None:
-        msg = (
-            "Evaluator needs the size of the catalogue, which a truth of item indices does not "
-            "tell; give n_items=, or truth as a matrix (n_users, n_items)"
-        )
-        raise ArgumentError(msg)
-    return sets
-
-
 def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
         msg = (
@@ -391,7 +381,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
 
 def _without_data(options: CallOptions) -> CallOptions:
     """What a batch needs of the options: all but the matrices, which are prepared."""
-    kept = {"undefined", "convention", "nan", "n_threads"}
+    kept = {"undefined", "convention", "nan", "ties", "n_threads"}
     return CallOptions(
         **{f.name: getattr(options, f.name) for f in fields(options) if f.name in kept}
     )

@@ -205,6 +205,6 @@ def _graded(spec: MetricSpec) -> str:
 
 
 def _ties(spec: MetricSpec) -> str:
-    if spec.metric.needs_ties:
+    if spec.metric.averages_ties:
         return "a pair of equal scores counts 1/2"
     return "equal scores rank by the lower item index"

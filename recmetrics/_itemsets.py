@@ -5,8 +5,9 @@ their values. Sparse and list inputs are brought into it once per call; a dense 
 by block, beside the scores, so that no copy of it ever exists.
 """
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError, InputTypeError, ShapeError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import (
     as_array,
     as_kernel_array,
@@ -69,6 +70,11 @@ class Rows(NamedTuple):
     def users(self) -> IntArray:
         """The user of each item."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def among(self, others: "Rows", n_items: int) -> npt.NDArray[np.bool_]:
+        """Which of the items are among those that ``others`` has for the same user."""
+        keys = others.users() * n_items + others.items
+        return np.isin(self.users() * n_items + self.items, keys, kind="sort")
 
     def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
         """The same without the items that are not chosen."""
@@ -222,6 +228,39 @@ def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> I
     Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
     """
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
+
+
+def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
+    """A truth that nothing else tells the shape of, and the size of its catalogue.
+
+    ``n_items`` is what the caller says of the catalogue, for lists of item indices.
+    """
+    if not hasattr(truth, "shape") and not isinstance(truth, Sized):
+        truth = as_array(truth, "truth")
+    shape: tuple[int, ...] = getattr(truth, "shape", ())
+    known = _as_count(n_items)
+    if known is not None and len(shape) == 2 and shape[1] != known:
+        msg = f"truth has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+        raise ShapeError(msg)
+    sets = read_truth(truth, (int(shape[0]) if shape else len(truth), known))
+    if sets.n_items is None:
+        msg = (
+            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
+        )
+        raise ArgumentError(msg)
+    return sets, sets.n_items
+
+
+def _as_count(n_items: Any) -> int | None:
+    try:
+        count = None if n_items is None else operator.index(n_items)
+    except TypeError:
+        count = -1
+    if isinstance(n_items, bool) or (count is not None and count < 0):
+        msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
+        raise ArgumentError(msg)
+    return count
 
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets | None:

@@ -10,10 +10,11 @@ from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
 from recmetrics._lists import ListReader, ListSink, codes, cutoff, exposures
-from recmetrics._options import CallOptions, Undefined, UserValues
+from recmetrics._options import CallOptions, Ties, Undefined, UserValues
 from recmetrics._registry import Metric
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
+from recmetrics._ties import policy_of, settle
 from recmetrics._topk import TopK, Views
 
 Specs = Mapping[str, MetricSpec]
@@ -43,11 +44,15 @@ def measure_users(
 ) -> dict[str, UserValues]:
     """The user metrics among ``specs``, NaN where undefined; the lists go to ``sink``."""
     reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items, sink)
-    views = Views(inputs.top_k(specs.values(), options, reader))
+    top = inputs.top_k(specs.values(), options, reader)
+    views: dict[Ties, Views] = {}
     values = {}
     for text, spec in specs.items():
         if spec.metric.kind == "accuracy":
-            values[text] = _run(spec, views, inputs.n_items)
+            policy = policy_of(spec.metric, options.ties)
+            if policy not in views:
+                views[policy] = Views(settle(top, policy))
+            values[text] = _run(spec, views[policy], inputs.n_items)
         elif spec.metric.kind == "list":
             values[text] = reader.values[spec].copy()
     return values

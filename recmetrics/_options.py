@@ -67,6 +67,7 @@ Convention: TypeAlias = Literal[
     "irspack",
 ]
 """The systems of ``_conventions.py``."""
+Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
 
@@ -81,6 +82,7 @@ class Shared(TypedDict, total=False):
     undefined: Undefined | None
     convention: Convention | None
     nan: NaNPolicy
+    ties: Ties
     n_threads: int | None
     progress: Progress
     popularity: ItemValues | None
@@ -97,8 +99,8 @@ class CallOptions:
     Raises
     ------
     ArgumentError
-        If ``undefined``, ``convention``, ``nan``, ``n_threads`` or ``progress`` is none of the
-        values expected.
+        If ``undefined``, ``convention``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none
+        of the values expected.
     """
 
     exclude: Truth | None = None
@@ -106,6 +108,7 @@ class CallOptions:
     undefined: Undefined | None = None  # None: as the convention has it, or "nan"
     convention: Convention | None = None
     nan: NaNPolicy = "raise"
+    ties: Ties = "index"
     n_threads: int | None = None
     progress: Progress = None
     # Side information: checked in _side.py, and only what a metric of the call needs.
@@ -121,6 +124,7 @@ class CallOptions:
         if self.convention is not None:
             _one_of("convention", self.convention, Convention)
         _one_of("nan", self.nan, NaNPolicy)
+        _one_of("ties", self.ties, Ties)
         if not (
             self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
         ):

@@ -15,6 +15,7 @@ from recmetrics._options import CallOptions
 from recmetrics._progress import reporting
 from recmetrics._spec import MetricSpec
 from recmetrics._threads import map_blocks
+from recmetrics._ties import needs_groups
 from recmetrics._topk import TopK, empty_topk, join
 
 _SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
@@ -39,7 +40,7 @@ class ScoredInputs:
         k = deepest(specs, self.n_items)
         if self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
-        ties = any(spec.metric.needs_ties for spec in specs)
+        ties = needs_groups(specs, options.ties)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
             relevant = self.truth.rows(rows)
@@ -179,7 +180,7 @@ class ScoredInputs:
         values = block.values
         _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
         if self.exclude is not None:
-            rest = _not_in(pool, self.exclude.rows(rows), self.n_items)
+            rest = ~pool.among(self.exclude.rows(rows), self.n_items)
             pool, values = pool.keep(rest), values[rest]
         return pool, values, block
 
@@ -285,12 +286,6 @@ def in_blocks(
     """What ``work`` gives for each block, in threads, with the progress of the call."""
     with reporting(options.progress, blocks[-1].stop) as done:
         return map_blocks(work, blocks, n_threads, done)
-
-
-def _not_in(pool: Rows, excluded: Rows, n_items: int) -> npt.NDArray[np.bool_]:
-    """Which of the candidates are not excluded."""
-    keys = excluded.users() * n_items + excluded.items
-    return ~np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
 
 
 def refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:

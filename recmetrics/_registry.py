@@ -106,6 +106,8 @@ class Metric:
     ``kind`` says what its kernel reads: an "accuracy" metric the hits of a user (``TopK``), a
     "list" metric the user's list itself (``Lists``), a "system" metric how often each item is
     listed (``Exposure``); the first two have one value per user, the last one value in all.
+    ``order_bound`` names the choices of options with which an accuracy metric divides by what the
+    list happens to hold, so that tied scores leave no simple expectation.
     """
 
     name: str
@@ -119,7 +121,8 @@ class Metric:
     takes_k: bool
     description: str
     aliases: tuple[str, ...] = ()
-    needs_ties: bool = False
+    averages_ties: bool = False  # by definition, whatever the order of equal scores
+    order_bound: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Any, dict[str, Any]], None] | None = None
     kind: Kind = "accuracy"
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
@@ -174,7 +177,8 @@ def metric(
     citation: str,
     bounds: tuple[float, float] = (0.0, 1.0),
     aliases: tuple[str, ...] = (),
-    needs_ties: bool = False,
+    averages_ties: bool = False,
+    order_bound: Mapping[str, str] | None = None,
     check: Callable[[Any, dict[str, Any]], None] | None = None,
     kind: Kind = "accuracy",
     needs: tuple[tuple[str, ...], ...] = (),
@@ -211,7 +215,8 @@ def metric(
             takes_k="k" in signature.parameters,
             description=description,
             aliases=aliases,
-            needs_ties=needs_ties,
+            averages_ties=averages_ties,
+            order_bound=order_bound or {},
             check=check,
             kind=kind,
             needs=needs,

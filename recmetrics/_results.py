@@ -24,6 +24,7 @@ _STATE = (
     "specs",
     "undefined",
     "convention",
+    "ties",
     "shape",
     "users",
     "values",
@@ -173,6 +174,7 @@ class UserResults:
             "metrics": {text: str(spec) for text, spec in self.specs.items()},
             "undefined": self.options.undefined,
             "convention": self.options.convention,
+            "ties": self.options.ties,
             "users and items": (self.n_users, self.n_items),
         }
 
@@ -198,6 +200,7 @@ class UserResults:
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
             "undefined": np.array(self.options.undefined or "", np.str_),
+            "ties": np.array(self.options.ties, np.str_),
             "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),
             "users": part.users,
@@ -219,7 +222,7 @@ class UserResults:
             specs = {text: parse(spec) for text, spec in zip(texts, canonical, strict=True)}
             n_users, n_items = fields["shape"].tolist()
             rules: dict[str, Any] = {
-                name: fields[name].item() or None for name in ("undefined", "convention")
+                name: fields[name].item() or None for name in ("undefined", "convention", "ties")
             }
             results = cls(specs, n_users, n_items, CallOptions(**rules))
             results._put(*(fields[name] for name in ("users", "values", "lists", "offered")))

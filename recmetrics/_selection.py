@@ -215,7 +215,7 @@ def _gather(
     """Collect the items of a row that reach ``bound``, in item order; returns how many.
 
     When the buffer is full it is cut to its k best; from then on an item must beat the worst of
-    these, since later items lose ties.
+    these, since later items lose ties. Nothing may be cut with k = 0; the answer is then -1.
     """
     # Typed, since helpers called with a literal compile once more for it.
     strict: Any = np.bool_(False)
@@ -230,6 +230,8 @@ def _gather(
             if _count_entering(row[start:stop], bound, strict) == 0:
                 continue
             if count + _BLOCK > values.size:
+                if k == 0:
+                    return -1
                 bound = _shrink(values, items, count, k, lowest)
                 strict = np.bool_(True)
                 count = k
@@ -300,11 +302,16 @@ def _rank_hits(
 
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
     pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
-    nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits.
+    nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits. With
+    ``ties`` those are recorded that are among the first k in some order of equal scores.
     """
     whole_row = items.size == 0
     first = top.start[user]
     hits = 0
+    known = -1  # the place of the relevant item last counted, and what the whole pool says of it
+    known_rank = 0
+    known_above = 0
+    known_reaching = 0
     for r in range(relevant.size):
         place = relevant[r] if whole_row else _position(items, relevant[r])
         if place < 0:
@@ -315,31 +322,35 @@ def _rank_hits(
         if _position(excluded, relevant[r]) >= 0:
             continue
         before, after = values[:place], values[place + 1 :]
-        above = 0
-        reaching = 0
-        if ordered.size > 0:
-            above, reaching = _count_ordered(ordered, score)
-            rank = 1 + above
-            if reaching > above + 1:
-                rank += _count_reaching(before, score) - _count_above(before, score)
+        if known >= 0 and score == values[known]:
+            # Only what lies between two equal scores is new: their tie group is counted once.
+            less, least = _count_both(values[known + 1 : place], score)
+            known_rank += 1 + least - less
+        elif ordered.size > 0:
+            known_above, known_reaching = _count_ordered(ordered, score)
+            known_rank = 1 + known_above
+            if known_reaching > known_above + 1:
+                known_rank += _count_reaching(before, score) - _count_above(before, score)
         elif ties:
             above, reaching = _count_both(before, score)
             above_after, reaching_after = _count_both(after, score)
-            rank = 1 + reaching + above_after
-            above += above_after
-            reaching += 1 + reaching_after
+            known_rank = 1 + reaching + above_after
+            known_above = above + above_after
+            known_reaching = reaching + 1 + reaching_after
         else:
-            rank = 1 + _count_reaching(before, score) + _count_above(after, score)
+            known_rank = 1 + _count_reaching(before, score) + _count_above(after, score)
+        known = place
+        rank, above, reaching = known_rank, known_above, known_reaching
         for e in range(excluded.size):
             other = values[excluded[e]]
             rank -= other > score or (other == score and excluded[e] < place)
             above -= other > score
             reaching -= other >= score
-        if rank <= k:
+        if (above + 1 if ties else rank) <= k:
             top.rank[first + hits] = rank
+            top.first[first + hits] = above + 1
+            top.last[first + hits] = reaching
             top.gain[first + hits] = relevance[r]
-            # Items of that score take the ranks above + 1 .. reaching, in any order.
-            top.midrank[first + hits] = 0.5 * (above + 1 + reaching)
             hits += 1
     top.n_hits[user] = hits
     _sort_hits(top, first, hits, at_rank)
@@ -372,12 +383,12 @@ def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
 
 
 @kernel
-def _ranks_to_sort_by(top: TopK, k: int) -> Array:
-    """Scratch for ``_sort_hits``: as deep as k, or empty where nobody has many hits."""
+def _ranks_to_sort_by(top: TopK, depth: int) -> Array:
+    """Scratch for ``_sort_hits``: for ranks to ``depth``; empty where nobody has many hits."""
     most = 0
     for user in range(top.n_hits.size):
         most = max(most, top.start[user + 1] - top.start[user])
-    return np.zeros(k + 1 if most > _FEW else 0, np.int32)
+    return np.zeros(depth + 1 if most > _FEW else 0, np.int32)
 
 
 @kernel
@@ -389,26 +400,32 @@ def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
     if hits <= _FEW:
         for start in range(first + 1, first + hits):
             slot = start
-            rank, gain, midrank = top.rank[slot], top.gain[slot], top.midrank[slot]
+            rank, gain = top.rank[slot], top.gain[slot]
+            tied_first, tied_last = top.first[slot], top.last[slot]
             while slot > first and top.rank[slot - 1] > rank:
                 top.rank[slot] = top.rank[slot - 1]
                 top.gain[slot] = top.gain[slot - 1]
-                top.midrank[slot] = top.midrank[slot - 1]
+                top.first[slot] = top.first[slot - 1]
+                top.last[slot] = top.last[slot - 1]
                 slot -= 1
             top.rank[slot] = rank
             top.gain[slot] = gain
-            top.midrank[slot] = midrank
+            top.first[slot] = tied_first
+            top.last[slot] = tied_last
     else:
         gains = top.gain[first : first + hits].copy()
-        midranks = top.midrank[first : first + hits].copy()
+        firsts = top.first[first : first + hits].copy()
+        lasts = top.last[first : first + hits].copy()
         for hit in range(hits):
             at_rank[top.rank[first + hit]] = hit + 1
         slot = first
         for rank in range(at_rank.size):
             if at_rank[rank] > 0:
+                hit = at_rank[rank] - 1
                 top.rank[slot] = rank
-                top.gain[slot] = gains[at_rank[rank] - 1]
-                top.midrank[slot] = midranks[at_rank[rank] - 1]
+                top.gain[slot] = gains[hit]
+                top.first[slot] = firsts[hit]
+                top.last[slot] = lasts[hit]
                 at_rank[rank] = 0
                 slot += 1
 
@@ -507,12 +524,13 @@ def rank_rows(
     scores: (rows, n_items), rows contiguous; ``ordered_rows`` the same with each row ascending, or
     without columns where ranks are to be counted. Relevant items of row u: the slots of
     ``top.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
-    ``nan_found`` receives the number of NaN and the row and item of the first.
+    ``ties`` says whether equal scores may come in any order (``_rank_hits``). ``nan_found``
+    receives the number of NaN and the row and item of the first.
     """
     n_items = scores.shape[1]
     n_lanes = count_lanes(k, n_items)
     lanes = np.empty(n_lanes, scores.dtype)
-    at_rank = _ranks_to_sort_by(top, k)
+    at_rank = _ranks_to_sort_by(top, n_items if ties else k)
     values = np.empty(4 * k + LANES if n_lanes > 0 else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
@@ -532,8 +550,10 @@ def rank_rows(
             if contenders == 0:
                 continue
             if contenders * n_items > n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k):
-                count = _gather(row, bound, excluded, k, lowest, values, items)
-                pool, pool_items, pool_excluded = values[:count], items[:count], excluded[:0]
+                kept = 0 if ties else k  # whoever counts a tie group needs all of it
+                count = _gather(row, bound, excluded, kept, lowest, values, items)
+                if count >= 0:
+                    pool, pool_items, pool_excluded = values[:count], items[:count], excluded[:0]
         else:
             listed = _count_listed(row, excluded, lowest, lowest_listed)
             top.n_listed[user] = min(k, listed)
@@ -585,7 +605,10 @@ def rank_candidates(
     values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
     ascending item order and without excluded ones.
     """
-    at_rank = _ranks_to_sort_by(top, k)
+    largest = 0
+    for user in range(candidate_start.size - 1):
+        largest = max(largest, candidate_start[user + 1] - candidate_start[user])
+    at_rank = _ranks_to_sort_by(top, largest if ties else k)
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
@@ -789,7 +812,8 @@ def rank_lists(
             place = _position(relevant, ranking[user, i])
             if place >= 0:
                 top.rank[slot] = i + 1
-                top.midrank[slot] = i + 1
+                top.first[slot] = i + 1
+                top.last[slot] = i + 1
                 top.gain[slot] = relevance[first + place]
                 slot += 1
         top.n_hits[user] = slot - first

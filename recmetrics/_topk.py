@@ -26,15 +26,20 @@ class TopK(NamedTuple):
     """The hits of each user's ranking, cut at k_max, and what the metrics compare them with.
 
     User u owns the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
-    them all; ``rank``, ``gain`` and ``midrank`` fill the first ``n_hits[u]``, in rank order.
+    them all; ``rank``, ``first``, ``last`` and ``gain`` the first ``n_hits[u]``, in rank order.
+
+    Metrics read ``first`` and ``last``, never ``rank``: a hit is at each of the ranks first .. last
+    with the same chance. ``_ties.py`` says which these are; but for ``ties="expected"`` they are
+    one.
     """
 
     start: IntArray  # (n_users + 1,)
     ideal: FloatArray  # (slots,) the user's relevances, descending
     n_hits: IntArray  # (n_users,) relevant items in the ranking
-    rank: IntArray  # (slots,) 1-based
+    rank: IntArray  # (slots,) 1-based, equal scores by lower item index
+    first: IntArray  # (slots,) where equal scores may come in any order: the first rank they take
+    last: IntArray  # (slots,) and the last
     gain: FloatArray  # (slots,) relevance of the item at that rank
-    midrank: FloatArray  # (slots,) mean rank over all orders of equal scores, where a spec needs it
     n_listed: IntArray  # (n_users,) length of the ranking, at most k_max
     discount: FloatArray  # (depth,) weight of rank i + 1
 
@@ -47,8 +52,9 @@ def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
         ideal=relevance,
         n_hits=np.zeros(n_users, np.int64),
         rank=np.zeros(slots, np.int64),
+        first=np.zeros(slots, np.int64),
+        last=np.zeros(slots, np.int64),
         gain=np.zeros(slots),
-        midrank=np.zeros(slots),
         n_listed=np.zeros(n_users, np.int64),
         discount=np.zeros(0),
     )
@@ -63,7 +69,7 @@ def join(blocks: Sequence[TopK]) -> TopK:
         starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
         fields = {
             name: np.concatenate([getattr(block, name) for block in blocks])
-            for name in ("ideal", "n_hits", "rank", "gain", "midrank", "n_listed")
+            for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "n_listed")
         }
         start = np.concatenate([*starts, offsets[-1:]])
         whole = TopK(start=start, discount=np.zeros(0), **fields)
@@ -141,7 +147,7 @@ def _retrieved(top: TopK, k: int) -> TopK:
     slots = np.arange(len(top.gain)) - np.repeat(top.start[:-1], np.diff(top.start))
     is_hit = slots < np.repeat(top.n_hits, np.diff(top.start))
     if k:
-        is_hit &= top.rank <= k
+        is_hit &= top.first <= k
     return top._replace(ideal=_descending(top.start, np.where(is_hit, top.gain, 0.0)))
 
 

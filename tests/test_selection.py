@@ -199,7 +199,7 @@ def test_no_nan_is_overlooked(n_items):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_midranks_are_means_over_the_orders_of_equal_scores(kind):
+def test_auc_is_the_mean_over_the_orders_of_equal_scores(kind):
     rng = np.random.default_rng(4)
     scores = np.stack([HOSTILE[kind](rng, 1_500) for _ in range(3)])
     truth = rng.random(scores.shape) < 0.01

@@ -8,6 +8,11 @@ A kernel is called with the TopK, the cutoff (0: the whole list), the array to f
 options of its method in their order: a choice as its index, a number that is not set as 0 (so
 ``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options ``gain``,
 ``discount`` and ``ideal`` change what the TopK holds and are not passed on.
+
+A kernel computes the expectation over the orders of equal scores: hits that share their ranks
+``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
+mean weight of these ranks; ``hit``, ``map``, ``mrr`` and ``err`` look at a group as a whole. Where
+the order is settled every hit is a group of one rank, and the same loops compute the plain metric.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -65,16 +70,41 @@ def _end(top: TopK, user: int, depth: int) -> int:
     """Where the slots of the hits within ``depth`` end; they begin at ``top.start[user]``."""
     slot = top.start[user]
     last = slot + top.n_hits[user]
-    while slot < last and top.rank[slot] <= depth:
+    while slot < last and top.first[slot] <= depth:
         slot += 1
     return slot  # type: ignore[no-any-return]
 
 
 @kernel
-def _n_hits(top: TopK, user: int, depth: int, rel: float) -> int:
-    count = 0
+def _share(top: TopK, slot: int, depth: int) -> float:
+    """The chance that a hit is within ``depth``."""
+    first, last = top.first[slot], top.last[slot]
+    return 1.0 if last <= depth else (depth - first + 1) / (last - first + 1)
+
+
+@kernel
+def _n_hits(top: TopK, user: int, depth: int, rel: float) -> float:
+    count = 0.0
     for slot in range(top.start[user], _end(top, user, depth)):
-        count += top.gain[slot] >= rel
+        if top.gain[slot] >= rel:
+            count += _share(top, slot, depth)
+    return count
+
+
+@kernel
+def _group_end(top: TopK, slot: int, end: int) -> int:
+    """Where the tie group that begins at ``slot`` ends."""
+    after = slot + 1
+    while after < end and top.first[after] == top.first[slot]:
+        after += 1
+    return after
+
+
+@kernel
+def _n_in_group(top: TopK, slot: int, after: int, rel: float) -> int:
+    count = 0
+    for member in range(slot, after):
+        count += top.gain[member] >= rel
     return count
 
 
@@ -98,8 +128,20 @@ def _hit(top: TopK, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
         if _n_relevant(top, user, rel) == 0:
             out[user] = np.nan
-        else:
-            out[user] = _n_hits(top, user, _cut(top, k, user), rel) > 0
+            continue
+        depth = _cut(top, k, user)
+        missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
+        of_group = 0
+        for slot in range(top.start[user], _end(top, user, depth)):
+            first, last = top.first[slot], top.last[slot]
+            if slot == top.start[user] or first != top.first[slot - 1]:
+                of_group = 0
+            if top.gain[slot] >= rel:
+                # Of the ranks that the hits before it left, those below the cutoff.
+                below = max(0, last - depth - of_group)
+                missed *= below / (last - first + 1 - of_group)
+                of_group += 1
+        out[user] = 1.0 - missed
 
 
 # --- precision -----------------------------------------------------------------------------------
@@ -196,12 +238,22 @@ def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
             out[user] = np.nan
             continue
         cut = _cut(top, k, user)
+        end = _end(top, user, cut)
         found = 0
         precisions = 0.0
-        for slot in range(top.start[user], _end(top, user, cut)):
-            if top.gain[slot] >= rel:
-                found += 1
-                precisions += found / top.rank[slot]
+        slot = top.start[user]
+        while slot < end:
+            after = _group_end(top, slot, end)
+            tied = _n_in_group(top, slot, after, rel)
+            first, last = top.first[slot], top.last[slot]
+            places = last - first + 1
+            # The chance of a hit at a rank; given one, how many more each rank before it holds.
+            chance = tied / places
+            others = (tied - 1) / max(1, places - 1)
+            for rank in range(first, min(last, cut) + 1 if tied > 0 else first):
+                precisions += chance * (found + 1 + (rank - first) * others) / rank
+            found += tied
+            slot = after
         if denom == HITS:
             out[user] = _ratio(precisions, found)
         else:
@@ -222,10 +274,21 @@ def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 def _mrr(top: TopK, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
         out[user] = np.nan if _n_relevant(top, user, rel) == 0 else 0.0
-        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
-            if top.gain[slot] >= rel:
-                out[user] = 1.0 / top.rank[slot]
+        cut = _cut(top, k, user)
+        end = _end(top, user, cut)
+        slot = top.start[user]
+        while slot < end:
+            after = _group_end(top, slot, end)
+            tied = _n_in_group(top, slot, after, rel)
+            if tied > 0:
+                first, last = top.first[slot], top.last[slot]
+                chance = tied / (last - first + 1)  # that the first hit is at this rank
+                for rank in range(first, min(last - tied + 1, cut) + 1):
+                    out[user] += chance / rank
+                    left = last - rank
+                    chance *= (left - tied + 1) / max(1, left)
                 break
+            slot = after
 
 
 # --- ndcg ----------------------------------------------------------------------------------------
@@ -247,8 +310,16 @@ def ndcg_reference(
 @kernel
 def _dcg_of(top: TopK, user: int, cut: int) -> float:
     total = 0.0
-    for slot in range(top.start[user], _end(top, user, cut)):
-        total += top.gain[slot] * top.discount[top.rank[slot] - 1]
+    weight = 0.0
+    begin = top.start[user]
+    for slot in range(begin, _end(top, user, cut)):
+        first, last = top.first[slot], top.last[slot]
+        if slot == begin or first != top.first[slot - 1]:
+            weight = 0.0
+            for rank in range(first, min(last, cut) + 1):
+                weight += top.discount[rank - 1]
+            weight /= last - first + 1
+        total += top.gain[slot] * weight
     return total
 
 
@@ -294,8 +365,9 @@ def cg_reference(user: OneUser, k: int, *, gain: str) -> float:
 def _cg(top: TopK, k: int, out: FloatArray) -> None:
     for user in range(out.size):
         out[user] = 0.0
-        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
-            out[user] += top.gain[slot]
+        cut = _cut(top, k, user)
+        for slot in range(top.start[user], _end(top, user, cut)):
+            out[user] += top.gain[slot] * _share(top, slot, cut)
 
 
 # --- r_precision ---------------------------------------------------------------------------------
@@ -334,10 +406,19 @@ def _rbp(top: TopK, k: int, out: FloatArray, p: float, rel: float) -> None:
         if _n_relevant(top, user, rel) == 0:
             out[user] = np.nan
             continue
+        cut = _cut(top, k, user)
         total = 0.0
-        for slot in range(top.start[user], _end(top, user, _cut(top, k, user))):
+        weight = 0.0
+        begin = top.start[user]
+        for slot in range(begin, _end(top, user, cut)):
+            first, last = top.first[slot], top.last[slot]
+            if slot == begin or first != top.first[slot - 1]:
+                weight = 0.0
+                for rank in range(first, min(last, cut) + 1):
+                    weight += p ** (rank - 1)
+                weight /= last - first + 1
             if top.gain[slot] >= rel:
-                total += p ** (top.rank[slot] - 1)
+                total += weight
         out[user] = (1.0 - p) * total
 
 
@@ -357,7 +438,63 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
 
 
 @kernel
+def _satisfied(grade: float, top_grade: float) -> float:
+    """(2^g - 1) / 2^G without the overflow of 2^G."""
+    least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
+    return least * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
+
+
+@kernel
+def _err_of_group(
+    grades: FloatArray,
+    top_grade: float,
+    first: int,
+    last: int,
+    cut: int,
+    passed: FloatArray,
+    ends: FloatArray,
+    drawn: FloatArray,
+) -> float:
+    """What a tie group of ``grades`` and of items that are not relevant adds.
+
+    Over all orders, with P the chance to be satisfied by an item: ``passed[j]`` is the mean product
+    of 1 - P over j of the relevant items, ``ends[j]`` the same times the P of one more. At each
+    rank, ``drawn[j]`` is the chance that j relevant items came before it. All are means, so nothing
+    overflows or cancels. ``passed[n]``, the chance to go on after the group, stays in ``passed``.
+    """
+    n = grades.size
+    passed[: n + 1] = 0.0
+    ends[: n + 1] = 0.0
+    drawn[: n + 1] = 0.0
+    passed[0] = 1.0
+    for t in range(n):  # the means over t items become those over t + 1
+        satisfied = _satisfied(grades[t], top_grade)
+        for j in range(t + 1, -1, -1):
+            one_less = passed[j - 1] if j > 0 else 0.0
+            end_less = ends[j - 1] if j > 0 else 0.0
+            mixed = j * (1.0 - satisfied)
+            ends[j] = (satisfied * passed[j] + mixed * end_less + (t - j) * ends[j]) / (t + 1)
+            passed[j] = ((t + 1 - j) * passed[j] + mixed * one_less) / (t + 1)
+    drawn[0] = 1.0
+    total = 0.0
+    for rank in range(first, min(last, cut) + 1):
+        left = last - rank + 1  # places, the one at this rank included
+        most = min(rank - first, n)
+        for j in range(most, -1, -1):
+            chance = (n - j) / left  # that this rank holds a relevant item
+            total += drawn[j] * chance * ends[j] / rank
+            if j < n:
+                drawn[j + 1] += drawn[j] * chance
+            drawn[j] *= 1.0 - chance
+    return total
+
+
+@kernel
 def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
+    most = 1
+    for user in range(out.size):
+        most = max(most, top.start[user + 1] - top.start[user])
+    passed, ends, drawn = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
     for user in range(out.size):
         first = top.start[user]
         if first == top.start[user + 1]:
@@ -366,13 +503,17 @@ def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
         top_grade = max_rel if max_rel > 0.0 else top.ideal[first]
         total = 0.0
         still_looking = 1.0
-        for slot in range(first, _end(top, user, _cut(top, k, user))):
-            # (2^g - 1) / 2^G without the overflow of 2^G; an item that is not relevant adds 0.
-            grade = top.gain[slot]
-            least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
-            satisfied = least * 2.0 ** (grade - top_grade)
-            total += still_looking * satisfied / top.rank[slot]
-            still_looking *= 1.0 - satisfied
+        cut = _cut(top, k, user)
+        end = _end(top, user, cut)
+        slot = first
+        while slot < end:
+            after = _group_end(top, slot, end)
+            total += still_looking * _err_of_group(
+                top.gain[slot:after], top_grade, top.first[slot], top.last[slot], cut,
+                passed, ends, drawn,
+            )  # fmt: skip
+            still_looking *= passed[after - slot]
+            slot = after
         out[user] = total
 
 
@@ -559,6 +700,7 @@ class AccuracyMethods:
         ),
         citation=_MANNING,
         aliases=("average_precision",),
+        order_bound={"denom": "hits"},
     )
     def map_at_k(
         pred_scores: Scores,
@@ -628,6 +770,7 @@ class AccuracyMethods:
             },
         ),
         citation=_JARVELIN,
+        order_bound={"ideal": "retrieved"},
     )
     def ndcg_at_k(
         pred_scores: Scores,

@@ -37,25 +37,25 @@ def auc_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _auc(top: TopK, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG001 (every kernel takes k)
-    """From mid-ranks: pairs in the wrong order are sum(midrank) - P (P + 1) / 2 (Mann-Whitney)."""
+    """From mean ranks: pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
     for user in range(out.size):
         first = top.start[user]
         relevant = 0
         for slot in range(first, top.start[user + 1]):
             relevant += top.ideal[slot] >= rel
         found = 0
-        midranks = 0.0
+        ranks = 0.0
         for slot in range(first, first + top.n_hits[user]):
             if top.gain[slot] >= rel:
                 found += 1
-                midranks += top.midrank[slot]
+                ranks += 0.5 * (top.first[slot] + top.last[slot])
         others = top.n_listed[user] - found
         if relevant == 0 or (others == 0 and top.n_listed[user] > 0):
             out[user] = np.nan
         elif found == 0 or others == 0:
             out[user] = 0.0
         else:
-            inverted = midranks - 0.5 * found * (found + 1)
+            inverted = ranks - 0.5 * found * (found + 1)
             out[user] = 1.0 - inverted / (found * others)
 
 
@@ -73,7 +73,7 @@ class FullRankingMethods:
         "relevant item has the higher score; equal scores count 1/2",
         citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
         "UAI 2009",
-        needs_ties=True,
+        averages_ties=True,
     )
     def auc(
         pred_scores: Scores,

@@ -1,0 +1,98 @@
+"""The tie policy: which ranks equal scores take.
+
+Selection finds, for each relevant item, its rank by the one order of the package and the ranks that
+its tie group takes. From that one record each policy is made, so that no metric knows of policies:
+
+- "index": the rank by item index.
+- "expected": all ranks of the group, each with the same chance. The kernels compute expectations.
+- "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
+  outer end. No other order gives less, or more, since no metric falls where a greater relevance
+  moves up. Metrics that divide by what the list happens to hold do, and are refused.
+
+McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
+of tied scores, ECIR 2008.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError
+from recmetrics._options import Ties
+from recmetrics._registry import METRICS, Metric
+from recmetrics._spec import MetricSpec
+from recmetrics._topk import TopK
+
+
+def policy_of(metric: Metric, ties: Ties) -> Ties:
+    """The policy under which a metric is computed: one that averages over ties always does."""
+    return "expected" if metric.averages_ties and ties == "index" else ties
+
+
+def needs_groups(specs: Iterable[MetricSpec], ties: Ties) -> bool:
+    """Whether selection must find the tie groups, or ranks by item index are enough."""
+    return any(policy_of(spec.metric, ties) != "index" for spec in specs)
+
+
+def require_policy(specs: Mapping[str, MetricSpec], ties: Ties) -> None:
+    """Refuse a metric that has no value under this tie policy.
+
+    Raises
+    ------
+    ArgumentError
+        If a metric reads the lists themselves, or divides by what they happen to hold.
+    """
+    if ties != "index":
+        asked, instead = f"ties={ties!r}", "leave ties='index'"
+        require_accuracy(specs, asked, instead)
+        require_fixed_divisor(specs, asked, instead)
+
+
+def require_accuracy(specs: Mapping[str, MetricSpec], asked: str, instead: str) -> None:
+    """Refuse metrics that read more of a list than where its relevant items are."""
+    for text, spec in specs.items():
+        if spec.metric.kind != "accuracy":
+            able = ", ".join(m.name for m in METRICS.values() if m.kind == "accuracy")
+            msg = f"{text} reads the lists themselves and has no {asked}; {able} have; {instead}"
+            raise ArgumentError(msg)
+
+
+def require_fixed_divisor(specs: Mapping[str, MetricSpec], asked: str, instead: str) -> None:
+    """Refuse metrics that divide by what the list happens to hold."""
+    for text, spec in specs.items():
+        for option, choice in spec.metric.order_bound.items():
+            if spec.values[option] == choice:
+                msg = (
+                    f"{text} has no {asked}: with {option}={choice} it divides by what the list "
+                    f"happens to hold; type {option}={spec.metric.options[option].default}, "
+                    f"or {instead}"
+                )
+                raise ArgumentError(msg)
+
+
+def settle(top: TopK, ties: Ties) -> TopK:
+    """The record of selection with the ranks ``first`` .. ``last`` of each hit under a policy."""
+    if ties == "index":
+        return top._replace(first=top.rank, last=top.rank)
+    return top if ties == "expected" else _placed(top, best_first=ties == "best")
+
+
+def _placed(top: TopK, *, best_first: bool) -> TopK:
+    """Give the relevant items of each tie group its first ranks, or its last."""
+    rank, gain = top.first.copy(), top.gain
+    tied = np.flatnonzero(top.last > top.first)
+    if tied.size:
+        users = np.searchsorted(top.start, tied, side="right") - 1
+        first, last = top.first[tied], top.last[tied]
+        # The slots of a group are neighbours, and stay so: only gains change places.
+        order = np.lexsort((-gain[tied] if best_first else gain[tied], first, users))
+        gain = gain.copy()
+        gain[tied] = gain[tied[order]]
+        begins = np.ones(tied.size, bool)
+        begins[1:] = (users[1:] != users[:-1]) | (first[1:] != first[:-1])
+        group = np.cumsum(begins) - 1
+        begin = np.flatnonzero(begins)
+        place = np.arange(tied.size) - begin[group]
+        size = np.diff(np.append(begin, tied.size))[group]
+        rank[tied] = place + (first if best_first else last - size + 1)
+    return top._replace(rank=rank, first=rank, last=rank, gain=gain)

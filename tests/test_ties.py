@@ -1,0 +1,329 @@
+"""Tie policies: expectation and bounds over all orders of equal scores, by enumerating them."""
+
+import math
+from itertools import groupby, permutations, product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import as_index_arrays, listed_items, of_kind, problems, side_information, specs
+from test_selection import HOSTILE
+
+from recmetrics import ArgumentError, Metrics
+from recmetrics._registry import METRICS
+from recmetrics._spec import parse
+from recmetrics.metrics._reference import OneUser
+
+POLICIES = ["index", "expected", "worst", "best"]
+OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
+EVERY_POLICY = pytest.mark.parametrize("ties", OVER_ORDERS)
+EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("accuracy"), ids=lambda m: m.name)
+REFUSED = [
+    (f"{metric.name}({option}={choice})@3", option, choice)
+    for metric in METRICS.values()
+    for option, choice in metric.order_bound.items()
+]
+
+
+def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
+    """The metric of one user in every order of equal scores, by its definition.
+
+    Only the gains at the ranks matter, and each sequence of gains that differs comes from the same
+    number of orders.
+    """
+    items = listed_items(scores, excluded, candidates)
+    groups = [[truth[i] for i in same] for _, same in groupby(items, key=lambda i: scores[i])]
+    k = len(items) if spec.k is None else min(spec.k, len(truth))
+    relevances = sorted((float(t) for t in truth if t > 0), reverse=True)
+    values = []
+    for order in product(*(sorted(set(permutations(group))) for group in groups)):
+        gains = [float(gain) for group in order for gain in group]
+        strict = [float(-rank) for rank in range(len(gains))]
+        user = OneUser(gains=gains, relevances=relevances, scores=strict)
+        values.append(spec.metric.reference(user, k, **spec.values))
+    return values
+
+
+def is_refused(spec):
+    return any(spec.values[o] == choice for o, choice in spec.metric.order_bound.items())
+
+
+@EVERY_POLICY
+@EVERY_ACCURACY
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_a_policy_is_a_mean_or_bound_over_all_orders(metric, ties, data):
+    scores, truth, exclude, candidates = data.draw(problems(max_users=3, max_items=7))
+    if data.draw(st.booleans()):
+        scores = np.sign(scores)  # larger groups
+    spec = data.draw(specs(metric, max_k=9).filter(lambda spec: not is_refused(spec)))
+    got = Metrics.compute(
+        scores,
+        truth,
+        spec,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+        ties=ties,
+    )[str(spec)]
+    expected = [
+        OVER_ORDERS[ties](
+            values_over_orders(
+                spec,
+                row,
+                truth[u],
+                () if exclude is None else exclude[u],
+                None if candidates is None else candidates[u],
+            )
+        )
+        for u, row in enumerate(scores)
+    ]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
+
+
+# --- Hand-worked values --------------------------------------------------------------------------
+# Item 0 leads; items 1, 2 and 3 are tied at the ranks 2 to 4; item 4 is last. Items 1 and 3 are
+# relevant, with relevances 1 and 3: in one third of the orders each, rank 2, 3 or 4 is not.
+
+HAND = {
+    "hit@2": 2 / 3,
+    "hit(rel=2)@3": 2 / 3,
+    "precision@3": (4 / 3) / 3,
+    "recall(denom=relevant)@2": (2 / 3) / 2,
+    "f1@3": 2 * (4 / 3) / (3 + 2),
+    "mrr@4": (2 / 3) / 2 + (1 / 3) / 3,
+    # hits at 2, 3: 1/2 + 2/3; at 2, 4: 1/2 + 2/4; at 3, 4: 1/3 + 2/4
+    "map@4": ((1 / 2 + 2 / 3) + (1 / 2 + 2 / 4) + (1 / 3 + 2 / 4)) / 3 / 2,
+    "map@3": ((1 / 2 + 2 / 3) + 1 / 2 + 1 / 3) / 3 / 2,
+    "cg@2": 4 / 3,
+    "dcg@4": 4 / 3 * (1 / math.log2(3) + 1 / math.log2(4) + 1 / math.log2(5)),
+    "ndcg@2": (4 / 3 / math.log2(3)) / (3 + 1 / math.log2(3)),
+    "r_precision": (2 / 3) / 2,
+    "rbp@3": 0.2 * (2 / 3) * (0.8 + 0.8**2),
+    # satisfied by 1/16 and 7/16; either, none or both of them before each other
+    "err(max_rel=4)@2": (1 / 16 + 7 / 16) / 3 / 2,
+    "auc": (1 - 4 / 6),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), HAND.items())
+def test_hand_worked_expectation(text, expected):
+    scores, truth = [[5, 2, 2, 2, 1]], [[0, 1, 0, 3, 0]]
+    if text == "auc":  # pairs in order: both above item 4; items 0 and 2 are above or tied
+        expected = (2 + 2 * 0.5) / 6
+    got = Metrics.compute(scores, truth, text, ties="expected")[text]
+    np.testing.assert_allclose(got, [expected], rtol=1e-14)
+
+
+def test_hand_worked_values_cover_every_metric():
+    names = {text.partition("@")[0].partition("(")[0] for text in HAND}
+    assert names == {metric.name for metric in of_kind("accuracy")}
+
+
+def test_bounds_put_the_greatest_relevance_at_the_end():
+    scores, truth = [[5, 2, 2, 2, 1]], [[0, 1, 0, 3, 0]]
+    best = Metrics.compute(scores, truth, ["dcg@4", "auc"], ties="best")
+    worst = Metrics.compute(scores, truth, ["dcg@4", "auc"], ties="worst")
+    np.testing.assert_allclose(best["dcg@4"], [3 / math.log2(3) + 1 / math.log2(4)])
+    np.testing.assert_allclose(worst["dcg@4"], [1 / math.log2(4) + 3 / math.log2(5)])
+    np.testing.assert_allclose([best["auc"][0], worst["auc"][0]], [4 / 6, 2 / 6])
+
+
+# --- Rows that break the bounds of selection -----------------------------------------------------
+
+
+def expected_dcg(row, truth, excluded, k):
+    """The mean gain of each group of equal scores at each of its ranks (McSherry, Najork)."""
+    items = np.flatnonzero((row > -np.inf) & ~excluded)
+    total, rank = 0.0, 0
+    for score in np.unique(row[items])[::-1]:
+        group = items[row[items] == score]
+        ranks = np.arange(rank + 1, rank + 1 + len(group))
+        total += truth[group].mean() * (1 / np.log2(ranks[ranks <= k] + 1)).sum()
+        rank += len(group)
+    return total
+
+
+@pytest.mark.parametrize("n_items", [50, 700, 5_000])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_expected_gain_on_hostile_rows(kind, n_items):
+    rng = np.random.default_rng(n_items)
+    scores = np.stack([HOSTILE[kind](rng, n_items) for _ in range(4)])
+    truth = rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.02)
+    truth[:2] += rng.random((2, n_items)) < 0.5  # and many relevant items
+    exclude = rng.random(scores.shape) < 0.05
+    everything = np.arange(n_items)
+    for k in (1, 20, 100):
+        got = Metrics.compute(scores, truth, f"dcg@{k}", exclude=exclude, ties="expected")
+        of_candidates = Metrics.compute(
+            scores, truth, f"dcg@{k}", exclude=exclude, candidates=everything, ties="expected"
+        )
+        expected = [expected_dcg(*user, k) for user in zip(scores, truth, exclude, strict=True)]
+        np.testing.assert_allclose(got[f"dcg@{k}"], expected, rtol=1e-12)
+        np.testing.assert_array_equal(got[f"dcg@{k}"], of_candidates[f"dcg@{k}"])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "int64", "uint64"]
+)
+def test_every_dtype_ties_in_its_own_order(dtype):
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 2 if dtype == "bool" else 7, (5, 2_000)).astype(dtype)
+    truth = (rng.random(scores.shape) < 0.01).astype(float)
+    no_item = np.zeros(2_000, bool)
+    got = Metrics.compute(scores, truth, "dcg@50", ties="expected")["dcg@50"]
+    expected = [
+        expected_dcg(row.astype(float), t, no_item, 50)
+        for row, t in zip(scores, truth, strict=True)
+    ]
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ties", POLICIES)
+def test_nan_excluded_is_like_minus_infinity(ties):
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 4, (6, 900)).astype(np.float32)
+    truth = rng.random(scores.shape) < 0.1
+    holes = rng.random(scores.shape) < 0.3
+    with_nan, with_inf = np.where(holes, np.nan, scores), np.where(holes, -np.inf, scores)
+    metrics = ["ndcg@10", "map@20", "mrr", "auc"]
+    got = Metrics.compute(with_nan, truth, metrics, nan="exclude", ties=ties)
+    expected = Metrics.compute(with_inf, truth, metrics, ties=ties)
+    for metric in metrics:
+        np.testing.assert_array_equal(got[metric], expected[metric])
+
+
+@pytest.mark.parametrize("ties", POLICIES)
+def test_every_form_of_truth_is_the_same_truth(ties):
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 4, (40, 300)).astype(np.float32)
+    truth = (rng.random(scores.shape) < 0.1).astype(float)
+    metrics = ["ndcg@10", "err@10", "hit@3", "auc"]
+    dense = Metrics.compute(scores, truth, metrics, ties=ties)
+    sparse = Metrics.compute(scores, sp.csc_array(truth), metrics, ties=ties)
+    lists = Metrics.compute(scores, [np.flatnonzero(t) for t in truth], metrics, ties=ties)
+    for metric in metrics:
+        np.testing.assert_array_equal(sparse[metric], dense[metric])
+        np.testing.assert_array_equal(lists[metric], dense[metric])
+
+
+# --- How the policies stand to each other --------------------------------------------------------
+
+
+def every_metric():
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("accuracy") if m.takes_k] + [
+        m.name for m in of_kind("accuracy")
+    ]
+
+
+def test_without_ties_every_policy_is_the_same_to_the_bit():
+    rng = np.random.default_rng(3)
+    scores = rng.permuted(np.tile(np.arange(2_000.0), (30, 1)), axis=1)
+    truth = rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.03)
+    exclude = rng.random(scores.shape) < 0.02
+    plain = Metrics.compute(scores, truth, every_metric(), exclude=exclude)
+    for ties in OVER_ORDERS:
+        values = Metrics.compute(scores, truth, every_metric(), exclude=exclude, ties=ties)
+        for metric, value in values.items():
+            np.testing.assert_array_equal(value, plain[metric])
+
+
+@pytest.mark.parametrize("levels", [1, 2, 20, 300])
+def test_bounds_hold_the_others_between_them(levels):
+    rng = np.random.default_rng(4)
+    scores = rng.integers(0, levels, (40, 1_500)).astype(np.float32)
+    truth = rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.05)
+    metrics = every_metric()
+    index, expected, worst, best = (
+        Metrics.compute(scores, truth, metrics, ties=ties) for ties in POLICIES
+    )
+    for metric in metrics:
+        for value in (index[metric], expected[metric]):
+            assert np.all(worst[metric] <= value + 1e-12)
+            assert np.all(value <= best[metric] + 1e-12)
+        assert not metric.endswith("@5") or np.any(worst[metric] < best[metric])
+
+
+@pytest.mark.parametrize("k", [1, 5, 40, 400])
+def test_ndcg_averages_over_ties_as_scikit_learn_does(k):
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 12, (50, 400)).astype(float)
+    truth = rng.integers(0, 5, scores.shape).astype(float)
+    for name in ("ndcg", "dcg"):
+        got = Metrics.compute(scores, truth, f"{name}@{k}", ties="expected")[f"{name}@{k}"]
+        score = getattr(metrics, f"{name}_score")
+        peer = [score([t], [s], k=k) for t, s in zip(truth, scores, strict=True)]
+        np.testing.assert_allclose(got, peer, rtol=1e-12)
+
+
+def test_auc_averages_over_ties_by_definition():
+    rng = np.random.default_rng(6)
+    scores, truth = rng.integers(0, 5, (30, 200)), rng.random((30, 200)) < 0.1
+    index = Metrics.compute(scores, truth, ["auc", "mrr"])
+    expected = Metrics.compute(scores, truth, ["auc", "mrr"], ties="expected")
+    np.testing.assert_array_equal(index["auc"], expected["auc"])
+    assert np.all(index["mrr"] != expected["mrr"])
+
+
+@pytest.mark.parametrize("ties", POLICIES)
+def test_a_metric_is_the_same_alone_and_among_others(ties):
+    rng = np.random.default_rng(7)
+    scores = rng.integers(0, 30, (20, 3_000)).astype(np.float32)
+    truth = rng.integers(1, 4, scores.shape) * (rng.random(scores.shape) < 0.02)
+    together = Metrics.compute(scores, truth, every_metric(), ties=ties)
+    for metric in every_metric():
+        alone = Metrics.compute(scores, truth, metric, ties=ties)[metric]
+        np.testing.assert_array_equal(alone, together[metric])
+
+
+def test_large_groups_neither_overflow_nor_lose_digits():
+    scores, truth = np.zeros((1, 60_000), np.float32), np.zeros((1, 60_000))
+    truth[0, :20_000] = 1
+    got = Metrics.compute(scores, truth, ["hit@2", "mrr@2", "precision", "auc"], ties="expected")
+    share = 1 / 3
+    miss = (40_000 / 60_000) * (39_999 / 59_999)
+    first_at_2 = (40_000 / 60_000) * (20_000 / 59_999)
+    np.testing.assert_allclose(got["hit@2"], 1 - miss, rtol=1e-13)
+    np.testing.assert_allclose(got["mrr@2"], share + first_at_2 / 2, rtol=1e-13)
+    np.testing.assert_allclose(got["precision"], share, rtol=1e-13)
+    np.testing.assert_allclose(got["auc"], 0.5, rtol=1e-13)
+
+
+# --- What has no policy --------------------------------------------------------------------------
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize(("text", "option", "choice"), REFUSED)
+def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties):
+    default = parse(text).metric.options[option].default
+    Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text.replace(choice, default), ties=ties)
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text, ties=ties)
+    assert str(caught.value) == (
+        f"{text} has no ties={ties!r}: with {option}={choice} it divides by what the list happens "
+        f"to hold; type {option}={default}, or leave ties='index'"
+    )
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize("metric", of_kind("list", "system"), ids=lambda m: m.name)
+def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
+    text, side = f"{metric.name}@1", side_information(1, 2)
+    Metrics.compute([[1, 1]], [[1, 0]], text, ties="index", **side)
+    able = ", ".join(m.name for m in of_kind("accuracy"))
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.compute([[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side)
+    assert str(caught.value) == (
+        f"{text} reads the lists themselves and has no ties={ties!r}; {able} have; "
+        "leave ties='index'"
+    )
+
+
+def test_an_unknown_policy_is_an_error():
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.ndcg_at_k([[1, 1]], [[1, 0]], ties="random")
+    assert str(caught.value) == (
+        "ties must be 'index', 'expected', 'worst' or 'best', got 'random'"
+    )
