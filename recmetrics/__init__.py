@@ -1,5 +1,6 @@
 """Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
 
+from recmetrics._audit import Audit, Finding, audit
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
     ArgumentError,
@@ -24,7 +25,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Audit",
     "Evaluator",
+    "Finding",
     "InputError",
     "InputTypeError",
     "MetricSpecError",
@@ -37,6 +40,7 @@ __all__ = [
     "UnknownMetricError",
     "UnknownOptionError",
     "UserCounts",
+    "audit",
     "explain",
     "popularity_from",
     "warmup",

@@ -13,7 +13,6 @@ import numpy as np
 from recmetrics._inputs import row_blocks
 from recmetrics._itemsets import (
     ItemSets,
-    Rows,
     UserSets,
     read_candidates,
     read_exclude,
