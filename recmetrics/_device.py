@@ -194,8 +194,7 @@ class DeviceScores:
         return rows[columns >= 0], columns[columns >= 0]
 
     def _send(self, array: npt.NDArray[Any]) -> Any:
-        # A copy on the CPU, too: as_tensor would warn that an array is read-only.
-        return _torch().tensor(array, device=self._viewed.device)
+        return _torch().as_tensor(array, device=self._viewed.device)
 
     def _select(self, pool: _Pool, k: int) -> tuple[tuple[int, int, int], Any]:
         """The NaN of a pool, and the columns (rows, k) of the best, -1 after the end of a list."""

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import listed_items, problems
@@ -308,13 +309,14 @@ def test_a_tensor_that_requires_a_gradient_is_detached(device):
 
 
 @ON_EVERY_DEVICE
-def test_a_read_only_set_is_read(device):
-    exclude = np.array([1])
-    exclude.setflags(write=False)
+def test_read_only_sets_are_read_and_left_alone(device):
+    exclude = sp.csr_array([[0.0, 1.0, 0.0, 0.0, 2.0]])
     candidates = np.array([0, 1, 3])
-    candidates.setflags(write=False)
+    for array in (exclude.indptr, exclude.indices, exclude.data, candidates):
+        array.setflags(write=False)
     tensor = torch.arange(5.0, device=device)[None]
-    assert_lists(best_of(tensor, 2, [exclude], candidates), [[3, 0]])
+    assert_lists(best_of(tensor, 4, exclude), [[3, 2, 0]])
+    assert_lists(best_of(tensor, 2, exclude, candidates), [[3, 0]])
 
 
 @ON_EVERY_DEVICE
