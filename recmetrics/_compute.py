@@ -31,8 +31,9 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import RankedInputs, ScoredInputs, read_ranked_truth
+from recmetrics._ranking import RankedInputs, read_ranked_truth
 from recmetrics._registry import lookup
+from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
 from recmetrics._ties import require_accuracy, require_fixed_divisor, require_policy
@@ -233,6 +234,96 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         return measure(inputs, specs, side, options)
 
     @staticmethod
+    def compute_factors(
+        user_factors: Scores,
+        item_factors: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        item_bias: ItemValues | None = None,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties = "index",
+        n_threads: int | None = None,
+        progress: Progress = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+    ) -> dict[str, UserValues]:
+        """Score the rankings of a factor model, whose score matrix is never made.
+
+        The scores are ``user_factors @ item_factors.T + item_bias``: tiles of the product are
+        computed by BLAS and selected while in cache, so that memory does not grow with users times
+        items. Metrics that read whole rows, those without a cutoff and those under ``ties`` other
+        than "index", get the scores of a few users at a time.
+
+        >>> from recmetrics import Metrics
+        >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+        >>> Metrics.compute_factors(users, items, [[1, 0, 0], [1, 0, 0]], ["hit@1", "mrr@3"])
+        {'hit@1': array([1., 0.]), 'mrr@3': array([1.        , 0.33333333])}
+
+        Parameters
+        ----------
+        user_factors
+            (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; tensors
+            on a GPU, both of them, are multiplied and selected there.
+        item_factors
+            (n_items, d).
+        ground_truth, metrics_list
+            As in ``compute``.
+        item_bias
+            (n_items,) added to the scores of each item.
+        exclude, candidates, undefined, convention, nan, ties, n_threads, progress
+            As in ``compute``. Our threads take the place of those of BLAS where threadpoolctl is
+            installed.
+        popularity, features, similarity, genres, profile
+            As in ``compute``.
+
+        Returns
+        -------
+        dict
+            As of ``compute``.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``; a ShapeError also where the factors do not fit together.
+
+        Notes
+        -----
+        The order is that of ``compute`` on the same products. float32, float16 and bfloat16 factors
+        are multiplied as float32, others as float64. A tile rounds as BLAS does for its shape:
+        against one product of all, two scores of d terms may differ by
+        2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64, and only items whose
+        scores are that close may change places.
+        """
+        options = CallOptions(
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            nan=nan,
+            ties=ties,
+            n_threads=n_threads,
+            progress=progress,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
+        )
+        specs = parse_all(metrics_list, convention)
+        require_side(specs, options)
+        require_policy(specs, options.ties)
+        factors = read_factors(user_factors, item_factors, item_bias)
+        return _measured(factors, ground_truth, specs, options)
+
+    @staticmethod
     def chance(
         ground_truth: Truth,
         metrics_list: MetricsList,
@@ -338,10 +429,18 @@ def compute_specs(
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
     require_policy(specs, options.ties)
-    scores = ScoreMatrix(pred_scores)
+    return _measured(read_scores(pred_scores), ground_truth, specs, options)
+
+
+def _measured(
+    scores: ScoreMatrix | Selector,
+    ground_truth: Truth,
+    specs: Mapping[str, MetricSpec],
+    options: CallOptions,
+) -> dict[str, UserValues]:
     sets = read_sets(ground_truth, options.exclude, options.candidates, scores.shape)
     side = read_side(specs.values(), options, *scores.shape)
-    return measure(ScoredInputs(scores, sets), specs, side, options)
+    return measure(with_sets(scores, sets), specs, side, options)
 
 
 def compute_one(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
 from recmetrics._inputs import as_array, row_blocks
-from recmetrics._itemsets import Rows, SharedSet
+from recmetrics._itemsets import ItemSets, Rows, SharedSet
 from recmetrics._topk import IntArray
 
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
@@ -85,12 +85,15 @@ class DeviceScores:
         self._is_unsigned_view = name.startswith("uint") and name in _VIEWED_AS
         self.shape: tuple[int, int] = tuple(tensor.shape)
 
-    def blocks(self, k: int, row_items: float = 0.0) -> list[slice]:
-        """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host."""
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+        """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host.
+
+        One thread: the device is the one that works in parallel.
+        """
         n_users, n_items = self.shape
         host_bytes = int(8 * k + 32 * row_items)
         rows = min(_READ_SCORES // max(1, n_items), _SCRATCH_BYTES // max(1, host_bytes))
-        return row_blocks(n_users, rows, 1)
+        return row_blocks(n_users, rows, 1), 1
 
     def host(self, rows: slice) -> npt.NDArray[Any]:
         """A block of whole rows on the CPU."""
@@ -101,7 +104,7 @@ class DeviceScores:
         rows: slice,
         k: int,
         excluded: Rows | None = None,
-        candidates: Rows | SharedSet | None = None,
+        candidates: ItemSets | Rows | None = None,
     ) -> BestItems:
         """The ``k`` best items of each row of a block.
 
@@ -109,6 +112,8 @@ class DeviceScores:
         or over the candidates, and not listed; the row of the first is counted from the block's.
         """
         n_rows = rows.stop - rows.start
+        if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
+            candidates = candidates.rows(slice(0, n_rows))
         best = BestItems(
             np.full((n_rows, k), -1, np.int64), np.zeros(n_rows, np.int64), np.zeros(3, np.int64)
         )
@@ -316,3 +321,49 @@ def _check(tensor: Any, what: str) -> None:
             f"bool), got dtype {name}; type {cast}"
         )
         raise InputTypeError(msg)
+
+
+class DeviceFactors:
+    """The scores of a factor model on a device: the product of a block of users at a time."""
+
+    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
+        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
+            _check(factors, what)
+        self._users, self._items = user_factors.detach(), item_factors.detach()
+        shapes = tuple(self._users.shape), tuple(self._items.shape)
+        if shapes[0][1] != shapes[1][1]:
+            msg = (
+                "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, "
+                f"got {shapes[0]} and {shapes[1]}"
+            )
+            raise ShapeError(msg)
+        self.shape = (shapes[0][0], shapes[1][0])
+        self._bias = None
+        if item_bias is not None:
+            self._bias = _torch().as_tensor(item_bias).detach().to(self._users)
+            if tuple(self._bias.shape) != self.shape[1:]:
+                msg = (
+                    f"item_bias must hold one number for each of the {self.shape[1]} items, got "
+                    f"shape {tuple(self._bias.shape)}"
+                )
+                raise ShapeError(msg)
+
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+        """Row blocks whose scores fit into the scratch memory, and one thread."""
+        n_users, n_items = self.shape
+        return row_blocks(n_users, _SCRATCH_BYTES // max(1, 8 * n_items), 1), 1
+
+    def host(self, rows: slice) -> npt.NDArray[Any]:
+        """The scores of a block of users on the CPU."""
+        return DeviceScores(self._product(rows)).host(slice(0, rows.stop - rows.start))
+
+    def best(
+        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
+    ) -> BestItems:
+        """The ``k`` best items of each user of a block, as ``DeviceScores.best`` gives them."""
+        scores = DeviceScores(self._product(rows))
+        return scores.best(slice(0, rows.stop - rows.start), k, excluded, candidates)
+
+    def _product(self, rows: slice) -> Any:
+        scores = self._users[rows] @ self._items.T
+        return scores if self._bias is None else scores.add_(self._bias)

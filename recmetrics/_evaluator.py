@@ -29,8 +29,9 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import RankedInputs, ScoredInputs
+from recmetrics._ranking import RankedInputs
 from recmetrics._results import UserCounts, UserResults
+from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
 from recmetrics._ties import require_policy
@@ -148,16 +149,41 @@ class Evaluator:
             As in ``Metrics.compute``; also for users outside the truth, or as many users as there
             are no rows. Nothing of such a batch is taken in.
         """
-        matrix = ScoreMatrix(scores)
-        n_rows, n_items = matrix.shape
-        if n_items != self._results.n_items:
-            msg = (
-                f"scores must have the {self._results.n_items} items of the truth, got a batch of "
-                f"shape {matrix.shape}"
-            )
-            raise ShapeError(msg)
-        chosen = self._users(users, n_rows, "scores")
-        self._take(ScoredInputs(matrix, self._sets_of(chosen)), chosen)
+        self._update(read_scores(scores), users)
+
+    def update_factors(
+        self,
+        user_factors: Scores,
+        item_factors: Scores,
+        users: Users = None,
+        *,
+        item_bias: ItemValues | None = None,
+    ) -> None:
+        """Take in a batch of users of a factor model, whose score matrix is never made.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_factors([[1.0, 0.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]], users=[0])
+        >>> evaluator.counts()
+        {'hit@1': UserCounts(defined=1, undefined=0, not_updated=1)}
+
+        Parameters
+        ----------
+        user_factors
+            (n_batch, d), as in ``Metrics.compute_factors``.
+        item_factors
+            (n_items, d).
+        users
+            As in ``update``.
+        item_bias
+            (n_items,) added to the scores of each item.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_factors`` and ``update``.
+        """
+        self._update(read_factors(user_factors, item_factors, item_bias), users)
 
     def update_ranked(self, ranking: Truth, users: Users = None) -> None:
         """Take in a batch of users whose rankings exist already.
@@ -325,6 +351,17 @@ class Evaluator:
             f"Evaluator({list(results.specs)}, {results.n_users} users x {results.n_items} items, "
             f"{np.count_nonzero(results.updated)} updated)"
         )
+
+    def _update(self, scores: ScoreMatrix | Selector, users: Users) -> None:
+        n_rows, n_items = scores.shape
+        if n_items != self._results.n_items:
+            msg = (
+                f"scores must have the {self._results.n_items} items of the truth, got a batch of "
+                f"shape {scores.shape}"
+            )
+            raise ShapeError(msg)
+        chosen = self._users(users, n_rows, "scores")
+        self._take(with_sets(scores, self._sets_of(chosen)), chosen)
 
     def _take(self, inputs: Inputs, users: IntArray) -> None:
         results = self._results

@@ -96,7 +96,7 @@ class FactorScores:
         _check_real(bias, "item_bias")
         return _numbers(bias, self.dtype)
 
-    def blocks(self, k: int, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
 
         They are cut at multiples of ``_PAD`` users, so that the threads do not change a bit.
@@ -261,7 +261,7 @@ class FactorScores:
             scores += self._bias[pool.items]
         lowest = self.dtype.type(-np.inf)
         _selection.find_candidate_nan(scores, pool.start, pool.items, lowest, nan_found)
-        scores[_are_in(pool, excluded, self.shape[1])] = lowest  # which is never listed
+        scores[pool.among(excluded, self.shape[1])] = lowest  # which is never listed
         _selection.list_candidates(
             scores, pool.start, pool.items, listed.shape[1], lowest, False, listed, length
         )
@@ -305,12 +305,6 @@ def _padded(count: int) -> int:
 
 def _no_rows(n_users: int) -> Rows:
     return Rows(np.zeros(n_users + 1, np.int64), np.empty(0, np.int64), np.empty(0))
-
-
-def _are_in(pool: Rows, sets: Rows, n_items: int) -> npt.NDArray[np.bool_]:
-    """Which items of ``pool`` are in the set of the same user."""
-    keys = sets.users() * n_items + sets.items
-    return np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
 
 
 def _places_in(shared: IntArray, sets: Rows) -> Rows:

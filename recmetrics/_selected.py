@@ -11,12 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics import _selection
+from recmetrics._device import DeviceFactors, DeviceScores, as_tensor, on_device
+from recmetrics._factors import FactorScores
 from recmetrics._inputs import ScoreBlock, ScoreMatrix, native, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, UserSets
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
 from recmetrics._ranking import ScoredInputs, deepest, in_blocks, refuse_nan
 from recmetrics._spec import MetricSpec
+from recmetrics._ties import needs_groups
 from recmetrics._topk import IntArray, TopK, empty_topk, join
 
 _HOST_BYTES = 64 << 20  # of scores that come for a block of whole rows
@@ -27,8 +30,11 @@ class Selector(Protocol):
 
     shape: tuple[int, int]
 
-    def blocks(self, k: int, n_threads: int) -> tuple[list[slice], int]:
-        """Row blocks for lists of ``k``, and in how many threads they are worth selecting."""
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:
+        """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
+
+        ``row_items`` dense entries of truth and other sets are read for each row.
+        """
 
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
@@ -37,6 +43,28 @@ class Selector(Protocol):
 
     def host(self, rows: slice) -> npt.NDArray[Any]:
         """The scores of a block of rows."""
+
+
+def read_scores(scores: Any) -> ScoreMatrix | Selector:
+    """Scores wherever they lie."""
+    tensor = as_tensor(scores) if on_device(scores) else None
+    return ScoreMatrix(scores) if tensor is None else DeviceScores(tensor)
+
+
+def read_factors(user_factors: Any, item_factors: Any, item_bias: Any) -> Selector:
+    """The scores of a factor model, on the device where its factors are."""
+    if on_device(user_factors) and on_device(item_factors):
+        users, items = as_tensor(user_factors), as_tensor(item_factors)
+        if users is not None and items is not None:
+            return DeviceFactors(users, items, item_bias)
+    return FactorScores(user_factors, item_factors, item_bias)
+
+
+def with_sets(scores: ScoreMatrix | Selector, sets: UserSets) -> ScoredInputs:
+    """Scores and what is known of their users, as metrics read them."""
+    if isinstance(scores, ScoreMatrix):
+        return ScoredInputs(scores, sets)
+    return SelectedInputs(scores, sets)
 
 
 class HostedScores(ScoreMatrix):
@@ -68,7 +96,7 @@ class SelectedInputs(ScoredInputs):
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
         """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         specs = list(specs)
-        if any(spec.k is None for spec in specs):
+        if any(spec.k is None for spec in specs) or needs_groups(specs, options.ties):
             return super().top_k(specs, options, reader)
         k = deepest([spec for spec in specs if spec.metric.kind == "accuracy"], self.n_items)
         depth = max(k, reader.depth)
@@ -93,7 +121,9 @@ class SelectedInputs(ScoredInputs):
             nan_found[1] += rows.start
             return top, nan_found
 
-        blocks, n_threads = self._selector.blocks(depth, options.threads)
+        sets = (self.truth, self.exclude, self.candidates)
+        row_items = sum(one.mean_items for one in sets if one is not None and one.is_dense)
+        blocks, n_threads = self._selector.blocks(depth, row_items, options.threads)
         results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             refuse_nan([nan_found for _, nan_found in results], self.sets)
