@@ -113,6 +113,7 @@ class Metric:
     name: str
     summary: str
     formula: str
+    latex: str
     citation: str
     bounds: tuple[float, float]
     kernel: Callable[..., Any]
@@ -174,6 +175,7 @@ def metric(
     kernel: Callable[..., Any],
     reference: Callable[..., float],
     formula: str,
+    latex: str,
     citation: str,
     bounds: tuple[float, float] = (0.0, 1.0),
     aliases: tuple[str, ...] = (),
@@ -190,8 +192,9 @@ def metric(
 
     The method's signature is the declaration: its keyword-only parameters are the metric's
     options, with their choices (``Literal``), ranges (``Number``), meanings and defaults; its
-    docstring is the metric's description. ``formula`` is what all lists show; where options change
-    it, ``filled`` is the whole of it, for ``explain``.
+    docstring is the metric's description. ``formula`` is what all lists show, ``latex`` the same as
+    the documentation sets it, with the default options; where options change it, ``filled`` is the
+    whole of it, for ``explain``.
     """
 
     def declare(method: Callable[P, R]) -> Callable[P, R]:
@@ -207,6 +210,7 @@ def metric(
             name=method.__name__.removesuffix(METHOD_SUFFIX),
             summary=description.partition("\n")[0],
             formula=formula,
+            latex=latex,
             citation=citation,
             bounds=bounds,
             kernel=kernel,

@@ -563,6 +563,7 @@ class AccuracyMethods:
         kernel=_hit,
         reference=hit_reference,
         formula="1 if any of the top k is relevant, else 0",
+        latex=r"\max_{r \le k} h_r",
         citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
         aliases=("hit_rate", "hit_ratio"),
     )
@@ -590,6 +591,7 @@ class AccuracyMethods:
         reference=precision_reference,
         formula="hits in the top k / k; denom=list: / min(k, length of the list)",
         filled=Filled("hits in the top k / {denom}", {"denom": _K_OR_LIST}),
+        latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
         citation=_MANNING,
     )
     def precision_at_k(
@@ -619,6 +621,7 @@ class AccuracyMethods:
         reference=recall_reference,
         formula="hits in the top k / min(R, k); denom=relevant: / R",
         filled=Filled("hits in the top k / {denom}", {"denom": _CAPPED_OR_ALL}),
+        latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
         citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
     )
     def recall_at_k(
@@ -661,6 +664,8 @@ class AccuracyMethods:
                 }
             },
         ),
+        latex=r"\frac{2 \cdot \mathrm{precision} \cdot \mathrm{recall}}{\mathrm{precision} + "
+        r"\mathrm{recall}}",
         citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
     )
     def f1_at_k(
@@ -698,6 +703,7 @@ class AccuracyMethods:
             "sum of the precision at each hit in the top k / {denom}",
             {"denom": {**_CAPPED_OR_ALL, "hits": "hits found"}},
         ),
+        latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
         citation=_MANNING,
         aliases=("average_precision",),
         order_bound={"denom": "hits"},
@@ -727,6 +733,7 @@ class AccuracyMethods:
         kernel=_mrr,
         reference=mrr_reference,
         formula="1 / rank of the first hit, 0 if there is none in the top k",
+        latex=r"\max_{r \le k} \frac{h_r}{r}",
         citation="Voorhees: The TREC-8 question answering track report, 1999",
         aliases=("reciprocal_rank",),
     )
@@ -769,6 +776,7 @@ class AccuracyMethods:
                 },
             },
         ),
+        latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
         citation=_JARVELIN,
         order_bound={"ideal": "retrieved"},
     )
@@ -809,6 +817,7 @@ class AccuracyMethods:
         filled=Filled(
             "sum over the top k of {gain} / {discount}", {"gain": _GAINS, "discount": _DISCOUNTS}
         ),
+        latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
         citation=_JARVELIN,
         bounds=(0.0, math.inf),
     )
@@ -835,6 +844,7 @@ class AccuracyMethods:
         reference=cg_reference,
         formula="sum over the top k of gain",
         filled=Filled("sum over the top k of {gain}", {"gain": _GAINS}),
+        latex=r"\sum_{r=1}^{k} g_r",
         citation=_JARVELIN,
         bounds=(0.0, math.inf),
     )
@@ -859,6 +869,7 @@ class AccuracyMethods:
         kernel=_r_precision,
         reference=r_precision_reference,
         formula="hits in the top min(R, k) / R",
+        latex=r"\frac{1}{R} \sum_{r=1}^{\min(R, k)} h_r",
         citation=_MANNING,
     )
     def r_precision_at_k(
@@ -886,6 +897,7 @@ class AccuracyMethods:
         reference=rbp_reference,
         formula="(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
         filled=Filled("(1 - {p}) times the sum of {p}^(rank - 1) over the hits in the top k"),
+        latex=r"(1 - p) \sum_{r=1}^{k} h_r \, p^{r-1}",
         citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
         "effectiveness, TOIS 2008",
     )
@@ -917,6 +929,8 @@ class AccuracyMethods:
             "before, P = (2^relevance - 1) / 2^{max_rel}",
             {"max_rel": {None: "(largest relevance of the user)"}},
         ),
+        latex=r"\sum_{r=1}^{k} \frac{P_r}{r} \prod_{s=1}^{r-1} (1 - P_s), \quad P_r = "
+        r"\frac{2^{y_r} - 1}{2^{y_{\max}}}",
         citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
         check=_check_max_rel,
     )

@@ -443,6 +443,7 @@ class BeyondMethods:
         reference=diversity_reference,
         needs=(("features", "similarity"),),
         formula="1 - mean similarity of all pairs in the top k (cosine of the features)",
+        latex=r"1 - \frac{2}{m (m - 1)} \sum_{r < s \le m} \mathrm{sim}(i_r, i_s)",
         citation="Ziegler et al.: Improving recommendation lists through topic diversification, "
         "WWW 2005",
         bounds=(0.0, 2.0),
@@ -486,6 +487,7 @@ class BeyondMethods:
                 },
             },
         ),
+        latex=r"- \frac{1}{m} \sum_{r=1}^{m} \log_2 \pi(i_r)",
         citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
         "systems, PNAS 2010",
         bounds=(0.0, math.inf),
@@ -522,6 +524,7 @@ class BeyondMethods:
         reference=popularity_reference,
         needs=(("popularity",),),
         formula="mean popularity of the top k",
+        latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
         citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
         undefined="nothing: 0 for an empty list",
     )
@@ -551,6 +554,7 @@ class BeyondMethods:
             "share of the top k outside the head: the fewest most popular items that have "
             "1 - {tail} of the interactions"
         ),
+        latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
         citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
         "personalized re-ranking, FLAIRS 2019",
         undefined="nothing: 0 for an empty list",
@@ -585,6 +589,7 @@ class BeyondMethods:
         reference=serendipity_reference,
         needs=(("popularity",),),
         formula="mean over the top k of 1 - popularity where the item is relevant, 0 where not",
+        latex=r"\frac{1}{m} \sum_{r=1}^{m} h_r \, (1 - \pi(i_r))",
         citation="Murakami et al.: Metrics for evaluating the serendipity of recommendation lists, "
         "JSAI 2007, with popularity as the primitive prediction and 1 as that of the list",
         undefined="no relevant item",
@@ -619,6 +624,7 @@ class BeyondMethods:
         needs=(("genres",), ("profile",)),
         formula="sum over the genres of p ln(p / (0.99 q + 0.01 p)), p their shares in the "
         "profile, q in the top k",
+        latex=r"\sum_{c} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}",
         citation="Steck: Calibrated recommendations, RecSys 2018",
         bounds=(0.0, -math.log(SMOOTHING)),
         undefined="no item with a genre in the list or the profile",

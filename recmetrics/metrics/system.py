@@ -133,6 +133,7 @@ class SystemMethods:
         kernel=_coverage,
         reference=coverage_reference,
         formula="items in the top k of at least one user / items of the catalogue",
+        latex=r"\frac{|\bigcup_u L_u|}{|I|}",
         citation="Herlocker et al.: Evaluating collaborative filtering recommender systems, "
         "TOIS 2004",
         undefined="a catalogue without items",
@@ -160,6 +161,7 @@ class SystemMethods:
         reference=personalization_reference,
         sums=(COSINE,),
         formula="1 - mean cosine of all pairs of lists: items in both / sqrt(product of lengths)",
+        latex=r"1 - \frac{2}{U (U - 1)} \sum_{u < v} \frac{|L_u \cap L_v|}{\sqrt{|L_u| \, |L_v|}}",
         citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
         "systems, PNAS 2010 (inter-user diversity)",
         undefined="fewer than two lists that are not empty",
@@ -187,6 +189,7 @@ class SystemMethods:
         kernel=_gini,
         reference=gini_reference,
         formula="Gini coefficient of how often each item of the catalogue is in the top k",
+        latex=r"\frac{\sum_{i} \sum_{j} |n_i - n_j|}{2 \, |I| \sum_{i} n_i}",
         citation="Fleder, Hosanagar: Blockbuster culture's next rise or fall, Management Science "
         "2009",
         undefined="no item is listed",
@@ -213,6 +216,7 @@ class SystemMethods:
         kernel=_entropy,
         reference=entropy_reference,
         formula="- sum of s log2(s), s the share of each item in all that is in a top k",
+        latex=r"- \sum_{i} \frac{n_i}{n} \log_2 \frac{n_i}{n}, \quad n = \sum_{i} n_i",
         citation="Shannon: A mathematical theory of communication, 1948",
         bounds=(0.0, math.inf),
         undefined="no item is listed",
@@ -240,6 +244,8 @@ class SystemMethods:
         reference=exposure_gini_reference,
         sums=(DISCOUNT,),
         formula="gini, each listing weighted by 1 / log2(rank + 1)",
+        latex=r"\frac{\sum_{i} \sum_{j} |e_i - e_j|}{2 \, |I| \sum_{i} e_i}, \quad e_i = "
+        r"\sum_{u} \frac{1}{\log_2(r_u(i) + 1)}",
         citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
         undefined="no item is listed",
     )

@@ -1,0 +1,124 @@
+"""What the site is made of beside the pages in this folder, and what may not be missing from it.
+
+Pages that say what the code says are generated at build: the catalogue of metrics, the reference of
+the public names, the examples, the benchmarks. A build fails where a link leads nowhere, a public
+name has no docstring, or a page would load something from the network.
+"""
+
+import logging
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT), str(HERE)]
+
+import catalogue  # noqa: E402 (beside this file)
+import reference  # noqa: E402
+
+log = logging.getLogger("mkdocs.hooks.recmetrics")
+
+# Files of the repository that the site shows as pages; links to them lead there.
+COPIED = {
+    "benchmarks/README.md": "benchmarks.md",
+    "benchmarks/curves.png": "curves.png",
+    "CHANGELOG.md": "changelog.md",
+}
+_LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//|"""
+    r"""<link[^>]+rel=["']?(?:stylesheet|preconnect|icon)[^>]+href=["']?(?:https?:)?//|"""
+    r"""@import\s+(?:url\()?["']?(?:https?:)?//|url\(["']?(?:https?:)?//"""
+)
+
+
+def on_config(config: Any) -> Any:
+    """Fill in the parts of the navigation that depend on the code."""
+    filled = {
+        "Metrics": catalogue.navigation(),
+        "Reference": reference.navigation(),
+        "Examples": [{title: path} for path, title, _ in examples()],
+    }
+    config.nav = _fill(config.nav, filled)
+    return config
+
+
+def _fill(nav: list[Any], filled: dict[str, list[Any]]) -> list[Any]:
+    entries = []
+    for entry in nav:
+        [(title, value)] = entry.items()
+        if isinstance(value, list):
+            value = _fill(value, filled) if value else filled[title]
+        if value:
+            entries.append({title: value})
+    return entries
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages."""
+    pages = catalogue.pages() | reference.pages()
+    for path, title, code in examples():
+        pages[path] = f"# {title}\n\n```py title=\"{path[:-3]}.py\"\n{code}```\n"
+    for source, path in COPIED.items():
+        content = (ROOT / source).read_bytes()
+        files.append(File.generated(config, path, content=content))
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def examples() -> list[tuple[str, str, str]]:
+    """The page, the first line and the code of each example."""
+    found = []
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        code = file.read_text()
+        title = code.partition('"""')[2].partition("\n")[0].rstrip('."')
+        found.append((f"examples/{file.stem}.md", title, code))
+    return found
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead links to files of the repository to the pages that show them."""
+    folder = posixpath.join("docs", posixpath.dirname(page.file.src_uri))
+    if page.file.src_uri in COPIED.values():
+        [source] = [s for s, path in COPIED.items() if path == page.file.src_uri]
+        folder = posixpath.dirname(source)
+
+    def lead(match: re.Match[str]) -> str:
+        before, target, after = match.groups()
+        path = posixpath.normpath(posixpath.join(folder, target))
+        shown = COPIED.get(path)
+        if path.startswith("examples/"):
+            shown = path.removesuffix(".py") + ".md"
+        elif path.startswith("docs/") and folder != "docs":
+            shown = path.removeprefix("docs/")
+        if shown is None:
+            return match[0]
+        return before + posixpath.relpath(shown, posixpath.dirname(page.file.src_uri)) + after
+
+    return _LINK.sub(lead, markdown)
+
+
+def on_post_build(config: Any) -> None:
+    """Refuse a site that leaves out a public name, or loads something from elsewhere."""
+    site = Path(config.site_dir)
+    missing = reference.undocumented()
+    for page, names in reference.listed().items():
+        html = (site / page.replace(".md", ".html")).read_text()
+        missing += [f"{name} is not on {page}" for name in names if f'id="{name}"' not in html]
+    loads = [
+        f"{file.relative_to(site)} loads from the network: {match[0]}"
+        for file in sorted(site.rglob("*"))
+        if file.suffix in (".html", ".css", ".svg")
+        for match in [_LOADED.search(file.read_text())]
+        if match
+    ]
+    if missing or loads:
+        raise PluginError("\n".join([*missing, *loads]))
+    log.info("every public name has its entry, and nothing is loaded from the network")
