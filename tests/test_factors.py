@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import listed_items, plain_specs, side_information
+from problems import plain_specs, side_information
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError, _blas
 from recmetrics._factors import FactorScores
@@ -62,14 +62,14 @@ def whole_numbers(n_users, n_items, d, rng, dtype=np.float32):
 
 
 def by_sorting(scores, k, exclude=None, candidates=None):
-    return [
-        listed_items(
-            row,
-            () if exclude is None else exclude[u],
-            None if candidates is None else candidates[u],
-        )[:k]
-        for u, row in enumerate(scores.tolist())
-    ]
+    """The lists by their definition, score by score."""
+    lists = []
+    for user, row in enumerate(scores.tolist()):
+        hidden = set() if exclude is None else set(np.asarray(exclude[user]).tolist())
+        items = range(len(row)) if candidates is None else np.asarray(candidates[user]).tolist()
+        allowed = [item for item in items if item not in hidden and row[item] > -INF]
+        lists.append(sorted(allowed, key=lambda item, row=row: (-row[item], item))[:k])
+    return lists
 
 
 # --- Lists ---------------------------------------------------------------------------------------
