@@ -30,12 +30,6 @@ from timing import THREADS, environment, in_turn
 
 from recmetrics import Metrics
 from recmetrics._factors import FactorScores
-from recmetrics._itemsets import read_sets
-from recmetrics._measure import measure
-from recmetrics._options import CallOptions
-from recmetrics._selected import SelectedInputs
-from recmetrics._side import read_side
-from recmetrics._spec import parse_all
 from recmetrics._threads import map_blocks
 
 PRODUCT = (20_000, 50_000, 64)
@@ -44,17 +38,6 @@ SLICE = 1_920  # users of the million
 GOWALLA_FACTORS = 64
 BLOCKS = (250, 1_000, 4_000)  # users multiplied at a time by the product alone
 METRICS = ["ndcg@20", "recall@20", "map@20", "hit@20"]
-
-
-def compute(
-    users: np.ndarray, items: np.ndarray, truth: Any, metrics: list[str], **options: Any
-) -> dict[str, np.ndarray]:
-    """Evaluate a factor model."""
-    given, specs = CallOptions(**options), parse_all(metrics)
-    scores = FactorScores(users, items)
-    sets = read_sets(truth, given.exclude, given.candidates, scores.shape)
-    side = read_side(specs.values(), given, *scores.shape)
-    return measure(SelectedInputs(scores, sets), specs, side, given)
 
 
 def run_product(repeats: int) -> None:
@@ -87,7 +70,7 @@ def run_product(repeats: int) -> None:
     def lists(k: int) -> Callable[[], list[Any]]:
         def select() -> list[Any]:
             scores = FactorScores(users, items)
-            blocks, n_threads = scores.blocks(k, THREADS)
+            blocks, n_threads = scores.blocks(k, 0.0, THREADS)
             return map_blocks(lambda rows: scores.best(rows, k, None, None), blocks, n_threads)
 
         return select
@@ -100,12 +83,14 @@ def run_product(repeats: int) -> None:
     runs: dict[str, Callable[[], Any]] = {
         "lists of 20": lists(20),
         "lists of 100": lists(100),
-        "four metrics at 20": lambda: compute(users, items, truth, METRICS),
-        "four metrics at 100": lambda: compute(users, items, truth, at_100),
-        "the same at 20, 100 excluded": lambda: compute(users, items, truth, METRICS, exclude=seen),
+        "four metrics at 20": lambda: Metrics.compute_factors(users, items, truth, METRICS),
+        "four metrics at 100": lambda: Metrics.compute_factors(users, items, truth, at_100),
+        "the same at 20, 100 excluded": lambda: Metrics.compute_factors(
+            users, items, truth, METRICS, exclude=seen
+        ),
         "the dense way, at 20": dense,
     }
-    _differences(compute(users, items, truth, METRICS), dense())
+    _differences(Metrics.compute_factors(users, items, truth, METRICS), dense())
     implicit = _implicit(users, items, truth)
     if implicit is not None:
         runs["implicit.evaluation, precision map ndcg auc at 20"] = implicit
@@ -170,10 +155,10 @@ def slice_of_million(paths: list[str]) -> None:
     users, items = (np.load(path, mmap_mode="r") for path in paths)
     rng = np.random.default_rng(SEED)
     truth = [rng.choice(len(items), 10, replace=False) for _ in range(SLICE)]
-    compute(users[:8], items[:9_000], [np.arange(3)] * 8, METRICS)  # compiled
+    Metrics.compute_factors(users[:8], items[:9_000], [np.arange(3)] * 8, METRICS)  # compiled
     items[:].sum()  # read from disk once
     with _peak_memory() as extra:
-        seconds = _seconds(lambda: compute(users[:SLICE], items, truth, METRICS))
+        seconds = _seconds(lambda: Metrics.compute_factors(users[:SLICE], items, truth, METRICS))
     out = np.empty((250, len(items)), np.float32)
 
     def multiply() -> None:
@@ -198,7 +183,7 @@ def run_gowalla(repeats: int) -> None:  # noqa: ARG001
     print(f"\ngowalla {train.shape[0]:,} x {train.shape[1]:,}, SVD of {GOWALLA_FACTORS} factors")
 
     def whole() -> dict[str, np.ndarray]:
-        return compute(users, items, truth, metrics, exclude=train)
+        return Metrics.compute_factors(users, items, truth, metrics, exclude=train)
 
     def dense() -> dict[str, np.ndarray]:
         parts = []
