@@ -217,6 +217,8 @@ shares = recmetrics.popularity_from(sparse)
 Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=shares)
 Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
 Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
+Metrics.ndcg_at_k(scores, lists, convention="ranx", undefined=None)
+formula: str = recmetrics.explain("ndcg@10", convention="rectools").formula
 """
 WRONG = {
     'Metrics.ndcg_at_k(scores, lists, gain="exp3")': "[arg-type]",
@@ -228,6 +230,8 @@ WRONG = {
     'Metrics.compute(scores, lists, ["ndcg@10"], undefined="none")': "[arg-type]",
     "Metrics.compute(scores, lists, ['ndcg@10'], n_threads='2')": "[arg-type]",
     "Metrics.compute(scores, lists, 10)": "[arg-type]",
+    "Metrics.compute(scores, lists, 'ndcg', convention='RANX')": "[arg-type]",
+    "recmetrics.explain('ndcg@10', convention='RANX')": "[arg-type]",
     "Metrics.compute_ranked(scores, lists, ['ndcg'], exclude=lists)": "[call-arg]",
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
