@@ -15,11 +15,13 @@ from recmetrics._errors import (
 )
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
+from recmetrics.comparison import Comparison, compare
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Comparison",
     "InputError",
     "InputTypeError",
     "MetricSpecError",
@@ -30,6 +32,7 @@ __all__ = [
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "compare",
     "popularity_from",
     "warmup",
 ]

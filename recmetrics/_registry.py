@@ -114,6 +114,7 @@ class Metric:
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     sums: frozenset[str] = frozenset()  # the sums of Exposure that a system metric reads
     undefined: str = NO_RELEVANT_ITEM
+    higher_is_better: bool = True
 
     @property
     def method(self) -> str:
@@ -168,6 +169,7 @@ def metric(
     needs: tuple[tuple[str, ...], ...] = (),
     sums: tuple[str, ...] = (),
     undefined: str = NO_RELEVANT_ITEM,
+    higher_is_better: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a metric under the name of the decorated method, and give the method its body.
 
@@ -203,6 +205,7 @@ def metric(
             needs=needs,
             sums=frozenset(sums),
             undefined=undefined,
+            higher_is_better=higher_is_better,
         )
         METRICS[record.name] = record
         _ALIASES.update(dict.fromkeys(aliases, record.name))
@@ -241,6 +244,8 @@ def _full_description(record: Metric) -> str:
         f"Values: {low:g} to {high:g}.",
         f"Source: {record.citation}.",
     ]
+    if not record.higher_is_better:
+        facts.append("Lower is better.")
     if record.aliases:
         facts.append(f"Also called: {', '.join(record.aliases)}.")
     lines = [record.description, "", *facts]

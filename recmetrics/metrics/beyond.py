@@ -506,6 +506,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_mean_popularity,
         reference=popularity_reference,
         needs=(("popularity",),),
@@ -598,6 +599,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_calibration,
         reference=calibration_reference,
         needs=(("genres",), ("profile",)),
