@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from recmetrics._errors import ArgumentError
 from recmetrics.comparison import _render
@@ -136,7 +136,7 @@ class Comparison:
 
     def plot(
         self,
-        target: str | PathLike[str] | BinaryIO | Axes | None = None,
+        target: str | PathLike[str] | Axes | None = None,
         *,
         table: Table = "differences",
     ) -> Figure:
@@ -145,9 +145,9 @@ class Comparison:
         Parameters
         ----------
         target
-            A file name (.png, .pdf, .svg) or an open binary file (PNG) to write a figure to: a
-            row for each metric, means left and differences right. Matplotlib axes to draw one
-            table of all metrics on. None only makes the figure.
+            A file name (.png, .pdf, .svg) to write a figure to: a row for each metric, means left
+            and differences right. Matplotlib axes to draw one table of all metrics on. None only
+            makes the figure.
         table
             What to draw on axes.
 
@@ -158,7 +158,7 @@ class Comparison:
         Raises
         ------
         ArgumentError
-            If matplotlib is not installed.
+            If matplotlib is not installed, or ``target`` is none of these.
         """
         from recmetrics.comparison._plot import draw
 

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from recmetrics.comparison._records import Difference, Mean
 
 _UNDEFINED = "-"
+COLUMNS = "d_z"  # begins the line of the legend that explains columns
 _TESTS = {
     "t": "paired t test",
     "wilcoxon": "Wilcoxon signed-rank test",
@@ -26,6 +28,9 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    # After a line break these would be read as its options.
+    "[": "{[}",
+    "*": "{*}",
 } | {each: rf"\{each}" for each in "&%$#_{}"}
 
 
@@ -76,12 +81,12 @@ def to_latex(comparison: Comparison) -> str:
 
 def grids(comparison: Comparison) -> list[Grid]:
     """The tables: means and differences of all users, then of each group."""
-    found = [_means(comparison, [m for m in comparison.means if m.group is None])]
-    overall, *of_groups = _difference_grids(comparison) or [None]
-    found += [overall] if overall else []
+    means = [_means(comparison, [m for m in comparison.means if m.group is None])]
+    differences = _difference_grids(comparison)
     if comparison.groups:
-        found.append(_means(comparison, [m for m in comparison.means if m.group is not None]))
-    return [*found, *of_groups]
+        means.append(_means(comparison, [m for m in comparison.means if m.group is not None]))
+    # Both tables of all users first, then both of the groups.
+    return [grid for grids in zip_longest(means, differences) for grid in grids if grid is not None]
 
 
 def legend(comparison: Comparison) -> list[str]:
@@ -107,7 +112,7 @@ def legend(comparison: Comparison) -> list[str]:
         also = f" (also {', '.join(others)})" if others else ""
         lines += [
             f"* significant: p < {1 - comparison.confidence:.2g} by {first}{also}, {how}",
-            "d_z: mean / standard deviation of the differences; "
+            f"{COLUMNS}: mean / standard deviation of the differences; "
             "w/t/l: users for whom the first model is better, equal, worse",
         ]
     if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
@@ -133,8 +138,8 @@ def _means(comparison: Comparison, means: Sequence[Mean]) -> Grid:
     worst_of = bool(comparison.groups) and not by_group
     left_out = _leaves_out(means)
     columns = [
-        Column("metric", is_number=False),
         *([Column("group", is_number=False)] if by_group else []),
+        Column("metric", is_number=False),
         Column("model", is_number=False),
         Column("mean"),
         Column(interval),
@@ -149,8 +154,8 @@ def _means(comparison: Comparison, means: Sequence[Mean]) -> Grid:
         worst = comparison.worst_group(each.metric, each.model)
         rows.append(
             [
-                _one_line(each.metric),
                 *([_one_line(each.group)] if by_group else []),
+                _one_line(each.metric),
                 _one_line(each.model),
                 _number(each.mean, places),
                 _interval(each.low, each.high, places),
@@ -181,8 +186,8 @@ def _differences(comparison: Comparison, differences: Sequence[Difference]) -> G
     heading = names.pop() if len(names) == 1 else None
     tests = comparison.tests
     columns = [
-        Column("metric", is_number=False),
         *([Column("group", is_number=False)] if by_group else []),
+        Column("metric", is_number=False),
         *([Column("pair", is_number=False)] if heading is None else []),
         Column(heading or "difference"),
         Column(interval),
@@ -199,8 +204,8 @@ def _differences(comparison: Comparison, differences: Sequence[Difference]) -> G
         worst = comparison.worst_group(each.metric, each.model, each.against)
         rows.append(
             [
-                _one_line(each.metric),
                 *([_one_line(each.group)] if by_group else []),
+                _one_line(each.metric),
                 *([pair(each)] if heading is None else []),
                 _number(each.difference, places, sign="+"),
                 _interval(each.low, each.high, places, sign="+"),
@@ -276,7 +281,6 @@ def _latex(grid: Grid, escape: Callable[[str], str]) -> Iterable[str]:
     yield " & ".join(escape(column.heading) for column in grid.columns) + r" \\"
     yield r"\midrule"
     for row in grid.rows:
-        # A bracket after \\ would be read as its argument; an empty group stands between.
         yield " & ".join(escape(cell) for cell in row) + r" \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
@@ -355,8 +359,9 @@ def _width(text: str) -> int:
 
 
 def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
+    return re.sub(r"([\\`*_|<>])", r"\\\1", text)
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(each, each) for each in text)
+    escaped = "".join(_LATEX.get(each, each) for each in text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)

@@ -42,7 +42,8 @@ def read_results(results: Mapping[str, Any]) -> Results:
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
-    for model in results:
+    for name in results:
+        model: object = name
         if not isinstance(model, str) or not model.strip():
             msg = f"names of models must be strings that are not blank, got {model!r}"
             raise InputError(msg)

@@ -1,7 +1,7 @@
 """What scipy.stats says of differences: intervals, p-values, corrected p-values.
 
-Nothing here holds more than some 100 MB beside its input, whatever the number of users. scipy.stats
-is imported where it is called: importing it takes longer than importing the package.
+Nothing here holds more than a few copies of its input. scipy.stats is imported where it is called:
+importing it takes longer than importing the package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Correction: TypeAlias = Literal["holm", "bh"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
-_DRAW_BYTES = 1 << 25
+_DRAW_BYTES = 1 << 21  # what stays in a core's cache: twenty times faster than what does not
 _BYTES_PER_DRAW = 32  # indices, SciPy's copy of them, how often each was drawn, that as a float
 
 
@@ -58,7 +58,9 @@ def bootstrap_intervals(
         method="percentile",
         random_state=np.random.default_rng(seed),
     ).confidence_interval
-    return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    low: Floats = np.asarray(found.low)
+    high: Floats = np.asarray(found.high)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def p_value(test: Test, differences: Floats, seed: int) -> float:
@@ -132,7 +134,7 @@ def _permutation(differing: Floats, seed: int) -> float:
     width = -(-n // 64) * 8  # whole words of the generator, so that batches change no bit
     total = differing.sum()
 
-    def keep(size: tuple[int, int]) -> Floats:
+    def keep(*, size: tuple[int, ...]) -> Floats:
         """1 where a difference keeps its sign, 0 where it is flipped."""
         drawn = np.frombuffer(generator.bytes(size[0] * width), np.uint8).reshape(-1, width)
         return np.unpackbits(drawn, axis=1, count=n).astype(np.float64)
