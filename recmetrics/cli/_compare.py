@@ -63,13 +63,14 @@ def model_names(paths: Sequence[Path]) -> list[str]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
     full = [path.resolve() for path in paths]
-    names = [path.stem for path in full]
-    parts = 1
-    while len(set(names)) != len(names):
-        # The suffix first, which is all that tells two files of one folder apart.
-        names = ["/".join(path.parts[-parts:]) for path in full]
-        parts += 1
-    return names
+    stems = [path.with_suffix("") for path in full]
+    depth = 1
+    while True:
+        for each in (stems, full):  # the suffix may be all that tells two of them apart
+            names = ["/".join(path.parts[-depth:]) for path in each]
+            if len(set(names)) == len(names):
+                return names
+        depth += 1
 
 
 def _read(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:

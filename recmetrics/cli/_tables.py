@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Literal
 
 from recmetrics import Comparison
@@ -40,9 +41,14 @@ def comparison_tables(comparison: Comparison) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for grid in grids(comparison):
         table = _table()
-        for column in grid.columns:
+        table.padding = (0, 1, 0, 0)  # the widest tables of the command: no room to waste
+        for i, column in enumerate(grid.columns):
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
-            table.add_column(column.heading, overflow="fold", justify=justify)
+            # A heading folds before the numbers below it have to.
+            words = column.heading.split() or [""]
+            width = max(map(len, (*words, *(row[i] for row in grid.rows))))
+            heading = fill(column.heading, max(1, width))
+            table.add_column(heading, overflow="fold", justify=justify)
         for i, row in enumerate(grid.rows):
             strong = ("bold" if (i, j) in grid.strong else "" for j in range(len(row)))
             table.add_row(*map(Text, row, strong))

@@ -121,10 +121,10 @@ def legend(comparison: Comparison) -> list[str]:
 
 
 def decimals(comparison: Comparison, metric: str) -> int:
-    """Decimals that show at least four digits of the largest mean of a metric."""
+    """Four decimals, or as many as show three digits of the largest mean of a metric."""
     means = [abs(each.mean) for each in comparison.means if each.metric == metric]
     top = max((mean for mean in means if mean > 0), default=1.0)
-    return min(8, max(4, 3 - math.floor(math.log10(top))))
+    return min(8, max(4, 2 - math.floor(math.log10(top))))
 
 
 def pair(difference: Difference) -> str:
