@@ -50,7 +50,7 @@ def compare(
     >>> round(difference.difference, 3), difference.wins, difference.ties, difference.losses
     (0.15, 5, 1, 0)
     >>> round(difference.p_values["t"], 4), difference.significant
-    (0.0179, True)
+    (0.0172, True)
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ def _permutation(differing: Floats, seed: int) -> float:
 
 def _dot(weights: Floats, row: Floats) -> Floats:
     """Weighted sums in this thread: threads of BLAS wait for each other on a busy machine."""
-    return np.einsum("dn,n->d", weights, row)  # type: ignore[no-any-return]
+    return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
 
 
 def _holm(p: Floats) -> Floats:
