@@ -227,6 +227,8 @@ def test_the_same_difference_for_everyone():
     ones = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}})
     assert (only(ones).effect_size, only(ones).p_values["t"]) == (math.inf, 0.0)
     assert only(compare({"b": {"m": [1, 1, 1]}, "a": {"m": [0, 0, 0]}})).effect_size == -math.inf
+    rounded = compare({"a": {"m": OLD}, "b": {"m": [x + 0.1 for x in OLD]}})
+    assert only(rounded).effect_size == math.inf
 
 
 @pytest.mark.parametrize("n_users", [0, 1])
@@ -486,7 +488,10 @@ def test_the_legend_says_what_was_done():
         "not corrected for their number",
     ]
     assert lines[-1] == "left out: users whose value is undefined, in a pair in either model"
-    assert "p (permutation)  p (t)" in str(compare(values, **options))
+    header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
+    assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
+        *("p (permutation)", "p (t)"),
+    ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
         "corrected by Benjamini-Hochberg over 1 metric x 1 pair, "
