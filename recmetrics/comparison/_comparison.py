@@ -30,8 +30,8 @@ class Comparison:
     >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
     >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
     >>> found = recmetrics.compare({"old": old, "new": new}, rng=0)
-    >>> found.to_records("means")[1]["mean"]
-    0.4
+    >>> [(each["model"], each["best"]) for each in found.to_records("means")]
+    [('old', False), ('new', True)]
 
     Attributes
     ----------

@@ -26,6 +26,7 @@ INSTALL = "pip install 'recmetrics-numba[cli]'"
 _NAME_WIDTH = 30  # letters of a name on one line
 _TITLE_WIDTH = 60
 _LINE = 0.19  # inches
+_WIDTH = 5.6
 _DPI = 150
 _MOST_PIXELS = 60_000  # of a side, below what PNG writers refuse
 
@@ -33,9 +34,8 @@ _MOST_PIXELS = 60_000  # of a side, below what PNG writers refuse
 def draw(comparison: Comparison, target: Any, table: str) -> Figure:
     """Draw on ``target``, or on a figure that is written to it."""
     try:
-        # A figure of its own draws without a display and leaves pyplot's state alone.
+        import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
     except ImportError as error:
         msg = f"plots need the package matplotlib; type: {INSTALL}"
         raise ArgumentError(msg) from error
@@ -46,10 +46,8 @@ def draw(comparison: Comparison, target: Any, table: str) -> Figure:
             _draw(target, means, comparison, with_metric=True)
         else:
             _draw(target, differences, comparison, with_metric=True)
-        return target.get_figure(root=True)  # type: ignore[return-value]
-    figure = Figure(layout="constrained")
-    _fill(figure, comparison, means, differences)
-    figure.set_dpi(min(_DPI, _MOST_PIXELS / max(figure.get_size_inches())))
+        return target.figure  # type: ignore[return-value]
+    figure = _figure(comparison, means, differences)
     if target is not None:
         _save(figure, target)
     return figure
@@ -66,13 +64,12 @@ def _save(figure: Figure, target: Any) -> None:
     figure.savefig(target, dpi="figure")
 
 
-def _fill(
-    figure: Figure,
-    comparison: Comparison,
-    means: Sequence[Mean],
-    differences: Sequence[Difference],
-) -> None:
+def _figure(
+    comparison: Comparison, means: Sequence[Mean], differences: Sequence[Difference]
+) -> Figure:
     """A row for each metric, as high as its names are; the legend below."""
+    from matplotlib.figure import Figure
+
     left = [[each for each in means if each.metric == m] for m in comparison.metrics]
     right = [[each for each in differences if each.metric == m] for m in comparison.metrics]
     rows = [
@@ -83,7 +80,9 @@ def _fill(
     heights = [lines * _LINE + 0.65 for lines in rows]
     bottom = len(notes) * _LINE
     n_columns = 2 if differences else 1
-    figure.set_size_inches(5.6 * n_columns, sum(heights) + bottom + 0.4)
+    size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
+    # A figure of its own draws without a display and leaves pyplot's state alone.
+    figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
     above, below = parts
     axes = above.subplots(
@@ -99,6 +98,7 @@ def _fill(
         elif n_columns == 2:
             axes[index, 1].set_axis_off()
     below.text(0.01, 0.98, _plain("\n".join(notes)), va="top", fontsize="small", color="0.3")
+    return figure
 
 
 def _draw(
