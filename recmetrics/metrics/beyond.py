@@ -518,6 +518,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_mean_popularity,
         reference=popularity_reference,
         needs=(("popularity",),),
@@ -614,6 +615,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_calibration,
         reference=calibration_reference,
         needs=(("genres",), ("profile",)),
