@@ -45,7 +45,7 @@ def select(scores, k, excluded, candidates):
     """Ours: the lists of all users, block by block."""
     row_items = 0 if excluded is None else N_EXCLUDED
     parts = []
-    for rows in scores.blocks(k, row_items):
+    for rows in scores.blocks(k, row_items, 1)[0]:
         cut = None if excluded is None else excluded.cut(rows)
         among = candidates if isinstance(candidates, SharedSet | None) else candidates.cut(rows)
         parts.append(scores.best(rows, k, cut, among))

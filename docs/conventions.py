@@ -118,8 +118,8 @@ def _agreement(agreement: dict[str, Any]) -> str:
         "## Agreement\n\n"
         "Every call below was run as it is written against the installed package, on random\n"
         "problems without ties: 1 to 6 users, 4 to 30 items, users without relevant items, lists\n"
-        "shorter than k, graded truth where the system reads it. torchmetrics computes in float32,\n"
-        "the others in float64. The tests do the same on fewer problems.\n\n"
+        "shorter than k, graded truth where the system reads it. torchmetrics computes in\n"
+        "float32, the others in float64. The tests do the same on fewer problems.\n\n"
         + _table(["system", "version", "calls", "problems", "largest difference"], rows)
     )
 

@@ -20,12 +20,14 @@ from recmetrics._explain import explain
 from recmetrics._results import UserCounts
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
+from recmetrics.comparison import Comparison, compare
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
     "Audit",
+    "Comparison",
     "Evaluator",
     "Finding",
     "InputError",
@@ -41,6 +43,7 @@ __all__ = [
     "UnknownOptionError",
     "UserCounts",
     "audit",
+    "compare",
     "explain",
     "popularity_from",
     "warmup",

@@ -164,7 +164,7 @@ class _Inspection(ListReader):
     def __init__(self, scores: ScoreMatrix, sets: UserSets, k: int) -> None:
         n_users, n_items = scores.shape
         super().__init__([], Side(), n_users, n_items, Exposures(n_items, {}))
-        self.depth = min(k + 1, n_items)
+        self.depth = max(1, min(k + 1, n_items))
         self._scores, self._sets, self._k = scores, sets, k
         self._found: dict[str, dict[int, Finding]] = {}
 
@@ -231,7 +231,7 @@ def _is_constant(
     values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_listed: IntArray
 ) -> BoolArray:
     """Whether all that may be recommended to a user, two items or more, has one score."""
-    if not values.shape[1]:
+    if not lists.items.shape[1]:
         return np.zeros(len(values), np.bool_)
     best = np.where(lists.length > 0, lists.items[:, 0], 0)
     level = values[np.arange(len(values)), best][:, np.newaxis]

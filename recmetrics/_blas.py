@@ -24,6 +24,7 @@ def one_thread_in_blas() -> Iterator[None]:
         return
     with _lock:
         if _callers == 0:
+            _release(controller)
             _limits = controller.limit(limits=1, user_api="blas")
         _callers += 1
     try:
@@ -32,7 +33,20 @@ def one_thread_in_blas() -> Iterator[None]:
         with _lock:
             _callers -= 1
             if _callers == 0:
+                _release(controller)
                 _limits.restore_original_limits()
+                _release(controller)
+
+
+def _release(controller: Any) -> None:
+    """Let any thread set the limits.
+
+    threadpoolctl gives OpenBLAS to the first thread that sets a limit and ignores all others, but
+    whoever is last out here, in whatever thread, must be able to restore it.
+    """
+    for library in controller.lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @cache

@@ -130,6 +130,7 @@ class Metric:
     sums: frozenset[str] = frozenset()  # the sums of Exposure that a system metric reads
     undefined: str = NO_RELEVANT_ITEM
     filled: Filled | None = None
+    higher_is_better: bool = True
 
     @property
     def method(self) -> str:
@@ -187,6 +188,7 @@ def metric(
     sums: tuple[str, ...] = (),
     undefined: str = NO_RELEVANT_ITEM,
     filled: Filled | None = None,
+    higher_is_better: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a metric under the name of the decorated method, and give the method its body.
 
@@ -227,6 +229,7 @@ def metric(
             sums=frozenset(sums),
             undefined=undefined,
             filled=filled,
+            higher_is_better=higher_is_better,
         )
         METRICS[record.name] = record
         _ALIASES.update(dict.fromkeys(aliases, record.name))
@@ -265,6 +268,8 @@ def _full_description(record: Metric) -> str:
         f"Values: {low:g} to {high:g}.",
         f"Source: {record.citation}.",
     ]
+    if not record.higher_is_better:
+        facts.append("Lower is better.")
     if record.aliases:
         facts.append(f"Also called: {', '.join(record.aliases)}.")
     lines = [record.description, "", *facts]

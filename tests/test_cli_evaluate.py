@@ -129,6 +129,22 @@ def test_undefined_zero_counts_every_user(files, capsys):
     assert (zero["mean"], zero["users"]) == (0.75, 4)
 
 
+def test_a_convention_gives_the_numbers_of_its_system(files, capsys):
+    base = [files / "scores.npy", files / "truth.npy", "-m", "recall@2"]
+    found = run_json(capsys, *base, "--convention", "ranx")
+    # Of three, one and two relevant items the first two ranks hold 2, 1 and 1; user 2 has none.
+    assert found["metrics"]["recall@2"]["mean"] == pytest.approx((2 / 3 + 1 / 1 + 0 + 1 / 2) / 4)
+    assert found["metrics"]["recall@2"]["users"] == 4
+    assert (found["convention"], found["undefined"]) == ("ranx", None)
+    plain = run_json(capsys, *base)
+    assert (plain["convention"], plain["undefined"]) == (None, "nan")
+
+
+def test_without_metrics_those_of_the_convention_are_computed(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npy", "--convention", "rectorch")
+    assert list(found["metrics"]) == ["hit@10", "recall@10", "map@10", "mrr@10", "ndcg@10", "auc"]
+
+
 def test_the_interval_is_that_of_the_normal_approximation(files, capsys):
     found = run_json(capsys, files / "scores.npy", files / "truth.npy", "-m", "recall@2")
     summary = found["metrics"]["recall@2"]

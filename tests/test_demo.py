@@ -11,7 +11,6 @@ from recmetrics._registry import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._als import train
 from recmetrics.cli._simulation import simulate, split
-from recmetrics.cli._summary import summarise, summarise_by_bootstrap
 
 SMALL = ["demo", "--users", "300", "--items", "200", "--epochs", "4"]
 
@@ -38,12 +37,18 @@ def curve(out):
 
 
 def rows(out):
-    """Mean and interval of both models, and the users, by metric."""
+    """Mean, interval and users of both models and their difference and its interval, by metric."""
     found = {}
+    metric = None
     for line in out.splitlines():
-        cells = line.replace("..", " ").split()
-        if len(cells) == 8 and cells[1].startswith("0."):
-            found[cells[0]] = [float(cell.replace(",", "")) for cell in cells[1:]]
+        cells = re.sub(r"[\[\],*]", " ", line).split()
+        if "popularity" in cells[1:2] and len(cells) == 6:
+            metric = cells.pop(0)
+            found[metric] = [float(cell) for cell in cells[1:]]
+        elif cells[:1] == ["model"] and len(cells) == 6:
+            found[metric] += [float(cell) for cell in cells[1:-1]]
+        elif cells and cells[0] in found:
+            found[cells[0]] += [float(cell) for cell in cells[1:4]]
     return found
 
 
@@ -53,10 +58,15 @@ def test_the_model_beats_popularity_and_the_curve_rises(capsys):
     assert curve(out)[-1] > 1.5 * curve(out)[0]
     expected = {m.name for m in METRICS.values() if m.kind == "accuracy" and m.bounds == (0, 1)}
     assert {metric.partition("@")[0] for metric in rows(out)} == expected
-    for model, low, high, popularity, _, popular, users in rows(out).values():
+    for popularity, _, popular, n, model, low, high, users, *difference in rows(out).values():
         assert low <= model <= high
         assert popularity <= popular < low  # the intervals do not even touch
-        assert users == 300
+        assert n == users == 300
+        more, least, most = difference
+        assert more == pytest.approx(model - popularity, abs=2e-4)
+        assert 0 < least <= more <= most
+    assert f"paired t test, corrected by Holm over {len(expected)} metrics x 1 pair" in out
+    assert out.count("<0.0001  *") == len(expected)
 
 
 def test_same_seed_same_output(capsys):
@@ -118,19 +128,3 @@ def test_each_epoch_solves_the_weighted_ridge_regression_of_every_item(interacti
         left = users.T @ weight @ users + 2.0 * np.eye(4)
         expected = np.linalg.solve(left, users.T @ weight @ dense[:, item])
         np.testing.assert_allclose(items[item], expected, rtol=1e-8, atol=1e-12)
-
-
-def test_the_bootstrap_interval_is_near_the_normal_one_and_seeded():
-    values = np.append(np.random.default_rng(4).random(2000), np.nan)
-    plain, bootstrapped = summarise(values), summarise_by_bootstrap(values, 5)
-    assert bootstrapped.users == plain.users == 2000
-    assert bootstrapped.mean == plain.mean
-    np.testing.assert_allclose(bootstrapped.interval, plain.interval, atol=2e-3)
-    assert bootstrapped.interval == summarise_by_bootstrap(values, 5).interval
-    assert bootstrapped.interval != summarise_by_bootstrap(values, 6).interval
-
-
-@pytest.mark.parametrize(("values", "users"), [([np.nan], 0), ([0.5], 1)])
-def test_too_few_users_have_no_interval(values, users):
-    summary = summarise_by_bootstrap(np.array(values), 0)
-    assert (summary.interval, summary.std, summary.users) == (None, None, users)

@@ -334,14 +334,14 @@ def test_rows_on_the_host_rank_as_they_do_on_the_device(dtype, device):
 
 @pytest.mark.parametrize("shape, k, row_items", [((1_000, 3), 2, 0.0), ((0, 9), 9, 1.0)])
 def test_a_small_matrix_is_one_block(shape, k, row_items):
-    assert DeviceScores(torch.zeros(shape)).blocks(k, row_items) == [slice(0, shape[0])]
+    assert DeviceScores(torch.zeros(shape)).blocks(k, row_items, 1) == ([slice(0, shape[0])], 1)
 
 
 def test_blocks_bound_what_the_host_reads_and_how_long_the_device_takes():
     n_users, n_items = 10_000, 1_000_000
     scores = DeviceScores(torch.zeros(1, 1, dtype=torch.int8).expand(n_users, n_items))
     for k, row_items in ((10, 0.0), (n_items, 0.0), (10, n_items)):
-        blocks = scores.blocks(k, row_items)
+        blocks, _ = scores.blocks(k, row_items, 1)
         assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
         assert (blocks[0].start, blocks[-1].stop) == (0, n_users)
         largest = max(b.stop - b.start for b in blocks)

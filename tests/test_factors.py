@@ -8,30 +8,15 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import listed_items, plain_specs, side_information
+from problems import plain_specs, side_information
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError, _blas
 from recmetrics._factors import FactorScores
-from recmetrics._itemsets import SparseSets, read_candidates, read_exclude, read_sets
-from recmetrics._measure import measure
-from recmetrics._options import CallOptions
-from recmetrics._selected import SelectedInputs
-from recmetrics._side import read_side
-from recmetrics._spec import parse_all
+from recmetrics._itemsets import SparseSets, read_candidates, read_exclude
 from recmetrics._threads import map_blocks, raise_if_stopped
 
 TILE = 2304  # items of one tile
 NAN, INF = np.nan, np.inf
-
-
-def compute(users, items, truth, metrics, *, item_bias=None, **options):
-    """The metrics of a factor model, as ``Metrics.compute`` gives those of a matrix."""
-    given = CallOptions(**options)
-    specs = parse_all(metrics)
-    scores = FactorScores(users, items, item_bias)
-    sets = read_sets(truth, given.exclude, given.candidates, scores.shape)
-    side = read_side(specs.values(), given, *scores.shape)
-    return measure(SelectedInputs(scores, sets), specs, side, given)
 
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
@@ -44,7 +29,7 @@ def best(scores, k, exclude=None, candidates=None, n_threads=2):
         hidden = None if excluded is None else excluded.rows(rows)
         return rows, *scores.best(rows, k, hidden, own)
 
-    blocks, n_threads = scores.blocks(k, n_threads)
+    blocks, n_threads = scores.blocks(k, 0.0, n_threads)
     parts = map_blocks(select, blocks, n_threads)
     items = np.concatenate([part[1] for part in parts])
     length = np.concatenate([part[2] for part in parts])
@@ -62,14 +47,14 @@ def whole_numbers(n_users, n_items, d, rng, dtype=np.float32):
 
 
 def by_sorting(scores, k, exclude=None, candidates=None):
-    return [
-        listed_items(
-            row,
-            () if exclude is None else exclude[u],
-            None if candidates is None else candidates[u],
-        )[:k]
-        for u, row in enumerate(scores.tolist())
-    ]
+    """The lists by their definition, score by score."""
+    lists = []
+    for user, row in enumerate(scores.tolist()):
+        hidden = set() if exclude is None else set(np.asarray(exclude[user]).tolist())
+        items = range(len(row)) if candidates is None else np.asarray(candidates[user]).tolist()
+        allowed = [item for item in items if item not in hidden and row[item] > -INF]
+        lists.append(sorted(allowed, key=lambda item, row=row: (-row[item], item))[:k])
+    return lists
 
 
 # --- Lists ---------------------------------------------------------------------------------------
@@ -239,8 +224,8 @@ def test_nan_is_an_error_that_names_user_and_item():
     truth = np.eye(9)[np.arange(300) % 9]
     message = r"scores hold 300 NaN, the first at \(user 0, item 4\)"
     with pytest.raises(NaNScoreError, match=message):
-        compute(users, items, truth, "ndcg@3")
-    values = compute(users, items, truth, "mrr@3", nan="exclude")["mrr@3"]
+        Metrics.compute_factors(users, items, truth, "ndcg@3")
+    values = Metrics.compute_factors(users, items, truth, "mrr@3", nan="exclude")["mrr@3"]
     expected = Metrics.compute(users @ items.T, truth, "mrr@3", nan="exclude")["mrr@3"]
     np.testing.assert_array_equal(values, expected)
 
@@ -268,7 +253,7 @@ def test_every_metric_has_the_bits_of_the_dense_path(case):
     cut = [str(spec) for spec in plain_specs(k=10) if spec.metric.takes_k]
     whole = [str(spec) for spec in plain_specs(k=None)]
     for metrics in (cut, whole):
-        values = compute(users, items, truth, metrics, item_bias=bias, **options)
+        values = Metrics.compute_factors(users, items, truth, metrics, item_bias=bias, **options)
         expected = Metrics.compute(users @ items.T + bias, truth, metrics, **options)
         assert list(values) == list(expected)
         for metric in metrics:
@@ -319,21 +304,22 @@ def test_threads_and_depth_leave_the_lists_alone():
     items[2_500:] = items[:500]  # ties, unless the same product has other bits
     scores = FactorScores(users, items)
     expected = best(scores, 100, n_threads=1)[0]
-    assert scores.blocks(100, 1)[0] != scores.blocks(100, 3)[0]
+    assert scores.blocks(100, 0.0, 1)[0] != scores.blocks(100, 0.0, 3)[0]
     assert best(scores, 100, n_threads=3)[0] == expected
     assert best(scores, 7)[0] == [row[:7] for row in expected]
 
 
 def test_few_products_are_one_threads_work():
-    assert FactorScores(np.ones((10, 2)), np.ones((20, 2))).blocks(5, 8) == ([slice(0, 10)], 1)
+    assert FactorScores(np.ones((10, 2)), np.ones((20, 2))).blocks(5, 0.0, 8) == ([slice(0, 10)], 1)
 
 
 # --- What factors may be -------------------------------------------------------------------------
 
 
 def memory_map(array, folder):
-    np.save(folder / "factors.npy", array)
-    return np.load(folder / "factors.npy", mmap_mode="r")
+    path = folder / f"{len(list(folder.iterdir()))}.npy"  # a file that is mapped must not change
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
 
 
 FORMS = {
@@ -344,7 +330,7 @@ FORMS = {
     "int8": (lambda a, _: a.astype(np.int8), np.float64),
     "big-endian": (lambda a, _: a.astype(">f4"), np.float32),
     "Fortran": (lambda a, _: np.asfortranarray(a, np.float32), np.float32),
-    "strided": (lambda a, _: np.repeat(a, 2, axis=1)[::-1, ::2][::-1], np.float64),
+    "strided": (lambda a, _: np.repeat(a, 2, axis=-1)[..., ::2], np.float64),
     "memory map": (lambda a, folder: memory_map(a.astype(np.float32), folder), np.float32),
 }
 

@@ -1,10 +1,15 @@
-"""The same numbers as scikit-learn, where both define the same thing."""
+"""The same numbers as the peers, under their conventions, and the gaps that are known."""
+
+import math
 
 import numpy as np
+import peers
 import pytest
+from peers import Problem
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from recmetrics import Metrics
+from recmetrics._conventions import CONVENTIONS, Line
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +44,152 @@ def test_auc_with_ties(problem):
     tied = scores // 7
     expected = per_user(roc_auc_score, truth > 0, tied)
     np.testing.assert_allclose(Metrics.auc(tied, truth), expected, rtol=1e-12)
+
+
+# --- Every line of the table ---------------------------------------------------------------------
+
+SINGLE = {"torchmetrics"}  # precision
+
+
+def need(convention):
+    if not peers.installed(convention):
+        pytest.skip(f"{peers.PACKAGES[convention][1]} is not installed")
+
+
+@pytest.mark.parametrize("convention", peers.PACKAGES)
+def test_every_line_of_the_table_is_what_the_peer_computes(convention):
+    need(convention)
+    worst = peers.agreement(convention, 15, seed=1)
+    system = CONVENTIONS[convention]
+    assert list(worst) == [line.call for line in (*system.lines, *system.variants)]
+    tolerance = 1e-6 if convention in SINGLE else 1e-12
+    assert {call: by for call, by in worst.items() if by > tolerance} == {}
+
+
+# --- The gaps ------------------------------------------------------------------------------------
+
+
+def given(scores, truth, k=3):
+    """A problem of one user."""
+    scores = np.array([scores], float)
+    return Problem(scores, np.array([truth]), np.zeros(scores.shape, int), k)
+
+
+def line(convention, metric):
+    return next(line for line in CONVENTIONS[convention].lines if line.metric == metric)
+
+
+def one(convention, metric, problem):
+    """The value of the one user there and here."""
+    found = line(convention, metric)
+    there = peers.theirs(convention, found, problem)[0]
+    return there, peers.ours(convention, found, problem)[0]
+
+
+def call(convention, text, problem):
+    """The value of the one user by a call that no line of the table has."""
+    return peers.theirs(convention, Line("", text, "nan"), problem)[0]
+
+
+@pytest.mark.parametrize("convention", ["trec", "ranx", "rectools", "torchmetrics"])
+def test_precision_beyond_the_catalogue(convention):
+    need(convention)
+    there, here = one(convention, "precision@k", given([0.3, 0.2, 0.1], [1, 0, 1], k=5))
+    assert (there, here) == (pytest.approx(2 / 5), pytest.approx(2 / 3))
+
+
+def test_trec_eval_breaks_ties_by_the_last_name():
+    need("trec")
+    there, here = one("trec", "mrr", given([1, 1, 1], [1, 0, 0]))
+    assert (there, here) == (1 / 3, 1)
+
+
+def test_irspack_breaks_ties_by_index():
+    need("irspack")
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        n_items = int(rng.integers(3, 100))
+        tied, truth = rng.integers(0, 4, n_items), rng.integers(0, 2, n_items)
+        truth[0] = 1
+        there, here = one("irspack", "ndcg@k", given(tied, truth, k=min(5, n_items)))
+        assert there == pytest.approx(here, rel=1e-12)
+
+
+@pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
+def test_ndcg_there_averages_over_ties(convention):
+    need(convention)
+    there, here = one(convention, "ndcg", given([0.5, 0.5, 0.5], [1, 0, 0]))
+    second, third = 1 / math.log2(3), 1 / math.log2(4)
+    assert (there, here) == (pytest.approx((1 + second + third) / 3), 1)
+
+
+def test_scikit_learn_takes_tied_items_as_one_step():
+    there, here = one("sklearn", "map", given([0.5, 0.5, 0.5], [1, 0, 0]))
+    assert (there, here) == (pytest.approx(1 / 3), 1)
+
+
+@pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
+def test_ties_count_one_half_in_every_auc(convention):
+    need(convention)
+    there, here = one(convention, "auc", given([0.5, 0.5, 0.1], [1, 0, 0]))
+    assert (there, here) == (pytest.approx(0.75), 0.75)
+
+
+@pytest.mark.parametrize("metric", ["map@k", "mrr@k", "precision@k", "recall@k"])
+def test_torchmetrics_loses_what_has_no_positive_score(metric):
+    need("torchmetrics")
+    there, here = one("torchmetrics", metric, given([-1, -2, -3], [1, 0, 0], k=1))
+    assert (there, here) == (0, 1)
+
+
+def test_torchmetrics_ties_large_scores_in_auc():
+    need("torchmetrics")
+    there, here = one("torchmetrics", "auc", given([20, 19, 18], [1, 0, 0]))
+    assert (there, here) == (0.5, 1)
+
+
+def test_ranx_weighs_the_hits_of_rbp_by_their_grade():
+    need("ranx")
+    problem = given([3, 2, 1], [9, 0, 0])
+    _, here = one("ranx", "rbp", problem)
+    module = peers.imported("ranx")
+    runs, qrels = {"u": {"d0": 3.0, "d1": 2.0, "d2": 1.0}}, {"u": {"d0": 9}}
+    with peers.quiet():
+        there = module.evaluate(module.Qrels(qrels), module.Run(runs), "rbp.80")
+    assert (there, here) == (pytest.approx(9 * 0.2), pytest.approx(0.2))
+
+
+def test_rectools_divides_by_k_where_asked():
+    need("rectools")
+    problem = given([3, 2, 1], [1, 0, 0])
+    assert call("rectools", "MAP(k=3, divide_by_k=True)", problem) == pytest.approx(1 / 3)
+    assert one("rectools", "map@k", problem) == (1, 1)
+    plain, natural = (
+        call("rectools", f"NDCG(k=3{base})", given([3, 2, 1], [0, 1, 0]))
+        for base in ("", ", log_base=10")
+    )
+    assert plain == pytest.approx(natural)
+
+
+def test_irspack_measures_entropy_in_nats():
+    need("irspack")
+    problem = given([4, 3, 2, 1], [1, 0, 0, 0], k=3)
+    there = call("irspack", "Evaluator(truth, cutoff={k}): entropy", problem)
+    here = Metrics.entropy_at_k(problem.scores, problem.truth, 3)
+    assert (there, here) == (pytest.approx(math.log(3)), pytest.approx(math.log2(3)))
+
+
+def test_irspack_refuses_a_cutoff_beyond_the_catalogue():
+    need("irspack")
+    with pytest.raises(ValueError, match="cutoff"):
+        one("irspack", "hit@k", given([3, 2, 1], [1, 0, 0], k=4))
+
+
+@pytest.mark.parametrize("metric", ["hit@k", "recall@k", "map@k"])
+def test_torchmetrics_refuses_graded_truth(metric):
+    need("torchmetrics")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    module = peers.imported("torchmetrics")
+    metric = eval(line("torchmetrics", metric).call.format(k=2), vars(module))
+    with pytest.raises(ValueError, match="binary"):
+        metric.update(torch.ones(3), torch.tensor([2, 0, 1]), indexes=torch.zeros(3, dtype=int))

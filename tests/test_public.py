@@ -217,6 +217,12 @@ shares = recmetrics.popularity_from(sparse)
 Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=shares)
 Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
 Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
+Metrics.ndcg_at_k(scores, lists, convention="ranx", undefined=None)
+formula: str = recmetrics.explain("ndcg@10", convention="rectools").formula
+comparison: recmetrics.Comparison = recmetrics.compare(
+    {"a": values, "b": values}, baseline="a", tests=["t", "wilcoxon"], correction=None, rng=0
+)
+share: float = comparison.differences[0].difference
 """
 WRONG = {
     'Metrics.ndcg_at_k(scores, lists, gain="exp3")': "[arg-type]",
@@ -228,9 +234,13 @@ WRONG = {
     'Metrics.compute(scores, lists, ["ndcg@10"], undefined="none")': "[arg-type]",
     "Metrics.compute(scores, lists, ['ndcg@10'], n_threads='2')": "[arg-type]",
     "Metrics.compute(scores, lists, 10)": "[arg-type]",
+    "Metrics.compute(scores, lists, 'ndcg', convention='RANX')": "[arg-type]",
+    "recmetrics.explain('ndcg@10', convention='RANX')": "[arg-type]",
     "Metrics.compute_ranked(scores, lists, ['ndcg'], exclude=lists)": "[call-arg]",
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
+    'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
+    'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
 }
 
 

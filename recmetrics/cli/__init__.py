@@ -1,4 +1,4 @@
-"""The command ``recmetrics``: ``demo``, ``evaluate`` and ``metrics``."""
+"""The command ``recmetrics``: ``demo``, ``evaluate``, ``compare`` and ``metrics``."""
 
 from recmetrics.cli._command import main
 

@@ -13,11 +13,13 @@ from typing import NoReturn, TypeAlias, get_args
 from recmetrics import RecmetricsError, __version__
 from recmetrics._options import Convention
 from recmetrics.cli._catalogue import catalogue
+from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason
 from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
 from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
 from recmetrics.cli._terminal import discard_stdout, write
+from recmetrics.comparison._statistics import Correction, Test
 
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
 _EXAMPLES = """\
@@ -27,6 +29,7 @@ examples:
   recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user users.csv
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
+  recmetrics compare old.npz new.npz --plot new.png
   recmetrics metrics
   recmetrics metrics ndcg
 """
@@ -98,6 +101,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_evaluate(commands)
+    _add_compare(commands)
     _add_metrics(commands)
     return parser
 
@@ -199,6 +203,58 @@ def _add_evaluate(commands: _Commands) -> None:
         "--per-user", type=Path, metavar="FILE", help="write every user's values, .csv or .npz"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in full precision")
+
+
+def _add_compare(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="tell whether one model is better than another, by per-user files",
+        description="Compare models by the files that 'recmetrics evaluate --per-user' writes, one "
+        "for each: means and paired differences with their intervals, and tests. A model is called "
+        "by the name of its file.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=compare_files)
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="per-user values, .npz or .csv"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="MODEL",
+        help="the one to compare the others with, by name or file (default: all pairs)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="of the intervals; significant is p < 1 - P (default 0.95)",
+    )
+    parser.add_argument(
+        "--test",
+        dest="tests",
+        action="append",
+        choices=get_args(Test),
+        help="paired test; may be repeated, the first decides what is significant (default t)",
+    )
+    parser.add_argument(
+        "--correction",
+        choices=(*get_args(Correction), "none"),
+        default="holm",
+        help="of the p-values for their number (default holm)",
+    )
+    parser.add_argument(
+        "--seed", type=_integer_from(0), default=0, metavar="N", help="of the bootstrap (default 0)"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw it, as .png, .pdf or .svg by the name"
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    output.add_argument("--latex", action="store_true", help="print LaTeX tables")
+    output.add_argument("--json", action="store_true", help="print JSON in full precision")
 
 
 def _add_metrics(commands: _Commands) -> None:

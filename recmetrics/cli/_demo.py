@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics import Metrics
+from recmetrics import Metrics, compare
 from recmetrics.cli import _als, _plot
 from recmetrics.cli._errors import CommandError
 from recmetrics.cli._evaluate import DEFAULT_K, default_metrics
 from recmetrics.cli._output import check_output
-from recmetrics.cli._simulation import Interactions, Split, simulate, split
-from recmetrics.cli._summary import Summary, summarise, summarise_by_bootstrap
-from recmetrics.cli._tables import comparison_table
+from recmetrics.cli._simulation import Split, simulate, split
+from recmetrics.cli._summary import summarise
+from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, progress, require_rich, show
 
 DEFAULT_PLOT = Path("recmetrics-demo.png")
@@ -47,9 +47,10 @@ def demo(args: Namespace) -> None:
 
     seen = data.train + data.validation
     models = {
-        MODEL: _test(trained.scores, data.test, seen, args.seed),
-        BASELINE: _test(popularity, data.test, seen, args.seed),
+        name: Metrics.compute(scores, data.test, default_metrics(), exclude=seen)
+        for name, scores in {BASELINE: popularity, MODEL: trained.scores}.items()
     }
+    comparison = compare(models, baseline=BASELINE, rng=args.seed)
     if plot is not None:
         level = _validate(popularity, data)
         _plot.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
@@ -61,9 +62,7 @@ def demo(args: Namespace) -> None:
         f"validation {_VALIDATED} over {args.epochs} epochs: "
         + " ".join(f"{value:.3f}" for value in trained.curve),
         "",
-        comparison_table(models),
-        "",
-        "intervals by percentile bootstrap over users",
+        *comparison_tables(comparison),
         _where(plot, args),
     )
 
@@ -84,11 +83,6 @@ def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator)
 def _validate(scores: Scores, data: Split) -> float:
     values = Metrics.compute(scores, data.validation, [_VALIDATED], exclude=data.train)
     return summarise(values[_VALIDATED]).mean or 0.0
-
-
-def _test(scores: Scores, test: Interactions, seen: Interactions, seed: int) -> dict[str, Summary]:
-    values = Metrics.compute(scores, test, default_metrics(), exclude=seen)
-    return {metric: summarise_by_bootstrap(value, seed) for metric, value in values.items()}
 
 
 def _plot_path(args: Namespace) -> Path | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._per_user import PerUser, read_csv, read_npz
 from recmetrics.cli._text import read_pairs
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _MATRIX = (
     "or text lines 'user item [relevance]'"
 )
 
-
+_PER_USER = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 
 
@@ -90,6 +91,18 @@ def read_table(source: Source) -> Any:
             return _read(source, _TABLE, lambda: _load_sparse(file))
     msg = f"{source} is not in NumPy's .npy or .npz format; expected {_TABLE}"
     raise CommandError(msg)
+
+
+def read_per_user(source: Source) -> PerUser:
+    """Read the values of every user, as ``evaluate --per-user`` writes them."""
+    with _open(source, _PER_USER) as file:
+        if file.peek(len(_ZIP)).startswith(_ZIP):
+            return PerUser(_read(source, _PER_USER, lambda: read_npz(file)))
+        if source.path.suffix.lower() != ".csv":
+            msg = f"{source} is not in NumPy's .npz format; expected {_PER_USER}"
+            raise CommandError(msg)
+        found: PerUser = _read(source, _PER_USER, lambda: read_csv(file))
+        return found
 
 
 def _open(source: Source, expected: str) -> BufferedReader:

@@ -1,11 +1,14 @@
-"""The learning curve as a picture."""
+"""The pictures of the command: the learning curve, and a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from recmetrics import Comparison
 from recmetrics.cli._output import atomic
+
+SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def is_available() -> bool:
@@ -44,3 +47,9 @@ def plot_curve(
     axes.legend(frameon=False, loc="lower right")
     with atomic(path) as file:
         figure.savefig(file, format="png", dpi=150)
+
+
+def plot_comparison(path: Path, comparison: Comparison) -> None:
+    """Draw a comparison in the format that the file name asks for."""
+    with atomic(path) as file:
+        comparison.plot().savefig(file, format=path.suffix[1:].lower())

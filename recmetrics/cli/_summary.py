@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_RESAMPLES = 1000
 _NORMAL_95 = 1.959963984540054  # a standard normal stays within plus and minus this 95 % of times
 
 
@@ -41,21 +40,3 @@ def summarise(values: npt.NDArray[np.float64]) -> Summary:
     std = float(defined.std(ddof=1))
     half = _NORMAL_95 * std / math.sqrt(defined.size)
     return Summary(mean, std, (mean - half, mean + half), defined.size)
-
-
-def summarise_by_bootstrap(values: npt.NDArray[np.float64], seed: int) -> Summary:
-    """Summarise with the percentile bootstrap interval over users."""
-    from scipy.stats import bootstrap
-
-    plain = summarise(values)
-    if plain.interval is None:
-        return plain
-    found = bootstrap(
-        (values[~np.isnan(values)],),
-        np.mean,
-        n_resamples=_RESAMPLES,
-        batch=100,  # a resample is as large as the data: not all of them at once
-        method="percentile",
-        random_state=np.random.default_rng(seed),
-    ).confidence_interval
-    return Summary(plain.mean, plain.std, (float(found.low), float(found.high)), plain.users)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Literal
 
+from recmetrics import Comparison
 from recmetrics._explain import interval
 from recmetrics.cli._summary import Summary
+from recmetrics.comparison._render import grids, legend
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from recmetrics._registry import Metric, Option
@@ -31,19 +35,26 @@ def evaluation_table(summaries: Mapping[str, Summary]) -> Table:
     return table
 
 
-def comparison_table(models: Mapping[str, Mapping[str, Summary]]) -> Table:
-    """Lay out one metric a row and, for each model, its mean and interval; then the users."""
-    columns = [column for model in models for column in (model, "95 % interval")]
-    table = _table("metric", numbers=[*columns, "users"])
-    first = next(iter(models.values()))
-    for metric in first:
-        cells = [
-            cell
-            for summaries in models.values()
-            for cell in (_number(summaries[metric].mean), _interval(summaries[metric]))
-        ]
-        table.add_row(metric, *cells, _count(first[metric].users))
-    return table
+def comparison_tables(comparison: Comparison) -> list[RenderableType]:
+    """Lay out a comparison as it prints itself, for the terminal's width, and its legend."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for grid in grids(comparison):
+        table = _table()
+        table.padding = (0, 1, 0, 0)  # the widest tables of the command: no room to waste
+        for i, column in enumerate(grid.columns):
+            justify: Literal["left", "right"] = "right" if column.is_number else "left"
+            # A heading folds before the numbers below it have to.
+            words = column.heading.split() or [""]
+            width = max(map(len, (*words, *(row[i] for row in grid.rows))))
+            heading = fill(column.heading, max(1, width))
+            table.add_column(heading, overflow="fold", justify=justify)
+        for i, row in enumerate(grid.rows):
+            strong = ("bold" if (i, j) in grid.strong else "" for j in range(len(row)))
+            table.add_row(*map(Text, row, strong))
+        parts += [table, ""]
+    return [*parts, *legend(comparison)]
 
 
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:

@@ -520,6 +520,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_mean_popularity,
         reference=popularity_reference,
         needs=(("popularity",),),
@@ -619,6 +620,7 @@ class BeyondMethods:
     @staticmethod
     @metric(
         kind="list",
+        higher_is_better=False,
         kernel=_calibration,
         reference=calibration_reference,
         needs=(("genres",), ("profile",)),

@@ -186,6 +186,7 @@ class SystemMethods:
     @staticmethod
     @metric(
         kind="system",
+        higher_is_better=False,
         kernel=_gini,
         reference=gini_reference,
         formula="Gini coefficient of how often each item of the catalogue is in the top k",
@@ -240,6 +241,7 @@ class SystemMethods:
     @staticmethod
     @metric(
         kind="system",
+        higher_is_better=False,
         kernel=_exposure_gini,
         reference=exposure_gini_reference,
         sums=(DISCOUNT,),

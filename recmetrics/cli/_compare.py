@@ -1,0 +1,112 @@
+"""``recmetrics compare``: models by their per-user files."""
+
+from __future__ import annotations
+
+import json
+import math
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recmetrics import Comparison, __version__, compare
+from recmetrics.cli import _plot
+from recmetrics.cli._errors import CommandError
+from recmetrics.cli._files import Source, read_per_user
+from recmetrics.cli._output import check_output
+from recmetrics.cli._tables import comparison_tables
+from recmetrics.cli._terminal import INSTALL, require_rich, show, write
+
+
+def compare_files(args: Namespace) -> None:
+    """Read the files, compare, write the picture, then print."""
+    paths: list[Path] = args.files
+    if len(paths) < 2:
+        msg = "give two files or more to compare; see 'recmetrics compare --help'"
+        raise CommandError(msg)
+    if not (args.markdown or args.latex or args.json):
+        require_rich()
+    if args.plot is not None:
+        if not _plot.is_available():
+            msg = f"--plot needs the package matplotlib; type: {INSTALL}"
+            raise CommandError(msg)
+        check_output("--plot", args.plot, _plot.SUFFIXES, paths)
+    names = model_names(paths)
+    baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
+    if baseline is not None and baseline not in names:
+        msg = f"--baseline {baseline!r} is none of the models: {', '.join(names)}"
+        raise CommandError(msg)
+    found = compare(
+        _read(paths, names),
+        baseline=baseline,
+        confidence=args.confidence,
+        tests=args.tests or "t",
+        correction=None if args.correction == "none" else args.correction,
+        rng=args.seed,
+    )
+    if args.plot is not None:
+        _plot.plot_comparison(args.plot, found)
+    if args.markdown:
+        write(found.to_markdown())
+    elif args.latex:
+        write(found.to_latex())
+    elif args.json:
+        write(_to_json(found))
+    else:
+        show(*comparison_tables(found))
+
+
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """Name each file by its stem, and by as much more of its path as tells it from the others."""
+    for i, path in enumerate(paths):
+        if any(path.resolve() == other.resolve() for other in paths[:i]):
+            msg = f"FILE {str(path)!r} is given twice; give every file once"
+            raise CommandError(msg)
+    full = [path.resolve() for path in paths]
+    stems = [path.with_suffix("") for path in full]
+    depth = 1
+    while True:
+        for each in (stems, full):  # the suffix may be all that tells two of them apart
+            names = ["/".join(path.parts[-depth:]) for path in each]
+            if len(set(names)) == len(names):
+                return names
+        depth += 1
+
+
+def _read(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
+    """Read every file; those that name their users must name the same, in the same order."""
+    read = {path: read_per_user(Source("FILE", path)) for path in paths}
+    named = [(path, each.users) for path, each in read.items() if each.users is not None]
+    for path, users in named[1:]:
+        first, expected = named[0]
+        for line, (user, wanted) in enumerate(zip(users, expected, strict=False), start=2):
+            if user != wanted:
+                msg = (
+                    f"FILE {str(path)!r}, line {line}: user {user[:40]!r}, where {str(first)!r} "
+                    f"has user {wanted[:40]!r}; expected the same users in the same order"
+                )
+                raise CommandError(msg)
+    return {name: each.values for name, each in zip(names, read.values(), strict=True)}
+
+
+def _to_json(found: Comparison) -> str:
+    document = {
+        "recmetrics": __version__,
+        "models": found.models,
+        "baseline": found.baseline,
+        "confidence": found.confidence,
+        "tests": found.tests,
+        "correction": found.correction,
+        "means": [_finite(record) for record in found.to_records("means")],
+        "differences": [_finite(record) for record in found.to_records("differences")],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN and no infinity; ``group`` is always that of all users here."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+        if name != "group"
+    }

@@ -1,0 +1,166 @@
+"""Comparison: the numbers, and the forms in which they are handed out."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from recmetrics._errors import ArgumentError
+from recmetrics.comparison import _render
+from recmetrics.comparison._records import Difference, Mean, worst
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from recmetrics.comparison._statistics import Correction, Test
+
+Table: TypeAlias = Literal["means", "differences"]
+_FRAMES = ("pandas", "polars", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Comparison:
+    """What ``recmetrics.compare`` found; printing it shows it as a table.
+
+    >>> import recmetrics
+    >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
+    >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
+    >>> found = recmetrics.compare({"old": old, "new": new}, rng=0)
+    >>> [(each["model"], each["best"]) for each in found.to_records("means")]
+    [('old', False), ('new', True)]
+
+    Attributes
+    ----------
+    models, metrics, groups
+        What was compared, in the order given; ``groups`` is empty without ``by=``.
+    means, differences
+        ``Mean`` and ``Difference`` records: those of all users, whose ``group`` is None, then
+        those of each group.
+    baseline, confidence, tests, correction, lower_is_better, n_resamples
+        How they were compared.
+    """
+
+    models: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[Any, ...]
+    means: tuple[Mean, ...]
+    differences: tuple[Difference, ...]
+    baseline: str | None
+    confidence: float
+    tests: tuple[Test, ...]
+    correction: Correction | None
+    lower_is_better: frozenset[str]
+    n_resamples: int
+
+    def __str__(self) -> str:
+        return _render.to_text(self)
+
+    __repr__ = __str__
+
+    def worst_group(
+        self, metric: str, model: str, against: str | None = None
+    ) -> Mean | Difference | None:
+        """The group in which a model does worst, or worst against another one.
+
+        Parameters
+        ----------
+        metric, model, against
+            As in ``means``, or with ``against`` in ``differences``.
+
+        Returns
+        -------
+        Mean, Difference or None
+            Its record; None without ``by=``, and where no group has a defined value.
+        """
+        records: Any = self.means if against is None else self.differences
+        own = [
+            each
+            for each in records
+            if each.group is not None
+            and (each.metric, each.model, getattr(each, "against", None))
+            == (metric, model, against)
+        ]
+        return worst(own, metric not in self.lower_is_better) if own else None
+
+    def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
+        """One dict of plain values for each row of ``table``, "differences" or "means"."""
+        if table not in get_args(Table):
+            msg = f"table must be 'differences' or 'means', got {table!r}"
+            raise ArgumentError(msg)
+        return [each.as_dict() for each in getattr(self, table)]
+
+    def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
+        """The same as a data frame.
+
+        Parameters
+        ----------
+        table
+            "differences" or "means".
+        backend
+            "pandas", "polars" or "pyarrow"; None takes the first of them that is installed.
+
+        Raises
+        ------
+        ArgumentError
+            If the package is not installed.
+        """
+        records = self.to_records(table)
+        if backend is not None and backend not in _FRAMES:
+            msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
+            raise ArgumentError(msg)
+        wanted = _FRAMES if backend is None else (backend,)
+        name = next((each for each in wanted if find_spec(each) is not None), None)
+        if name is None:
+            msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+            raise ArgumentError(msg)
+        package = importlib.import_module(name)
+        if name == "pyarrow":
+            return package.Table.from_pylist(records)
+        return package.DataFrame(records)
+
+    def to_markdown(self) -> str:
+        """The printed tables and their legend in Markdown, the best means in bold."""
+        return _render.to_markdown(self)
+
+    def to_latex(self) -> str:
+        r"""Two LaTeX tables and their legend: models by metrics, and the differences.
+
+        The best mean is bold; superscripts name the models than which one is significantly better.
+        Needs ``\usepackage{booktabs}``.
+        """
+        return _render.to_latex(self)
+
+    def plot(
+        self,
+        target: str | PathLike[str] | Axes | None = None,
+        *,
+        table: Table = "differences",
+    ) -> Figure:
+        """Draw means and differences of all users with their intervals.
+
+        Parameters
+        ----------
+        target
+            A file name (.png, .pdf, .svg) to write a figure to: a row for each metric, means left
+            and differences right. Matplotlib axes to draw one table of all metrics on. None only
+            makes the figure.
+        table
+            What to draw on axes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ArgumentError
+            If matplotlib is not installed, or ``target`` is none of these.
+        """
+        from recmetrics.comparison._plot import draw
+
+        self.to_records(table)  # refuses an unknown table
+        return draw(self, target, table)

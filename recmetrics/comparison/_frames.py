@@ -1,0 +1,102 @@
+"""Data frames of per-list metrics: pandas, polars, pyarrow and whatever else narwhals reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError, InputError
+
+INSTALL = "pip install 'recmetrics-numba[tables]'"
+_COUNTS = "nrecs"  # how long a list is, in the output of recmetrics.tables
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of one row per list: its float columns are metrics, the others name the list."""
+
+    rows: Any  # a narwhals.DataFrame
+    metrics: list[str]
+    keys: list[str]
+
+
+def read_frame(native: Any) -> Frame | None:
+    """Read a frame; None where it is none.
+
+    The index of a pandas frame names the lists, too, unless it only counts them.
+    """
+    if not hasattr(native, "columns"):
+        return None
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        msg = f"results in data frames need the package narwhals; type: {INSTALL}"
+        raise ArgumentError(msg) from error
+    if hasattr(native, "reset_index") and list(native.index) != list(range(len(native))):
+        native = native.reset_index()
+    rows = nw.from_native(native, eager_only=True, pass_through=True)
+    if not isinstance(rows, nw.DataFrame):
+        return None
+    metrics = [name for name, dtype in rows.schema.items() if dtype.is_float()]
+    keys = [name for name in rows.columns if name not in (*metrics, _COUNTS)]
+    return Frame(rows, metrics, keys)
+
+
+def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Columns of every model, those of frames in the order of the lists of the first frame."""
+    frames = {model: each for model, each in results.items() if isinstance(each, Frame)}
+    if not frames:
+        return results
+    first, reference = next(iter(frames.items()))
+    columns = {}
+    for model, result in results.items():
+        columns[model] = result
+        if isinstance(result, Frame):
+            rows = _in_order_of(first, reference, model, result)
+            columns[model] = {metric: _values(rows[metric]) for metric in result.metrics}
+    return columns
+
+
+def _in_order_of(first: str, reference: Frame, model: str, frame: Frame) -> Any:
+    if frame.keys != reference.keys:
+        msg = (
+            f"the lists of {first!r} are named by the columns {reference.keys} and those of "
+            f"{model!r} by {frame.keys}; expected the same, and metrics in float columns"
+        )
+        raise InputError(msg)
+    if not frame.keys:
+        return frame.rows
+    wanted, given = _names(first, reference), _names(model, frame)
+    if list(wanted) == list(given):
+        return frame.rows
+    for having, lacking, names, others in (
+        (first, model, wanted, given),
+        (model, first, given, wanted),
+    ):
+        missing = next((name for name in names if name not in others), None)
+        if missing is not None:
+            what = ", ".join(f"{k} {v!r}" for k, v in zip(frame.keys, missing, strict=True))
+            msg = f"{having!r} has a list of {what} and {lacking!r} has none; compare the same"
+            raise InputError(msg)
+    return frame.rows[[given[name] for name in wanted]]
+
+
+def _names(model: str, frame: Frame) -> dict[tuple[Any, ...], int]:
+    """The place of each list by what names it."""
+    keys = [frame.rows[key].to_list() for key in frame.keys]
+    places: dict[tuple[Any, ...], int] = {}
+    for row, name in enumerate(zip(*keys, strict=True)):
+        if places.setdefault(name, row) != row:
+            what = ", ".join(f"{k} {v!r}" for k, v in zip(frame.keys, name, strict=True))
+            msg = f"{model!r} has two lists of {what}, rows {places[name]} and {row}"
+            raise InputError(msg)
+    return places
+
+
+def _values(column: Any) -> Any:
+    """Values with NaN where the frame holds a null."""
+    if not column.null_count():
+        return column.to_numpy()
+    return np.array([np.nan if v is None else v for v in column.to_list()], dtype=np.float64)

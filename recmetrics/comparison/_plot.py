@@ -1,0 +1,158 @@
+"""A comparison as a picture: means and differences with their intervals."""
+
+from __future__ import annotations
+
+import math
+import os
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError
+from recmetrics.comparison._records import Difference
+from recmetrics.comparison._render import COLUMNS, legend, pair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from recmetrics.comparison._comparison import Comparison
+    from recmetrics.comparison._records import Mean
+
+INSTALL = "pip install 'recmetrics-numba[cli]'"
+_NAME_WIDTH = 30  # letters of a name on one line
+_TITLE_WIDTH = 60
+_LINE = 0.19  # inches
+_WIDTH = 5.6
+_DPI = 150
+_MOST_PIXELS = 60_000  # of a side, below what PNG writers refuse
+
+
+def draw(comparison: Comparison, target: Any, table: str) -> Figure:
+    """Draw on ``target``, or on a figure that is written to it."""
+    try:
+        import matplotlib.figure  # noqa: F401
+        from matplotlib.axes import Axes
+    except ImportError as error:
+        msg = f"plots need the package matplotlib; type: {INSTALL}"
+        raise ArgumentError(msg) from error
+    means = [each for each in comparison.means if each.group is None]
+    differences = [each for each in comparison.differences if each.group is None]
+    if isinstance(target, Axes):
+        if table == "means":
+            _draw(target, means, comparison, with_metric=True)
+        else:
+            _draw(target, differences, comparison, with_metric=True)
+        return target.figure  # type: ignore[return-value]
+    figure = _figure(comparison, means, differences)
+    if target is not None:
+        _save(figure, target)
+    return figure
+
+
+def _save(figure: Figure, target: Any) -> None:
+    known = figure.canvas.get_supported_filetypes()
+    if not isinstance(target, (str, os.PathLike)):
+        msg = f"target must be a file name or matplotlib axes, got {type(target).__name__}"
+        raise ArgumentError(msg)
+    if Path(target).suffix[1:].lower() not in known:
+        msg = f"target must end in .png, .pdf or .svg, got {os.fspath(target)!r}"
+        raise ArgumentError(msg)
+    figure.savefig(target, dpi="figure")
+
+
+def _figure(
+    comparison: Comparison, means: Sequence[Mean], differences: Sequence[Difference]
+) -> Figure:
+    """A row for each metric, as high as its names are; the legend below."""
+    from matplotlib.figure import Figure
+
+    left = [[each for each in means if each.metric == m] for m in comparison.metrics]
+    right = [[each for each in differences if each.metric == m] for m in comparison.metrics]
+    rows = [
+        max(len(side) * (max(map(_n_lines, side), default=0) + 0.5) for side in sides)
+        for sides in zip(left, right, strict=True)
+    ]
+    notes = [line for text in _legend(comparison) for line in textwrap.wrap(text, 120)]
+    heights = [lines * _LINE + 0.65 for lines in rows]
+    bottom = len(notes) * _LINE
+    n_columns = 2 if differences else 1
+    size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
+    # A figure of its own draws without a display and leaves pyplot's state alone.
+    figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
+    above, below = parts
+    axes = above.subplots(
+        len(rows), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    for index, metric in enumerate(comparison.metrics):
+        _draw(axes[index, 0], left[index], comparison)
+        title = textwrap.fill(_plain(metric), _TITLE_WIDTH)
+        axes[index, 0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
+        if n_columns == 2 and right[index]:
+            _draw(axes[index, 1], right[index], comparison)
+            axes[index, 1].set_title("differences", fontsize="medium", loc="left")
+        elif n_columns == 2:
+            axes[index, 1].set_axis_off()
+    below.text(0.01, 0.98, _plain("\n".join(notes)), va="top", fontsize="small", color="0.3")
+    return figure
+
+
+def _draw(
+    axes: Axes,
+    records: Sequence[Mean | Difference],
+    comparison: Comparison,
+    *,
+    with_metric: bool = False,
+) -> None:
+    """A line for each record, the first on top; filled where best or significant."""
+    if records and isinstance(records[0], Difference):
+        axes.axvline(0, color="0.6", linewidth=1)
+    colours = {model: f"C{i % 10}" for i, model in enumerate(comparison.models)}
+    ticks = []
+    for place, each in enumerate(records):
+        marked = each.significant if isinstance(each, Difference) else each.best
+        colour = colours[each.model]
+        if not math.isnan(each.value):
+            if not math.isnan(each.low):
+                axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
+            face = colour if marked else "white"
+            axes.plot(each.value, place, "o", color=colour, markerfacecolor=face)
+        lines = _lines(each)
+        ticks.append("\n".join([_wrapped(each.metric), *lines] if with_metric else lines))
+    axes.set_yticks(np.arange(len(records)), ticks, fontsize="small")
+    axes.set_ylim(len(records) - 0.5, -0.5)
+    axes.locator_params(axis="x", nbins=5)
+    axes.tick_params(axis="x", labelsize="small")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", alpha=0.3)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _legend(comparison: Comparison) -> list[str]:
+    marked = "filled: the best mean, a significant difference"
+    return [*(line for line in legend(comparison) if not line.startswith(COLUMNS)), marked]
+
+
+def _n_lines(record: Mean | Difference) -> int:
+    return len(_lines(record))
+
+
+def _lines(record: Mean | Difference) -> list[str]:
+    """The name of a record, with the mark of the best or significant, on lines that fit."""
+    if isinstance(record, Difference):
+        name = pair(record) + (" *" if record.significant else "")
+    else:
+        name = record.model + (" (best)" if record.best else "")
+    return _wrapped(name).split("\n")
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(_plain(text), _NAME_WIDTH)
+
+
+def _plain(text: str) -> str:
+    return text.replace("$", r"\$")  # which would begin a formula

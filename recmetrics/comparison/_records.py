@@ -1,0 +1,88 @@
+"""One mean and one difference: the rows of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """The mean of a metric of one model; of a system metric its one value.
+
+    ``low`` and ``high`` bound it with the confidence asked for; NaN where fewer than two users
+    have a value, and for a system metric, whose user counts are None. ``group`` is None for all
+    users together. ``best`` marks the best mean of a metric in its group.
+    """
+
+    metric: str
+    group: Any
+    model: str
+    mean: float
+    low: float
+    high: float
+    n_users: int | None
+    n_undefined: int | None
+    best: bool = False
+
+    @property
+    def value(self) -> float:
+        """What groups are ordered by."""
+        return self.mean
+
+    def as_dict(self) -> dict[str, Any]:
+        """Write the fields with their names."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What ``model`` has more than ``against``, user by user.
+
+    ``n_undefined`` counts the users left out because a value of theirs is undefined in either
+    model. ``wins`` counts the users for whom ``model`` is better, which is lower where the metric
+    says so. ``p_values`` and ``corrected`` hold one p-value per test; ``significant`` is that of
+    the first test, corrected.
+    """
+
+    metric: str
+    group: Any
+    model: str
+    against: str
+    difference: float
+    low: float
+    high: float
+    n_users: int
+    n_undefined: int
+    effect_size: float
+    wins: int
+    ties: int
+    losses: int
+    p_values: dict[str, float]
+    corrected: dict[str, float]
+    significant: bool = False
+
+    @property
+    def value(self) -> float:
+        """What groups are ordered by."""
+        return self.difference
+
+    def as_dict(self) -> dict[str, Any]:
+        """Write the fields with their names, each p-value as a field of its own."""
+        fields = asdict(self)
+        p_values, corrected = fields.pop("p_values"), fields.pop("corrected")
+        significant = fields.pop("significant")
+        for test, p in p_values.items():
+            fields |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
+        return fields | {"significant": significant}
+
+
+def worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:
+    """The record of the worst group: the lowest value, or the highest; None where none has one."""
+    values: npt.NDArray[np.float64] = np.array([record.value for record in records])
+    if np.isnan(values).all():
+        return None
+    return records[int(np.nanargmin(values) if higher_is_better else np.nanargmax(values))]

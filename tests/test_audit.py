@@ -1,0 +1,133 @@
+"""What audit finds, planted one at a time and in random problems against plain Python."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import ArgumentError, Finding, audit
+
+CLEAN = np.array([[5.0, 4.0, 3.0, 2.0], [1.0, 2.0, 3.0, 4.0], [4.0, 1.0, 3.0, 2.0]])
+TRUTH = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
+
+
+def changed(matrix, user, items, value):
+    matrix = matrix.copy()
+    matrix[user, items] = value
+    return matrix
+
+
+def test_nothing_odd():
+    report = audit(CLEAN, TRUTH, k=2)
+    assert report.findings == {}
+    assert str(report) == "3 users x 4 items, float64, k = 2: nothing odd"
+
+
+@pytest.mark.parametrize(
+    "name, scores, truth, arguments, expected",
+    [
+        ("nan", changed(CLEAN, 1, 2, np.nan), TRUTH, {}, Finding(1, 1, 1, 2)),
+        ("positive_inf", changed(CLEAN, 2, 0, np.inf), TRUTH, {}, Finding(1, 1, 2, 0)),
+        ("negative_inf", changed(CLEAN, 0, [2, 3], -np.inf), TRUTH, {}, Finding(1, 2, 0, 2)),
+        ("constant", changed(CLEAN, 1, slice(None), 7), TRUTH, {}, Finding(1, 0, 1)),
+        ("constant", changed(CLEAN, 1, [0, 1, 2], 7), TRUTH, {"exclude": [[], [3], []]},
+         Finding(1, 0, 1)),
+        ("constant", changed(CLEAN, 1, [0, 2], 7), TRUTH, {"candidates": [[0, 1], [0, 2], [1, 2]]},
+         Finding(1, 0, 1)),
+        ("short", changed(CLEAN, 2, [0, 1, 2], -np.inf), TRUTH, {}, Finding(1, 0, 2)),
+        ("short", CLEAN, TRUTH, {"exclude": [[1], [0, 2, 3], [1]]}, Finding(1, 0, 1)),
+        ("tied_at_cutoff", changed(CLEAN, 0, [1, 2], 3), TRUTH, {}, Finding(1, 0, 0)),
+        ("excluded_relevant", CLEAN, TRUTH, {"exclude": [[0], [], [2]]}, Finding(2, 2, 0, 0)),
+        ("not_candidates", CLEAN, TRUTH, {"candidates": [0, 1, 3]}, Finding(1, 1, 2, 2)),
+        ("without_truth", CLEAN, changed(TRUTH, 2, 2, 0), {}, Finding(1, 0, 2)),
+    ],
+)  # fmt: skip
+def test_each_is_found_alone(name, scores, truth, arguments, expected):
+    assert getattr(audit(scores, truth, k=2, **arguments), name) == expected
+    twin = audit(CLEAN, TRUTH, k=2)
+    assert getattr(twin, name) == Finding()
+
+
+def test_what_a_sparse_truth_stores():
+    rows, items, values = [0, 1, 2, 1, 2], [0, 1, 2, 1, 0], [1.0, 1.0, 1.0, 2.0, 0.0]
+    report = audit(CLEAN, sp.coo_array((values, (rows, items)), shape=CLEAN.shape), k=2)
+    assert report.duplicates == Finding(1, 1, 1, 1)
+    assert report.explicit_zeros == Finding(1, 1, 2, 0)
+
+
+def test_the_report_reads_like_this():
+    scores = changed(changed(CLEAN, 1, slice(None), 7), 0, 3, np.nan)
+    assert str(audit(scores, TRUTH, k=2)).splitlines() == [
+        "3 users x 4 items, float64, k = 2",
+        "  scores are NaN, an error unless nan='exclude': 1 of 1 user (33.3%), "
+        "first (user 0, item 3)",
+        "  one score for all items, so the order is that of their indices: 1 user (33.3%), "
+        "first user 1",
+        "  equal scores on both sides of the cutoff: 1 user (33.3%), first user 1",
+        "  metrics at k depend on the order of equal scores: 1 user (33.3%), first user 1",
+    ]
+
+
+def test_with_candidates_their_scores_alone_are_read():
+    report = audit(changed(CLEAN, 0, 3, np.nan), TRUTH, candidates=[0, 1, 2], k=2)
+    assert report.findings == {}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint8])
+@pytest.mark.parametrize("form", ["all", "exclude", "candidates"])
+def test_dependence_on_ties_is_what_the_metrics_say(dtype, form):
+    """A user depends on ties where some metric at k differs between the best and worst order."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 4, (60, 9)).astype(dtype)
+    truth = rng.integers(0, 3, (60, 9)) * (rng.random((60, 9)) < 0.4)
+    sets = {} if form == "all" else {form: rng.random((60, 9)) < 0.6}
+    metrics = ["ndcg@3", "dcg@3", "cg@3", "mrr@3", "hit@3"]
+    ends = [
+        recmetrics.Metrics.compute(scores, truth, metrics, ties=ties, undefined="zero", **sets)
+        for ties in ("worst", "best")
+    ]
+    differs = np.any([ends[0][m] != ends[1][m] for m in metrics], axis=0)
+    report = audit(scores, truth, k=3, **sets)
+    assert 5 < differs.sum() < 55
+    assert report.depend_on_ties.users == differs.sum()
+    assert report.depend_on_ties.user == np.flatnonzero(differs)[0]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_blocks_add_up(n_threads):
+    rng = np.random.default_rng(6)
+    scores = rng.integers(0, 30, (3000, 400)).astype(np.float32)
+    scores[rng.random(scores.shape) < 0.001] = np.nan
+    truth = sp.random(3000, 400, 0.01, "csr", random_state=7)
+    report = audit(scores, truth, k=5, n_threads=n_threads)
+    users, items = np.nonzero(np.isnan(scores))
+    assert report.nan == Finding(len(set(users)), len(users), users[0], items[0])
+    lists = [sorted(row[~np.isnan(row)], reverse=True) for row in scores]
+    tied = [user for user, best in enumerate(lists) if best[4] == best[5]]
+    assert report.tied_at_cutoff == Finding(len(tied), 0, tied[0])
+    empty = np.flatnonzero(np.diff(truth.indptr) == 0)
+    assert report.without_truth == Finding(len(empty), 0, empty[0])
+
+
+def test_a_cutoff_beyond_the_catalogue():
+    report = audit(CLEAN, TRUTH, k=9)
+    assert report.short == Finding(3, 0, 0)
+    assert report.tied_at_cutoff == Finding()
+
+
+def test_no_users_and_no_items():
+    assert audit(np.empty((0, 3)), np.empty((0, 3))).findings == {}
+    assert audit(np.empty((2, 0)), np.empty((2, 0))).short == Finding(2, 0, 0)
+
+
+def test_k_must_be_a_count():
+    with pytest.raises(ArgumentError, match="k must be an integer >= 1, such as 10, got 0"):
+        audit(CLEAN, TRUTH, k=0)
+
+
+def test_inputs_are_not_changed():
+    scores, truth = changed(CLEAN, 0, 0, np.nan), sp.csr_array(TRUTH)
+    kept = scores.copy(), truth.copy()
+    audit(scores, truth, exclude=truth)
+    np.testing.assert_array_equal(scores, kept[0])
+    assert (truth != kept[1]).nnz == 0

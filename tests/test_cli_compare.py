@@ -1,0 +1,283 @@
+"""``recmetrics compare``: what it prints and writes, and its one-line errors."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recmetrics import compare
+from recmetrics.cli import main
+from recmetrics.cli._compare import model_names
+from recmetrics.cli._output import write_per_user
+
+RNG = np.random.default_rng(0)
+OLD = {"ndcg@10": np.append(RNG.random(39), np.nan), "recall(denom=relevant)@20": RNG.random(40)}
+NEW = {metric: values + RNG.normal(0.1, 0.1, 40) for metric, values in OLD.items()}
+WANTED = "expected the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with the files of two models, in both forms."""
+    monkeypatch.chdir(tmp_path)
+    for name, values in {"old": OLD, "new": NEW}.items():
+        for suffix in ("npz", "csv"):
+            write_per_user(Path(f"{name}.{suffix}"), values)
+
+
+def printed(capsys, *argv):
+    assert main(["compare", *argv]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def error(capsys, *argv):
+    """The one line that the command ends in; nothing else may have happened."""
+    before = sorted(Path().iterdir())
+    assert main(["compare", *argv]) == 2
+    assert sorted(Path().iterdir()) == before
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("recmetrics: error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("recmetrics: error: ").removesuffix("\n")
+
+
+def words(text):
+    """All that is printed but the rules, which differ."""
+    return [
+        word
+        for line in text.splitlines()
+        if not re.fullmatch("[-\u2500 ]+", line)
+        for word in line.split()
+    ]
+
+
+# --- What it prints ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("files", [("old.npz", "new.npz"), ("old.csv", "new.csv")])
+def test_the_table_is_that_of_the_library(files, capsys):
+    out = printed(capsys, *files)
+    expected = str(compare({"old": OLD, "new": NEW}, rng=0))
+    assert sorted(words(out)) == sorted(words(expected))
+    assert "\x1b" not in out
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_npz_and_csv_may_be_mixed(capsys):
+    assert printed(capsys, "old.npz", "new.csv") == printed(capsys, "old.csv", "new.npz")
+
+
+def test_markdown_and_latex_are_those_of_the_library(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)  # neither needs it
+    expected = compare({"old": OLD, "new": NEW}, baseline="new", rng=3)
+    options = ["old.npz", "new.npz", "--baseline", "new", "--seed", "3"]
+    assert printed(capsys, *options, "--markdown") == expected.to_markdown()
+    assert printed(capsys, *options, "--latex") == expected.to_latex()
+
+
+def test_json_holds_every_digit(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    argv = ["--test", "wilcoxon", "--test", "t", "--correction", "none", "--confidence", "0.9"]
+    found = json.loads(printed(capsys, "old.csv", "new.npz", "--json", *argv))
+    options = {"tests": ("wilcoxon", "t"), "correction": None, "confidence": 0.9}
+    expected = compare({"old": OLD, "new": NEW}, rng=0, **options)
+    assert found.pop("recmetrics").count(".") == 2
+    for table in ("means", "differences"):
+        records = [
+            {name: value for name, value in record.items() if name != "group"}
+            for record in expected.to_records(table)
+        ]
+        assert found.pop(table) == records
+    assert found == {
+        "models": ["old", "new"],
+        "baseline": None,
+        "confidence": 0.9,
+        "tests": ["wilcoxon", "t"],
+        "correction": None,
+    }
+
+
+def test_json_has_no_nan_and_no_infinity(capsys):
+    for name, values in {"a": [0.0, np.nan, 0.0], "b": [1.0, np.nan, 1.0]}.items():
+        write_per_user(Path(f"{name}.npz"), {"m": np.array(values), "n": np.full(3, np.nan)})
+    found = json.loads(printed(capsys, "a.npz", "b.npz", "--json"))
+    m, n = found["differences"]
+    assert (m["effect_size"], m["difference"]) == (None, 1.0)
+    assert (n["difference"], n["p_t"], n["n_users"]) == (None, None, 0)
+
+
+def test_a_narrow_terminal_cuts_nothing_off(capsys, monkeypatch):
+    wide = printed(capsys, "old.npz", "new.npz")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed(capsys, "old.npz", "new.npz"))
+    assert max(map(len, narrow.splitlines())) <= 40 < max(map(len, wide.splitlines()))
+    assert sum(map(str.isdigit, narrow)) == sum(map(str.isdigit, wide))
+
+
+def test_headings_fold_before_numbers(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name in ("popularity", "model"):
+        values = {"ndcg@10": OLD["ndcg@10"]} | (
+            {"ndcg@10": NEW["ndcg@10"]} if name == "model" else {}
+        )
+        write_per_user(Path(f"{name}.npz"), values)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", printed(capsys, "popularity.npz", "model.npz"))
+    assert re.search(r"\[\+0\.\d{4}, \+0\.\d{4}\]", out)
+    assert re.search(r"^ +model - ", out, re.MULTILINE)
+
+
+def test_the_plot(capsys):
+    for name, start in {"p.png": b"\x89PNG", "p.pdf": b"%PDF", "p.svg": b"<?xml"}.items():
+        printed(capsys, "old.npz", "new.npz", "--plot", name)
+        assert Path(name).read_bytes().startswith(start)
+    assert len(list(Path().iterdir())) == 4 + 3  # no temporary file stays
+
+
+# --- Names of models -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/old.npz", "b/new.csv"], ["old", "new"]),
+        (["old.npz", "old.csv"], ["old.npz", "old.csv"]),
+        (["a/users.npz", "b/users.npz"], ["a/users", "b/users"]),
+        (["a/x/u.npz", "b/x/u.npz", "b/y/u.npz"], ["a/x/u", "b/x/u", "b/y/u"]),
+        (["a/u.npz", "a/u.csv", "b/u.npz"], ["a/u.npz", "a/u.csv", "b/u.npz"]),
+    ],
+)
+def test_models_are_called_by_what_tells_their_files_apart(paths, names):
+    assert model_names([Path(path) for path in paths]) == names
+
+
+def test_the_baseline_by_name_or_file(capsys):
+    by_name = printed(capsys, "old.npz", "new.npz", "--baseline", "new")
+    assert "old -" in by_name
+    assert printed(capsys, "old.npz", "new.npz", "--baseline", "new.npz") == by_name
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["old.npz"], "give two files or more to compare; see 'recmetrics compare --help'"),
+        (["old.npz", "./old.npz"], "FILE 'old.npz' is given twice; give every file once"),
+        (
+            ["old.npz", "new.npz", "--baseline", "older"],
+            "--baseline 'older' is none of the models: old, new",
+        ),
+        (
+            ["old.npz", "absent.npz"],
+            f"cannot open FILE 'absent.npz': No such file or directory; {WANTED}",
+        ),
+        (
+            ["old.npz", "new.npz", "--confidence", "95"],
+            "confidence must be a number from 0.5 to below 1, such as 0.95, got 95.0",
+        ),
+        (
+            ["old.npz", "new.npz", "--plot", "plot.jpg"],
+            "--plot 'plot.jpg': expected a file name that ends in .png or .pdf or .svg",
+        ),
+        (
+            ["old.npz", "new.npz", "--seed", "-1"],
+            "argument --seed: expected an integer >= 0, got '-1'; see 'recmetrics compare --help'",
+        ),
+    ],
+)
+def test_bad_arguments(argv, message, capsys):
+    assert error(capsys, *argv) == message
+    printed(capsys, "old.npz", "new.npz")
+
+
+def test_markdown_and_latex_at_once(capsys):
+    assert "not allowed with" in error(capsys, "old.npz", "new.npz", "--markdown", "--latex")
+
+
+BAD_FILES = {
+    "text.npz": (b"user\n", f"FILE 'text.npz' is not in NumPy's .npz format; {WANTED}"),
+    "cut.npz": (None, "cannot read FILE 'cut.npz': "),
+    "empty.csv": (b"", "cannot read FILE 'empty.csv': its first line is '', not 'user' and "),
+    "head.csv": (b"id,m\n0,1\n", "cannot read FILE 'head.csv': its first line is 'id,m', not "),
+    "twice.csv": (b"user,m,m\n", "cannot read FILE 'twice.csv': its first line is 'user,m,m', "),
+    "short.csv": (
+        b"user,m\n0,1\n1\n",
+        f"cannot read FILE 'short.csv': line 3 has 1 cells and the first 2; {WANTED}",
+    ),
+    "word.csv": (
+        b"user,m\n0,one\n",
+        f"cannot read FILE 'word.csv': line 2 has 'one' as m; {WANTED}",
+    ),
+    "bytes.csv": (b"user,m\n0,\xff\n", "cannot read FILE 'bytes.csv': "),
+    "other.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\n1,0.5,0.5\n",
+        "FILE 'other.csv', line 2: user '1', where 'old.csv' has user '0'; "
+        "expected the same users in the same order",
+    ),
+    "few.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",
+        "metric 'ndcg@10' of 'old' has 40 users and metric 'ndcg@10' of 'few' 1; "
+        "compare results on the same users",
+    ),
+    "metrics.csv": (
+        b"user,ndcg@10\n" + b"".join(b"%d,1\n" % user for user in range(40)),
+        "'metrics' has no metric 'recall(denom=relevant)@20', which 'old' has; "
+        "compute the same metrics for every model",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(name, capsys):
+    content, message = BAD_FILES[name]
+    Path(name).write_bytes(Path("old.npz").read_bytes()[:100] if content is None else content)
+    assert error(capsys, "old.csv", name).startswith(message)
+    Path(name).write_bytes(Path(f"new{Path(name).suffix}").read_bytes())
+    printed(capsys, "old.csv", name)
+
+
+def test_arrays_of_pickled_objects_are_never_unpickled(capsys):
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (Path("sprung"),)
+
+    np.savez("trap.npz", m=np.array([Trap()], dtype=object), allow_pickle=True)
+    assert error(capsys, "old.npz", "trap.npz").startswith("cannot read FILE 'trap.npz': ")
+    assert not Path("sprung").exists()
+
+
+def test_a_failure_while_drawing_leaves_the_older_picture(capsys, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    Path("plot.png").write_text("older")
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fail)
+        assert error(capsys, "old.npz", "new.npz", "--plot", "plot.png") == (
+            "cannot write 'plot.png': No space left on device; choose another file"
+        )
+    assert Path("plot.png").read_text() == "older"
+
+
+def test_without_rich_or_matplotlib(capsys, monkeypatch):
+    install = "type: pip install 'recmetrics-numba[cli]'"
+    with monkeypatch.context() as lacking:
+        lacking.setitem(sys.modules, "rich", None)
+        assert error(capsys, "old.npz", "new.npz") == f"tables need the package rich; {install}"
+    with monkeypatch.context() as lacking:
+        lacking.setitem(sys.modules, "matplotlib.figure", None)
+        assert error(capsys, "old.npz", "new.npz", "--plot", "p.png") == (
+            f"--plot needs the package matplotlib; {install}"
+        )

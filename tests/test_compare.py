@@ -1,0 +1,838 @@
+"""Comparison: hand-worked numbers, scipy.stats called directly, what is printed, bad input."""
+
+import importlib
+import itertools
+import math
+import subprocess
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import recmetrics
+from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError, compare
+from recmetrics._registry import METRICS
+from recmetrics.comparison import _compare, _statistics
+
+NAN = math.nan
+OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
+NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
+SMALL = {
+    "old": {"m": OLD, "coverage@5": np.array(0.25)},
+    "new": {"m": NEW, "coverage@5": np.array(0.5)},
+}
+
+
+def models(n_users=200, n_models=3, metrics=("ndcg@10", "recall@10"), seed=0):
+    """Models that share most of what their users get, each a little better than the one before."""
+    rng = np.random.default_rng(seed)
+    shared = {metric: rng.random(n_users) for metric in metrics}
+    return {
+        f"model{i}": {m: v + rng.normal(0.02 * i, 0.1, n_users) for m, v in shared.items()}
+        for i in range(n_models)
+    }
+
+
+def only(comparison):
+    [difference] = comparison.differences
+    return difference
+
+
+# --- Hand-worked numbers -------------------------------------------------------------------------
+
+
+def test_a_pair_by_hand():
+    found = only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
+    # Differences 0.2, 0.1, 0, 0.3, 0.1, 0.2: their squared deviations from 0.15 add up to 0.055.
+    std = math.sqrt(0.055 / 5)
+    assert (found.model, found.against, found.metric) == ("new", "old", "m")
+    assert found.difference == pytest.approx(0.9 / 6)
+    assert found.effect_size == pytest.approx(0.15 / std)
+    assert (found.wins, found.ties, found.losses) == (5, 1, 0)
+    assert (found.n_users, found.n_undefined) == (6, 0)
+    t = 0.15 / (std / math.sqrt(6))
+    assert found.p_values["t"] == pytest.approx(2 * stats.t.sf(t, df=5))
+    assert found.significant
+
+
+def test_means_by_hand():
+    old, new = compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0).means
+    assert (old.mean, new.mean) == pytest.approx((1.5 / 6, 2.4 / 6))
+    assert (old.best, new.best) == (False, True)
+    assert (old.n_users, old.n_undefined) == (6, 0)
+
+
+def test_undefined_users_are_left_out_pair_by_pair_and_counted():
+    values = {
+        "a": {"m": [1.0, NAN, 3.0, 4.0]},
+        "b": {"m": [2.0, 5.0, NAN, 6.0]},
+        "c": {"m": [0.0, 0.0, 0.0, 0.0]},
+    }
+    found = compare(values, rng=0)
+    assert [(m.mean, m.n_users, m.n_undefined) for m in found.means] == [
+        ((1 + 3 + 4) / 3, 3, 1),
+        ((2 + 5 + 6) / 3, 3, 1),
+        (0, 4, 0),
+    ]
+    assert [(d.model, d.against, d.difference, d.n_users) for d in found.differences] == [
+        ("b", "a", (1 + 2) / 2, 2),
+        ("c", "a", -(1 + 3 + 4) / 3, 3),
+        ("c", "b", -(2 + 5 + 6) / 3, 3),
+    ]
+    assert [d.n_undefined for d in found.differences] == [2, 1, 1]
+
+
+def test_a_baseline_is_subtracted_from_every_other_model():
+    found = compare(models(), baseline="model1", rng=0)
+    assert {(d.model, d.against) for d in found.differences} == {
+        ("model0", "model1"),
+        ("model2", "model1"),
+    }
+    assert found.baseline == "model1"
+
+
+def test_holm_by_hand():
+    # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2, 0.04 x 1; none below the one before.
+    assert _statistics.correct([0.03, 0.01, 0.04, 0.02], "holm") == pytest.approx(
+        [0.06, 0.04, 0.06, 0.06]
+    )
+    assert _statistics.correct([0.9, NAN, 0.6], "holm") == pytest.approx(
+        [1.0, NAN, 1.0], nan_ok=True
+    )
+
+
+def test_benjamini_hochberg_by_hand():
+    # p x n / rank: 0.04, 0.04, 0.04, 0.04; then 0.9 x 5 / 5.
+    assert _statistics.correct([0.03, 0.01 * 4 / 5, 0.032, 0.9, 0.016], "bh") == pytest.approx(
+        [0.04, 0.04, 0.04, 0.9, 0.04]
+    )
+    assert _statistics.correct([0.01, 0.02], None) == [0.01, 0.02]
+
+
+def test_each_test_is_corrected_for_all_pairs_and_metrics():
+    found = compare(models(), tests=("wilcoxon", "t"), rng=0).differences
+    assert len(found) == 3 * 2
+    for test in ("t", "wilcoxon"):
+        p = [each.p_values[test] for each in found]
+        assert [each.corrected[test] for each in found] == _statistics.correct(p, "holm")
+    assert {each.significant for each in found} == {True, False}
+    assert [d.significant for d in found] == [d.corrected["wilcoxon"] < 0.05 for d in found]
+
+
+def test_lower_is_better_turns_best_wins_and_worst_around():
+    values = {"a": {"gini@5": [1.0, 2.0, 3.0], "x": [1, 2, 3]}}
+    values["b"] = {"gini@5": [2.0, 3.0, 3.0], "x": [1, 1, 1]}
+    found = compare(values, rng=0, lower_is_better="x", by=["g", "h", "h"])
+    assert [m.best for m in found.means if m.group is None] == [True, False, False, True]
+    gini, x = (d for d in found.differences if d.group is None)
+    assert (gini.difference, gini.wins, gini.ties, gini.losses) == (2 / 3, 0, 1, 2)
+    assert (x.difference, x.wins, x.ties, x.losses) == (-1, 2, 1, 0)
+    assert found.worst_group("x", "a").group == "h"
+    assert found.worst_group("gini@5", "b", "a").group == "g"
+    assert found.lower_is_better == {"gini@5", "x"}
+
+
+def test_the_registry_knows_where_lower_is_better():
+    lower = {metric.name for metric in METRICS.values() if not metric.higher_is_better}
+    assert lower == {"popularity", "calibration", "gini", "exposure_gini"}
+    assert "Lower is better." in Metrics.calibration_at_k.__doc__
+    assert "Lower is better." not in Metrics.ndcg_at_k.__doc__
+
+
+# --- scipy.stats, called in another way ----------------------------------------------------------
+
+
+def test_the_interval_is_scipys_percentile_bootstrap():
+    values = np.random.default_rng(1).random(300)
+    [found] = _statistics.bootstrap_intervals([values], 0.9, 3000, 7)
+    expected = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=0.9,
+        n_resamples=3000,
+        method="percentile",
+        random_state=np.random.default_rng(7),
+    ).confidence_interval
+    assert found == pytest.approx(tuple(expected))
+
+
+def test_a_difference_is_resampled_over_its_pairs():
+    rng = np.random.default_rng(2)
+    a = rng.random(400)
+    b = a + rng.normal(0.05, 0.02, 400)
+    found = compare({"a": {"m": a}, "b": {"m": b}}, rng=0)
+    width = only(found).high - only(found).low
+    assert width == pytest.approx(2 * 1.96 * 0.02 / 20, rel=0.15)
+    assert found.means[0].high - found.means[0].low > 10 * width
+
+
+@pytest.mark.parametrize("n_users", [8, 60, 400])
+def test_p_values_are_those_of_scipy(n_users):
+    values = models(n_users, 2, ("m",), seed=5)
+    a, b = values["model0"]["m"], values["model1"]["m"]
+    a[:3] = b[:3]  # who does not differ has no sign and no rank
+    found = only(compare(values, tests=("t", "wilcoxon", "permutation"), rng=3)).p_values
+    assert found["t"] == pytest.approx(stats.ttest_rel(b, a).pvalue)
+    assert found["wilcoxon"] == pytest.approx(stats.wilcoxon((b - a)[3:]).pvalue)
+    flips = stats.permutation_test(
+        (b - a,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        n_resamples=3000,
+        random_state=np.random.default_rng(0),
+    ).pvalue
+    tolerance = 1e-12 if n_users == 8 else 4 * math.sqrt(flips * (1 - flips) / 3000)
+    assert found["permutation"] == pytest.approx(flips, abs=tolerance)
+
+
+def test_the_permutation_test_of_few_users_tries_every_flip():
+    d = np.array([0.3, 0.1, -0.2, 0.4, 0.5])
+    sums = [sum(s * x for s, x in zip(signs, d, strict=True)) for signs in flips(5)]
+    expected = np.mean([abs(each) >= abs(d.sum()) - 1e-12 for each in sums])
+    assert _statistics.p_value("permutation", d, 0) == pytest.approx(expected)
+    # Two equal users of two: four flips, two of them as far from zero.
+    assert _statistics.p_value("permutation", np.array([1.0, 1.0, 0.0]), 0) == 2 / 4
+
+
+def flips(n):
+    return itertools.product((1, -1), repeat=n)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "permutation"])
+def test_batches_change_no_bit(test, monkeypatch):
+    values = models(100, 2, ("m",))
+    whole = only(compare(values, tests=test, rng=0))
+    monkeypatch.setattr(_statistics, "_DRAW_BYTES", 1)
+    monkeypatch.setattr(_compare, "_ROW_BYTES", 1)
+    single = only(compare(values, tests=test, rng=0))
+    assert single.p_values == whole.p_values
+    assert (single.low, single.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+
+
+# --- Equal models, few users ---------------------------------------------------------------------
+
+
+def test_equal_models_do_not_differ():
+    found = compare({"a": {"m": OLD}, "b": {"m": OLD}}, tests=("t", "wilcoxon", "permutation"))
+    assert only(found).p_values == {"t": 1.0, "wilcoxon": 1.0, "permutation": 1.0}
+    assert (only(found).effect_size, only(found).low, only(found).high) == (0, 0, 0)
+    assert (only(found).ties, only(found).significant) == (6, False)
+    assert not any(mean.best for mean in found.means)
+
+
+def test_the_same_difference_for_everyone():
+    ones = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}})
+    assert (only(ones).effect_size, only(ones).p_values["t"]) == (math.inf, 0.0)
+    assert only(compare({"b": {"m": [1, 1, 1]}, "a": {"m": [0, 0, 0]}})).effect_size == -math.inf
+    rounded = compare({"a": {"m": OLD}, "b": {"m": [x + 0.1 for x in OLD]}})
+    assert only(rounded).effect_size == math.inf
+
+
+@pytest.mark.parametrize("n_users", [0, 1])
+def test_too_few_users_have_no_interval_and_no_test(n_users):
+    values = {name: {"m": [0.5] * n_users + [NAN]} for name in "ab"}
+    found = compare(values, tests=("t", "wilcoxon", "permutation"))
+    assert all(math.isnan(p) for p in only(found).p_values.values())
+    assert math.isnan(only(found).low)
+    assert math.isnan(only(found).effect_size)
+    assert not only(found).significant
+    assert (only(found).n_users, only(found).n_undefined) == (n_users, 1)
+    assert math.isnan(only(found).difference) == (n_users == 0)
+    assert " - " in str(found)
+
+
+def test_nothing_warns_and_nothing_is_modified():
+    values = {"a": np.array([NAN, 0.0, 0.0, 1.0]), "b": np.array([NAN, 0.0, 0.0, 1.0])}
+    before = {name: array.copy() for name, array in values.items()}
+    for array in values.values():
+        array.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(
+            {name: {"m": array} for name, array in values.items()},
+            tests=("t", "wilcoxon", "permutation"),
+        )
+    for name, array in values.items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+# --- What goes in --------------------------------------------------------------------------------
+
+
+def test_results_of_compute_with_a_system_metric():
+    scores = np.random.default_rng(0).random((2, 30, 20))
+    truth = (np.random.default_rng(1).random((30, 20)) < 0.2).astype(float)
+    truth[4] = 0
+    asked = ["ndcg@5", "coverage@5"]
+    results = {name: Metrics.compute(s, truth, asked) for name, s in zip("ab", scores, strict=True)}
+    found = compare(results, rng=0)
+    assert [each.metric for each in found.differences] == ["ndcg@5"]
+    coverage = [each for each in found.means if each.metric == "coverage@5"]
+    assert [each.mean for each in coverage] == [float(r["coverage@5"]) for r in results.values()]
+    assert {(each.n_users, each.n_undefined) for each in coverage} == {(None, None)}
+    assert all(math.isnan(each.low) for each in coverage)
+    assert found.means[0].mean == np.nanmean(results["a"]["ndcg@5"])
+    assert found.means[0].n_undefined >= 1
+
+
+def test_system_metrics_alone_have_no_differences():
+    found = compare({"a": {"coverage": np.array(0.5)}, "b": {"coverage": np.array(0.25)}})
+    assert found.differences == ()
+    assert "significant" not in str(found)
+    assert [mean.best for mean in found.means] == [True, False]
+    assert "\\textbf{0.5000}" in found.to_latex()
+
+
+def test_objects_that_compute():
+    class Evaluator:
+        def __init__(self, values):
+            self.values = values
+
+        def compute(self):
+            return {"m": self.values}
+
+    found = compare({"old": Evaluator(OLD), "new": Evaluator(NEW)}, rng=0)
+    assert only(found) == only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
+
+
+def frame(backend, users, values):
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    columns = {"user": users, "nrecs": [10] * len(users), "m": values}
+    if backend == "pyarrow":
+        return package.table(columns)
+    return package.DataFrame(columns)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_rows_of_frames_are_matched_by_user(backend):
+    users = ["u", "v", "w", "x", "y", "z"]
+    old = frame(backend, users, OLD)
+    new = frame(backend, users[::-1], NEW[::-1])
+    expected = compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0)
+    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    if backend == "pandas":
+        indexed = {"old": old.set_index("user"), "new": new.set_index("user")}
+        assert only(compare(indexed, rng=0)) == only(expected)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_null_in_a_frame_is_undefined(backend):
+    a, b = frame(backend, [1, 2, 3], [1.0, None, 2.0]), frame(backend, [1, 2, 3], [1.0, 2.0, 2.5])
+    assert (only(compare({"a": a, "b": b})).n_users, only(compare({"a": a, "b": b})).wins) == (2, 1)
+
+
+def test_frames_of_other_users_are_refused():
+    a, b = frame("polars", [1, 2], [0.1, 0.2]), frame("polars", [1, 3], [0.1, 0.2])
+    with pytest.raises(InputError, match=r"^'a' has a list of user 2 and 'b' has none; compare "):
+        compare({"a": a, "b": b})
+    with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1$"):
+        compare({"a": a, "b": frame("polars", [1, 1], [0.1, 0.2])})
+    with pytest.raises(InputError, match=r"named by the columns \['user'\] and those of 'b' by"):
+        compare({"a": a, "b": b.rename({"user": "member"})})
+
+
+def test_frames_without_narwhals(monkeypatch):
+    old = frame("pandas", [1, 2], [0.1, 0.2])
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^results in data frames need the package narwhals; "
+        r"type: pip install 'recmetrics-numba\[tables\]'$",
+    ):
+        compare({"a": old, "b": old})
+
+
+# --- Groups --------------------------------------------------------------------------------------
+
+
+def test_groups_are_compared_as_if_alone():
+    values = models(90)
+    groups = np.array(["cold", "warm", "hot"])[np.arange(90) % 3]
+    found = compare(values, by=groups, rng=4)
+    assert found.groups == ("cold", "hot", "warm")
+    alone = compare(
+        {m: {k: v[groups == "hot"] for k, v in r.items()} for m, r in values.items()}, rng=4
+    )
+    for mine, other in (("means", alone.means), ("differences", alone.differences)):
+        of_group = [each for each in getattr(found, mine) if each.group == "hot"]
+        for one, same in zip(of_group, other, strict=True):
+            assert (one.value, one.low, one.high) == (same.value, same.low, same.high)
+    overall = compare(values, rng=4)
+    assert [d for d in found.differences if d.group is None] == list(overall.differences)
+    assert [m for m in found.means if m.group is None] == list(overall.means)
+
+
+def test_p_values_of_groups_are_corrected_for_all_groups():
+    found = compare(models(90), by=np.arange(90) % 3, rng=0)
+    of_groups = [d for d in found.differences if d.group is not None]
+    assert len(of_groups) == 3 * 3 * 2
+    expected = _statistics.correct([d.p_values["t"] for d in of_groups], "holm")
+    assert [d.corrected["t"] for d in of_groups] == expected
+
+
+def test_the_worst_group_is_named():
+    by = ["x", "x", "y", "y"]
+    found = compare({"a": {"m": [1, 2, 3, 4]}, "b": {"m": [9, 9, 3, 4]}}, by=by, rng=0)
+    assert found.worst_group("m", "a").group == "x"
+    assert found.worst_group("m", "a").mean == 1.5
+    assert found.worst_group("m", "b", "a").group == "y"
+    assert found.worst_group("m", "b", "a").difference == 0
+    assert "x (1.5000)" in str(found)
+    assert "y (+0.0000)" in str(found)
+    assert compare({"a": {"m": [1, 2]}, "b": {"m": [2, 3]}}).worst_group("m", "a") is None
+
+
+def test_a_group_without_a_defined_value_is_not_the_worst():
+    values = {"a": {"m": [NAN, NAN, 1, 2]}, "b": {"m": [NAN, NAN, 2, 4]}}
+    found = compare(values, by=[0, 0, 1, 1])
+    assert found.worst_group("m", "a").group == 1
+    nowhere = compare({m: {"m": [NAN, NAN]} for m in "ab"}, by=[0, 1])
+    assert nowhere.worst_group("m", "a") is None
+
+
+# --- Chance --------------------------------------------------------------------------------------
+
+
+def test_deterministic_given_rng():
+    values = models()
+    tests = ("t", "permutation")
+    first = compare(values, tests=tests, rng=5)
+    assert compare(values, tests=tests, rng=5).differences == first.differences
+    generator = np.random.default_rng(5)
+    assert compare(values, tests=tests, rng=generator).differences == first.differences
+    assert compare(values, tests=tests, rng=generator).differences != first.differences
+    assert compare(values, tests=tests, rng=6).means != first.means
+
+
+def test_a_number_depends_on_its_own_values_alone():
+    values = models()
+    all_of_them = compare(values, tests=("t", "permutation"), rng=0)
+    some = {name: {"recall@10": values[name]["recall@10"]} for name in ("model2", "model0")}
+    [alone] = compare(some, baseline="model0", tests=("t", "permutation"), rng=0).differences
+    [same] = [
+        each
+        for each in all_of_them.differences
+        if (each.metric, each.model, each.against) == ("recall@10", "model2", "model0")
+    ]
+    assert (alone.p_values, alone.low, alone.high) == (same.p_values, same.low, same.high)
+
+
+def test_intervals_cover_and_tests_keep_their_level():
+    """A small run of benchmarks/comparison.py: binomial, so the bounds are 4 standard errors."""
+    n_experiments = 400
+    rng = np.random.default_rng(11)
+    covered, found = 0, dict.fromkeys(("t", "wilcoxon", "permutation"), 0)
+    for _ in range(n_experiments):
+        # Equal models: which of the two a user prefers is chance, as in a null hypothesis.
+        a, b = rng.beta(0.5, 2.0, (2, 80)) * (rng.random((2, 80)) < 0.7)
+        [(low, high)] = _statistics.bootstrap_intervals([b - a], 0.95, 400, int(rng.integers(99)))
+        covered += low <= 0 <= high
+        for test in found:
+            found[test] += _statistics.p_value(test, b - a, int(rng.integers(99))) < 0.05
+    error = 4 * math.sqrt(0.05 * 0.95 / n_experiments)
+    assert covered / n_experiments == pytest.approx(0.95, abs=error)
+    for test, count in found.items():
+        assert count / n_experiments == pytest.approx(0.05, abs=error), test
+
+
+def test_a_million_users_take_200_mb_beside_the_results(monkeypatch):
+    monkeypatch.setattr(_statistics, "SIGN_FLIPS", 20)
+    monkeypatch.setattr(_compare, "_check_resamples", lambda _: 5)
+    tests = ("t", "wilcoxon", "permutation")
+    values = {name: {m: np.arange(1e6) % 7 + (name == "b") for m in "vwxyz"} for name in "ab"}
+    compare(SMALL, tests=tests)  # what is imported on the way is not measured
+    tracemalloc.start()
+    compare(values, tests=tests, rng=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+# --- What comes out ------------------------------------------------------------------------------
+
+
+def test_the_printed_table():
+    found = compare(SMALL, rng=0)
+    assert str(found).splitlines() == [
+        "metric      model    mean     95 % interval  users",
+        "----------  -----  ------  ----------------  -----  ----",
+        "m           old    0.2500  [0.1167, 0.3833]      6",
+        "            new    0.4000  [0.2333, 0.5667]      6  best",
+        "coverage@5  old    0.2500                 -      -",
+        "            new    0.5000                 -      -  best",
+        "",
+        "metric  new - old       95 % interval       p       d_z  w/t/l",
+        "------  ---------  ------------------  ------  -  -----  -----",
+        "m         +0.1500  [+0.0667, +0.2167]  0.0172  *  +1.43  5/1/0",
+        "",
+        "95 % intervals by percentile bootstrap over users, 2,000 resamples",
+        "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+        "d_z: mean / standard deviation of the differences; "
+        "w/t/l: users for whom the first model is better, equal, worse",
+    ]
+    assert repr(found) == str(found)
+
+
+def test_the_legend_says_what_was_done():
+    values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
+    options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
+    lines = str(compare(values, n_resamples=500, **options)).splitlines()
+    assert lines[-5:-2] == [
+        "90 % intervals by percentile bootstrap over users, 500 resamples",
+        "lower is better: gini@5",
+        "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
+        "not corrected for their number",
+    ]
+    assert lines[-1] == "left out: users whose value is undefined, in a pair in either model"
+    header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
+    assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
+        *("p (permutation)", "p (t)"),
+    ]
+    grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
+    assert (
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, "
+        "and apart from these for 2 groups together"
+    ) in grouped
+
+
+def test_small_numbers_keep_three_digits():
+    values = {"a": {"m": [0.00012, 0.00013]}, "b": {"m": [0.00212, 0.00313]}}
+    text = str(compare(values, rng=0))
+    assert "0.00262" in text
+    assert "0.00013" in text
+
+
+def test_a_table_is_aligned_whatever_the_names():
+    values = {"\u7b2c\u4e09": {"m": OLD}, "two\nlines": {"m": NEW}}
+    lines = str(compare(values, rng=0)).splitlines()
+    assert lines[2].startswith("m       \u7b2c\u4e09       0.2500")
+    assert lines[3].startswith("        two lines  0.4000")
+
+
+def test_markdown():
+    lines = compare({"a_b|c": {"m": OLD}, "new": {"m": NEW}}, rng=0).to_markdown().splitlines()
+    assert lines[:5] == [
+        "| metric | model | mean | 95 % interval | users |  |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+        r"| m | a\_b\|c | 0.2500 | [0.1167, 0.3833] | 6 |  |",
+        "|  | new | **0.4000** | [0.2333, 0.5667] | 6 | best |",
+        "",
+    ]
+    assert lines[-3].startswith("- 95 % intervals by percentile bootstrap")
+
+
+def test_latex():
+    text = compare({"a_b": {"m%": OLD}, "new": {"m%": NEW}}, rng=0).to_latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lr}\n\\toprule\n")
+    assert "model & m\\% \\\\\n" in text
+    assert "a\\_b$^{a}$ & 0.2500 \\\\\n" in text
+    assert "new$^{b}$ & \\textbf{0.4000}$^{a}$ \\\\\n" in text
+    assert "m\\% & +0.1500 & {[}+0.0667, +0.2167] & 0.0172 & {*} & +1.43 & 5/1/0" in text
+    assert "superscripts: significantly better than a a\\_b, b new" in text
+    turned = compare({"new": {"m%": NEW}, "a_b": {"m%": OLD}}, rng=0).to_latex()
+    assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
+    assert "& $-$0.1500 & {[}$-$0.2" in turned
+
+
+def test_latex_of_groups_and_of_what_is_lower_better():
+    values = {name: {"gini@5": value} for name, value in (("old", NEW), ("new", OLD))}
+    text = compare(values, by=["x"] * 6, rng=0).to_latex()
+    assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2
+    assert "% group x\n" in text
+
+
+def test_letters_go_on_after_z():
+    letters = [
+        importlib.import_module("recmetrics.comparison._render")._letter(i) for i in range(704)
+    ]
+    assert letters[:2] == ["a", "b"]
+    assert letters[25:28] == ["z", "aa", "ab"]
+    assert letters[701:] == ["zz", "aaa", "aab"]
+
+
+def test_records():
+    found = compare(SMALL, tests=("t", "wilcoxon"), by=["x", "y"] * 3, rng=0)
+    first, *others = found.to_records()
+    assert list(first) == [
+        *("metric", "group", "model", "against", "difference", "low", "high", "n_users"),
+        *("n_undefined", "effect_size", "wins", "ties", "losses", "p_t", "p_t_corrected"),
+        *("p_wilcoxon", "p_wilcoxon_corrected", "significant"),
+    ]
+    assert first["p_t"] == found.differences[0].p_values["t"]
+    assert [each["group"] for each in (first, *others)] == [None, "x", "y"]
+    assert found.to_records("means")[0] == {
+        "metric": "m",
+        "group": None,
+        "model": "old",
+        "mean": 0.25,
+        "low": found.means[0].low,
+        "high": found.means[0].high,
+        "n_users": 6,
+        "n_undefined": 0,
+        "best": False,
+    }
+    assert len(found.to_records("means")) == 4 + 4
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_to_frame(backend):
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    found = compare(SMALL, rng=0)
+    rows = found.to_frame("means", backend=backend)
+    assert isinstance(rows, package.Table if backend == "pyarrow" else package.DataFrame)
+    column = rows["mean"].to_pylist() if backend == "pyarrow" else rows["mean"].to_list()
+    assert column == [mean.mean for mean in found.means]
+
+
+def test_to_frame_without_a_backend(monkeypatch):
+    module = importlib.import_module("recmetrics.comparison._comparison")
+    found = compare(SMALL, rng=0)
+    pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: name if name == "polars" else None)
+    assert type(found.to_frame()).__module__.startswith("polars")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^to_frame needs the package pandas or polars or pyarrow; type: pip install pandas$",
+    ):
+        found.to_frame()
+
+
+# --- Plots ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def matplotlib():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+
+NEEDS_MATPLOTLIB = pytest.mark.usefixtures("matplotlib")
+
+
+def inside(figure):
+    """Whether everything that is drawn lies on the figure."""
+    backend = importlib.import_module("matplotlib.backends.backend_agg")
+    backend.FigureCanvasAgg(figure).draw()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return drawn.x0 >= 0 and drawn.y0 >= 0 and drawn.x1 <= width and drawn.y1 <= height
+
+
+NAMES = {
+    "short": ("a", "b"),
+    "long": ("a very long name of a model that a sweep wrote_lr=0.001_dim=128_seed=42", "b$_1"),
+}
+
+
+@NEEDS_MATPLOTLIB
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
+    metrics = ["ndcg(gain=exp2, discount=log2_clip, ideal=retrieved)@100", "m", "n"]
+    values = {
+        name: {m: np.array(OLD) + 0.1 * i for m in metrics} | {"coverage@5": np.array(0.5)}
+        for i, name in enumerate(NAMES[names])
+    }
+    path = tmp_path / f"plot.{suffix}"
+    figure = compare(values, rng=0).plot(path)
+    start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
+    assert path.read_bytes().startswith(start)
+    assert inside(figure)
+    shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "coverage@5" in shown
+    assert "95 % intervals" in shown
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_on_axes():
+    figure = importlib.import_module("matplotlib.figure").Figure()
+    left, right = figure.subplots(1, 2)
+    found = compare(SMALL, rng=0)
+    assert found.plot(left) is figure
+    found.plot(right, table="means")
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["m\nnew - old *"]
+    assert [tick.get_text() for tick in right.get_yticklabels()] == [
+        *("m\nold", "m\nnew (best)", "coverage@5\nold", "coverage@5\nnew (best)"),
+    ]
+    low, high = found.differences[0].low, found.differences[0].high
+    assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_without_intervals_and_differences():
+    figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
+    assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
+
+
+def test_plots_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^plots need the package matplotlib; type: pip install 'recmetrics-numba\[cli\]'$",
+    ):
+        compare(SMALL).plot()
+
+
+@NEEDS_MATPLOTLIB
+def test_targets_that_are_none(tmp_path):
+    found = compare(SMALL, rng=0)
+    with pytest.raises(ArgumentError, match=r"^target must be a file name or matplotlib axes, got"):
+        found.plot(3)
+    with pytest.raises(
+        ArgumentError, match=r"^target must end in .png, .pdf or .svg, got '.*txt'$"
+    ):
+        found.plot(tmp_path / "plot.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- Bad input -----------------------------------------------------------------------------------
+
+RESULT = (
+    "what Metrics.compute returns, an object whose .compute() returns that, "
+    "or a data frame with a float column per metric"
+)
+GOOD = {"m": [1.0, 2.0]}
+BAD_RESULTS = [
+    ([GOOD, GOOD], InputTypeError, "results must be a dict of model name and result, got list"),
+    ({"a": GOOD}, InputError, "expected the results of at least two models to compare, got 1"),
+    ({1: GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got 1"),
+    ({" ": GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got"),
+    ({"a": 3, "b": GOOD}, InputTypeError, f"the result of 'a' is a int; expected {RESULT}"),
+    (
+        {"a": np.ones(2), "b": GOOD},
+        InputTypeError,
+        f"the result of 'a' is a ndarray; expected {RESULT}",
+    ),
+    ({"a": {}, "b": {}}, InputError, f"the result of 'a' holds no metric; expected {RESULT}"),
+    (
+        {"a": GOOD, "b": GOOD | {"n": [1.0, 2.0]}},
+        InputError,
+        "'a' has no metric 'n', which 'b' has; compute the same metrics for every model",
+    ),
+    (
+        {"a": GOOD, "b": {"n": [1.0, 2.0]}},
+        InputError,
+        "'b' has no metric 'm', which 'a' has; compute the same metrics for every model",
+    ),
+    (
+        {"a": GOOD, "b": {"m": [1.0, 2.0, 3.0]}},
+        ShapeError,
+        "metric 'm' of 'a' has 2 users and metric 'm' of 'b' 3; compare results on the same users",
+    ),
+    (
+        {"a": GOOD, "b": {"m": np.array(1.0)}},
+        ShapeError,
+        "metric 'm' has shape (2,) for 'a' and () for 'b'",
+    ),
+    (
+        {"a": GOOD, "b": {"m": [[1.0, 2.0]]}},
+        ShapeError,
+        "metric 'm' of 'b' has shape (1, 2); expected one value per user, (n_users,), or ()",
+    ),
+    (
+        {"a": GOOD, "b": {"m": [1j, 2j]}},
+        InputTypeError,
+        "metric 'm' of 'b' has dtype complex128; expected real numbers",
+    ),
+    (
+        {"a": GOOD, "b": {"m": ["x", "y"]}},
+        InputTypeError,
+        "metric 'm' of 'b' has dtype <U1; expected real numbers",
+    ),
+    (
+        {"a": GOOD, "b": {"m": [[1.0], [1.0, 2.0]]}},
+        InputTypeError,
+        "metric 'm' of 'b' cannot be read as an array: ",
+    ),
+    (
+        {"a": GOOD, "b": {"m": [1.0, math.inf]}},
+        InputError,
+        "metric 'm' of 'b' is infinite for 1 users, the first user 1: "
+        "there is no difference of infinite means",
+    ),
+    (
+        {"a": {"m": np.array(1.0)}, "b": {"m": np.array(math.inf)}},
+        InputError,
+        "metric 'm' of 'b' is infinite; expected a finite value",
+    ),
+    ({"a": {3: [1.0]}, "b": {3: [1.0]}}, InputError, "metric 3 of 'a': names of metrics must be"),
+]
+
+
+@pytest.mark.parametrize(("results", "error", "message"), BAD_RESULTS, ids=lambda x: str(x)[:40])
+def test_bad_results(results, error, message):
+    with pytest.raises(error) as caught:
+        compare(results)
+    assert str(caught.value).startswith(message)
+    assert compare({"a": GOOD, "b": GOOD}).n_resamples == 2000
+
+
+BAD_ARGUMENTS = [
+    ({"baseline": "c"}, "baseline must be one of 'a', 'b', got 'c'"),
+    ({"confidence": 1}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 1"),
+    ({"confidence": 95.0}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 95"),
+    (
+        {"tests": "z"},
+        "tests must be one or several of 't', 'wilcoxon' and 'permutation', got 'z'",
+    ),
+    ({"tests": ()}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got ()"),
+    ({"tests": ("t", "t")}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', "),
+    ({"correction": "bonferroni"}, "correction must be 'holm', 'bh' or None, got 'bonferroni'"),
+    ({"n_resamples": 99}, "n_resamples must be an integer >= 100, got 99"),
+    ({"n_resamples": 1e3}, "n_resamples must be an integer >= 100, got 1000.0"),
+    ({"n_resamples": True}, "n_resamples must be an integer >= 100, got True"),
+    ({"rng": -1}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got -1"),
+    ({"rng": "x"}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got 'x'"),
+    (
+        {"lower_is_better": ["n"]},
+        "lower_is_better must name metrics of the results, 'm', got 'n'",
+    ),
+    ({"by": [1]}, "by must hold one group per user, shape (2,), got shape (1,)"),
+    ({"by": ["x", None]}, "by must name the group of every user; that of user 1 is undefined"),
+    ({"by": [NAN, 1.0]}, "by must name the group of every user; that of user 0 is undefined"),
+    (
+        {"by": np.array([1, "x"], dtype=object)},
+        "by must hold labels of one type, such as strings or integers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_ARGUMENTS, ids=lambda x: str(x)[:40])
+def test_bad_arguments(options, message):
+    with pytest.raises(recmetrics.RecmetricsError) as caught:
+        compare({"a": GOOD, "b": GOOD}, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_too_many_groups():
+    values = {name: {"m": np.arange(51.0)} for name in "ab"}
+    with pytest.raises(
+        InputError, match=r"^by names 51 different groups; expected at most 50: put"
+    ):
+        compare(values, by=np.arange(51))
+    assert len(compare(values, by=np.arange(51) % 50).groups) == 50
+
+
+@pytest.mark.parametrize("table", ["mean", "plots"])
+def test_unknown_tables_and_backends(table):
+    found = compare(SMALL)
+    message = rf"^table must be 'differences' or 'means', got '{table}'$"
+    for method in (found.to_records, found.to_frame, lambda t: found.plot(table=t)):
+        with pytest.raises(ArgumentError, match=message):
+            method(table)
+    with pytest.raises(
+        ArgumentError, match=r"^backend must be 'pandas', 'polars' or 'pyarrow', got 'duckdb'$"
+    ):
+        found.to_frame(backend="duckdb")
+
+
+def test_importing_the_package_imports_no_statistics():
+    code = (
+        "import sys, recmetrics; recmetrics.compare; print([name for name in "
+        "('scipy.stats', 'matplotlib', 'narwhals', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,140 @@
+"""Scores that select their own lists, factors and tensors of a device, give the metrics of scores.
+
+Factors are small whole numbers, so that products are exact and many scores are equal. Without a GPU
+the code of the device runs on torch's CPU.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics._selected
+from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
+from recmetrics._device import DeviceFactors, DeviceScores
+from recmetrics._registry import METRICS
+
+N_USERS, N_ITEMS = 120, 700
+RNG = np.random.default_rng(0)
+USERS = RNG.integers(-2, 3, (N_USERS, 4)).astype(np.float32)
+ITEMS = RNG.integers(-2, 3, (N_ITEMS, 4)).astype(np.float32)
+BIAS = RNG.integers(-1, 2, N_ITEMS).astype(np.float32)
+SCORES = USERS @ ITEMS.T + BIAS
+TRUTH = sp.random(N_USERS, N_ITEMS, 0.02, "csr", random_state=1)
+SEEN = sp.random(N_USERS, N_ITEMS, 0.05, "csr", random_state=2)
+POOL = sp.random(N_USERS, N_ITEMS, 0.1, "csr", random_state=3)
+SIDE = {
+    "popularity": RNG.random(N_ITEMS),
+    "features": RNG.standard_normal((N_ITEMS, 3)),
+    "genres": RNG.integers(0, 2, (N_ITEMS, 5)),
+    "profile": RNG.random((N_USERS, 5)),
+}
+AT_10 = [f"{m.name}@10" for m in METRICS.values() if m.takes_k]
+WHOLE = list(METRICS)
+CASES = {
+    "all items": {},
+    "exclude": {"exclude": SEEN},
+    "shared candidates": {"candidates": np.arange(0, N_ITEMS, 3)},
+    "own candidates": {"candidates": POOL},
+    "candidates less exclude": {"candidates": POOL, "exclude": SEEN},
+    "dense sets": {"exclude": SEEN.toarray(), "candidates": POOL.toarray() != 0},
+}
+
+
+def assert_same(found, expected):
+    assert list(found) == list(expected)
+    for metric, values in expected.items():
+        np.testing.assert_array_equal(found[metric], values, err_msg=metric)
+
+
+@pytest.fixture
+def on_torch(monkeypatch):
+    """What the library reads is taken for a tensor of a device."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    monkeypatch.setattr(recmetrics._selected, "on_device", lambda _: True)
+    monkeypatch.setattr(recmetrics._selected, "as_tensor", torch.as_tensor)
+    return torch
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
+def test_factors_give_the_metrics_of_their_scores(case, metrics):
+    expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
+    found = Metrics.compute_factors(
+        USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, **CASES[case], **SIDE
+    )
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
+def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, on_torch):
+    expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
+    assert DeviceScores(on_torch.as_tensor(SCORES)).shape == SCORES.shape
+    assert isinstance(recmetrics._selected.read_scores(SCORES), DeviceScores)
+    assert_same(Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE), expected)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_factors_on_a_device_give_the_metrics_of_their_scores(case, on_torch):
+    tensors = [on_torch.as_tensor(array) for array in (USERS, ITEMS)]
+    assert isinstance(recmetrics._selected.read_factors(*tensors, None), DeviceFactors)
+    found = Metrics.compute_factors(*tensors, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE)
+    expected = Metrics.compute_factors(
+        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE
+    )
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("ties", ["expected", "worst", "best"])
+def test_tie_policies_reach_factors_and_devices(ties, on_torch):
+    metrics = ["ndcg@10", "map@5", "hit@1", "auc"]
+    by_factors = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, ties=ties)
+    on_device = Metrics.compute(on_torch.as_tensor(SCORES), TRUTH, metrics, ties=ties)
+    assert_same(on_device, by_factors)
+    by_index = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, item_bias=BIAS)
+    assert not np.array_equal(by_index["ndcg@10"], by_factors["ndcg@10"], equal_nan=True)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_evaluator_takes_factors_in_batches(n_threads):
+    expected = Metrics.compute(SCORES, TRUTH, AT_10, exclude=SEEN, **SIDE)
+    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, n_threads=n_threads, **SIDE)
+    users = RNG.permutation(N_USERS)
+    for batch in (users[:50], users[50:60], users[60:]):
+        evaluator.update_factors(USERS[batch], ITEMS, batch, item_bias=BIAS)
+    assert_same(evaluator.compute(), expected)
+
+
+def test_an_evaluator_takes_tensors_of_a_device(on_torch):
+    expected = Metrics.compute_factors(
+        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, exclude=SEEN, **SIDE
+    )
+    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, **SIDE)
+    scores = on_torch.as_tensor(SCORES).requires_grad_()
+    for first in range(0, N_USERS, 32):
+        evaluator.update(scores[first : first + 32])
+    assert_same(evaluator.compute(), expected)
+
+
+def test_nan_is_named_by_its_user(on_torch):
+    users = USERS.copy()
+    users[77, 0] = np.nan
+    message = f"scores hold {N_ITEMS} NaN, the first at \\(user 77, item 0\\)"
+    with pytest.raises(NaNScoreError, match=message):
+        Metrics.compute_factors(users, ITEMS, TRUTH, "ndcg@10")
+    scores = on_torch.as_tensor(users[70:] @ ITEMS.T)
+    evaluator = Evaluator(TRUTH, "ndcg@10")
+    with pytest.raises(NaNScoreError, match=message):
+        evaluator.update(scores, slice(70, None))
+    found = Metrics.compute_factors(users, ITEMS, TRUTH, "hit@10", nan="exclude")["hit@10"]
+    assert found[77] == 0.0
+
+
+def test_factors_of_a_device_must_fit(on_torch):
+    tensors = on_torch.zeros(3, 2), on_torch.zeros(5, 4)
+    with pytest.raises(ShapeError, match=r"must have the same d, got \(3, 2\) and \(5, 4\)"):
+        Metrics.compute_factors(*tensors, np.zeros((3, 5)), "hit@1")
+    with pytest.raises(ShapeError, match="item_bias must hold one number for each of the 5 items"):
+        Metrics.compute_factors(
+            tensors[0], on_torch.zeros(5, 2), np.zeros((3, 5)), "hit@1", item_bias=[0.0]
+        )
