@@ -69,21 +69,38 @@ def evaluate(args: Namespace) -> None:
             **side,
             undefined=args.undefined,
             nan=args.nan,
+            ties=args.ties,
             n_threads=args.threads,
             progress=on_progress,
         )
     summaries = {metric: summarise(value) for metric, value in values.items()}
+    levels = _levels(truth, metrics, sets, args.undefined) if args.chance else {}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, args.undefined, summaries))
+        write(_to_json(n_users, n_items, args.undefined, summaries, levels))
     else:
         show(
-            evaluation_table(summaries),
+            evaluation_table(summaries, levels),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
             *_left_out(n_users, summaries),
         )
+
+
+def _levels(
+    truth: Any, metrics: Sequence[str], sets: Mapping[str, Any], undefined: Any
+) -> dict[str, dict[str, float | None]]:
+    """The mean of a random and of the best ranking, for the metrics that have them."""
+    able = [metric for metric in metrics if parse(metric).metric.kind == "accuracy"]
+    return {
+        name: {
+            metric: summarise(values).mean
+            for metric, values in level(truth, able, **sets, undefined=undefined).items()
+        }
+        for name, level in (("chance", Metrics.chance), ("ceiling", Metrics.ceiling))
+        if able
+    }
 
 
 def _require_side(text: str, args: Namespace) -> None:
@@ -115,7 +132,13 @@ def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
     return [f"{who} are left out of the means; --undefined zero counts them"]
 
 
-def _to_json(n_users: int, n_items: int, undefined: str, summaries: Mapping[str, Summary]) -> str:
+def _to_json(
+    n_users: int,
+    n_items: int,
+    undefined: str,
+    summaries: Mapping[str, Summary],
+    levels: Mapping[str, Mapping[str, float | None]],
+) -> str:
     document: dict[str, Any] = {
         "recmetrics": __version__,
         "undefined": undefined,
@@ -127,6 +150,7 @@ def _to_json(n_users: int, n_items: int, undefined: str, summaries: Mapping[str,
                 "std": summary.std,
                 "interval": summary.interval,
                 "users": summary.users,
+                **{name: level.get(metric) for name, level in levels.items()},
             }
             for metric, summary in summaries.items()
         },
