@@ -1,5 +1,6 @@
 """Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
 
+from recmetrics._audit import Audit, Finding, audit
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
     ArgumentError,
@@ -7,12 +8,16 @@ from recmetrics._errors import (
     InputTypeError,
     MetricSpecError,
     NaNScoreError,
+    NotUpdatedWarning,
     RecmetricsError,
     ShapeError,
     UndefinedMetricError,
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._evaluator import Evaluator
+from recmetrics._explain import explain
+from recmetrics._results import UserCounts
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
 
@@ -20,16 +25,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "Audit",
+    "Evaluator",
+    "Finding",
     "InputError",
     "InputTypeError",
     "MetricSpecError",
     "Metrics",
     "NaNScoreError",
+    "NotUpdatedWarning",
     "RecmetricsError",
     "ShapeError",
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
+    "UserCounts",
+    "audit",
+    "explain",
     "popularity_from",
     "warmup",
 ]

@@ -14,11 +14,13 @@ from typing import Any
 
 from recmetrics._chance import measure_tied
 from recmetrics._errors import ArgumentError
-from recmetrics._lists import ListReader
+from recmetrics._inputs import ScoreMatrix, as_ranking
+from recmetrics._itemsets import read_sets
 from recmetrics._measure import measure
 from recmetrics._options import (
     CallOptions,
     Candidates,
+    Convention,
     ItemValues,
     Matrix,
     NaNPolicy,
@@ -29,8 +31,9 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import Inputs, RankedInputs
+from recmetrics._ranking import RankedInputs, read_ranked_truth
 from recmetrics._registry import lookup
+from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
 from recmetrics._ties import require_accuracy, require_fixed_divisor, require_policy
@@ -53,7 +56,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         nan: NaNPolicy = "raise",
         ties: Ties = "index",
         n_threads: int | None = None,
@@ -91,7 +95,12 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             item indices for all users. Only their scores are read.
         undefined
             What a user without relevant items gets where the metric is undefined: "nan", "zero",
-            or "raise" for an error.
+            or "raise" for an error. None means what the convention says, without one "nan".
+        convention
+            The system whose numbers the plain names mean: "rectorch", "lenskit", "capri", "trec",
+            "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". An option typed
+            in a metric string wins, and so does ``undefined``; ``recmetrics.explain`` shows the
+            definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
         ties
@@ -141,6 +150,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             exclude=exclude,
             candidates=candidates,
             undefined=undefined,
+            convention=convention,
             nan=nan,
             ties=ties,
             n_threads=n_threads,
@@ -151,7 +161,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             genres=genres,
             profile=profile,
         )
-        return compute_specs(pred_scores, ground_truth, parse_all(metrics_list), options)
+        specs = parse_all(metrics_list, convention)
+        return compute_specs(pred_scores, ground_truth, specs, options)
 
     @staticmethod
     def compute_ranked(
@@ -159,7 +170,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -184,7 +196,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             is never cut to it and any item index from 0 on is accepted, unless side information
             tells it; system metrics must know it. Plain nested lists that may be indices as well as
             relevances are an error.
-        metrics_list, undefined, n_threads, progress
+        metrics_list, undefined, convention, n_threads, progress
             As in ``compute``. Metrics of the whole list read the items listed, no others.
         popularity, features, similarity, genres, profile
             As in ``compute``.
@@ -201,9 +213,9 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             As in ``compute``; an InputError also where a ranking names an item twice, an item
             outside the catalogue, or an item after a -1.
         """
-        specs = parse_all(metrics_list)
         options = CallOptions(
             undefined=undefined,
+            convention=convention,
             n_threads=n_threads,
             progress=progress,
             popularity=popularity,
@@ -212,14 +224,104 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             genres=genres,
             profile=profile,
         )
+        specs = parse_all(metrics_list, convention)
         require_side(specs, options)
-        inputs = RankedInputs(ranking, ground_truth)
+        listed = as_ranking(ranking)
+        inputs = RankedInputs(listed, read_ranked_truth(listed, ground_truth))
         side = read_side(specs.values(), options, inputs.n_users, inputs.truth.n_items)
         if side.n_items is not None:
             inputs.n_items = side.n_items
-        reader = ListReader(specs.values(), side, inputs.n_users, side.n_items)
-        top = inputs.top_k(specs.values(), options, reader)
-        return measure(top, reader, specs, inputs.n_items, options)
+        return measure(inputs, specs, side, options)
+
+    @staticmethod
+    def compute_factors(
+        user_factors: Scores,
+        item_factors: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        item_bias: ItemValues | None = None,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties = "index",
+        n_threads: int | None = None,
+        progress: Progress = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+    ) -> dict[str, UserValues]:
+        """Score the rankings of a factor model, whose score matrix is never made.
+
+        The scores are ``user_factors @ item_factors.T + item_bias``: tiles of the product are
+        computed by BLAS and selected while in cache, so that memory does not grow with users times
+        items. Metrics that read whole rows, those without a cutoff and those under ``ties`` other
+        than "index", get the scores of a few users at a time.
+
+        >>> from recmetrics import Metrics
+        >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+        >>> Metrics.compute_factors(users, items, [[1, 0, 0], [1, 0, 0]], ["hit@1", "mrr@3"])
+        {'hit@1': array([1., 0.]), 'mrr@3': array([1.        , 0.33333333])}
+
+        Parameters
+        ----------
+        user_factors
+            (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; tensors
+            on a GPU, both of them, are multiplied and selected there.
+        item_factors
+            (n_items, d).
+        ground_truth, metrics_list
+            As in ``compute``.
+        item_bias
+            (n_items,) added to the scores of each item.
+        exclude, candidates, undefined, convention, nan, ties, n_threads, progress
+            As in ``compute``. Our threads take the place of those of BLAS where threadpoolctl is
+            installed.
+        popularity, features, similarity, genres, profile
+            As in ``compute``.
+
+        Returns
+        -------
+        dict
+            As of ``compute``.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``; a ShapeError also where the factors do not fit together.
+
+        Notes
+        -----
+        The order is that of ``compute`` on the same products. float32, float16 and bfloat16 factors
+        are multiplied as float32, others as float64. A tile rounds as BLAS does for its shape:
+        against one product of all, two scores of d terms may differ by
+        2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64, and only items whose
+        scores are that close may change places.
+        """
+        options = CallOptions(
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            nan=nan,
+            ties=ties,
+            n_threads=n_threads,
+            progress=progress,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
+        )
+        specs = parse_all(metrics_list, convention)
+        require_side(specs, options)
+        require_policy(specs, options.ties)
+        factors = read_factors(user_factors, item_factors, item_bias)
+        return _measured(factors, ground_truth, specs, options)
 
     @staticmethod
     def chance(
@@ -228,7 +330,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_items: int | None = None,
     ) -> dict[str, UserValues]:
         """What a random ranking gets: the exact mean over all orders of what may be recommended.
@@ -242,7 +345,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined
+        ground_truth, exclude, candidates, undefined, convention
             As in ``compute``.
         metrics_list
             As in ``compute``, of accuracy metrics.
@@ -262,11 +365,15 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or divides by what they happen to
             hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list)
+        specs = parse_all(metrics_list, convention)
         require_accuracy(specs, "chance level", "leave it out")
         require_fixed_divisor(specs, "chance level", "leave it out")
         options = CallOptions(
-            exclude=exclude, candidates=candidates, undefined=undefined, ties="expected"
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            ties="expected",
         )
         return measure_tied(ground_truth, specs, options, n_items)
 
@@ -277,7 +384,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_items: int | None = None,
     ) -> dict[str, UserValues]:
         """What the best ranking gets: relevant items first, the most relevant before the others.
@@ -291,7 +399,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined
+        ground_truth, exclude, candidates, undefined, convention
             As in ``compute``.
         metrics_list
             As in ``compute``, of accuracy metrics.
@@ -310,10 +418,14 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         ArgumentError
             Also for a metric that reads the lists themselves, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list)
+        specs = parse_all(metrics_list, convention)
         require_accuracy(specs, "ceiling", "leave it out")
         options = CallOptions(
-            exclude=exclude, candidates=candidates, undefined=undefined, ties="best"
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            ties="best",
         )
         return measure_tied(ground_truth, specs, options, n_items)
 
@@ -327,11 +439,18 @@ def compute_specs(
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
     require_policy(specs, options.ties)
-    inputs = Inputs(pred_scores, ground_truth, options)
-    side = read_side(specs.values(), options, inputs.n_users, inputs.n_items)
-    reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items)
-    top = inputs.top_k(specs.values(), options, reader)
-    return measure(top, reader, specs, inputs.n_items, options)
+    return _measured(read_scores(pred_scores), ground_truth, specs, options)
+
+
+def _measured(
+    scores: ScoreMatrix | Selector,
+    ground_truth: Truth,
+    specs: Mapping[str, MetricSpec],
+    options: CallOptions,
+) -> dict[str, UserValues]:
+    sets = read_sets(ground_truth, options.exclude, options.candidates, scores.shape)
+    side = read_side(specs.values(), options, *scores.shape)
+    return measure(with_sets(scores, sets), specs, side, options)
 
 
 def compute_one(
@@ -346,5 +465,6 @@ def compute_one(
     if lookup(name).takes_k and (k is None or isinstance(k, str)):
         msg = f"k must be an integer >= 1, such as 10, got {k!r}; for the whole list ask compute"
         raise ArgumentError(msg)
-    specs = {name: make_spec(name, k, metric_options)}
-    return compute_specs(pred_scores, ground_truth, specs, CallOptions(**shared))[name]
+    options = CallOptions(**shared)
+    specs = {name: make_spec(name, k, metric_options, options.convention)}
+    return compute_specs(pred_scores, ground_truth, specs, options)[name]

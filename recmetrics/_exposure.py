@@ -6,6 +6,8 @@ A weight w in (0, 1] is added as the integer round(w 2^52), in two halves of 26 
 in an int64 of its own: exact for 2^36 lists, with each weight within 2^-53.
 """
 
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,3 +133,27 @@ class Exposure:
         return np.ldexp(high.astype(np.float64), -_HALF) + np.ldexp(
             low.astype(np.float64), -2 * _HALF
         )
+
+
+class Exposures:
+    """The exposure at each cutoff that the system metrics of a call ask for."""
+
+    def __init__(self, n_items: int, sums: Mapping[int, frozenset[str]]) -> None:
+        self._at = {cutoff: Exposure(n_items, cutoff, names) for cutoff, names in sums.items()}
+        self._lock = threading.Lock()
+
+    def at(self, cutoff: int) -> Exposure:
+        """The state at a cutoff."""
+        return self._at[cutoff]
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:  # noqa: ARG002
+        """Note which items may be in the lists of these rows; called in several threads at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.offer(items)
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:  # noqa: ARG002
+        """Add the lists of these rows; called in several threads at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.add(items, length)

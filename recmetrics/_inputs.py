@@ -216,12 +216,12 @@ class ScoreMatrix:
 
     def block(self, rows: slice) -> ScoreBlock:
         """A block of whole rows."""
-        return _native(self.array[rows])
+        return native(self.array[rows])
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
         """The scores of ``counts[u]`` ``items`` of each row, in one dimension."""
         users = np.repeat(np.arange(rows.start, rows.stop), counts)
-        return _native(self.array[users, items])
+        return native(self.array[users, items])
 
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
         """Row blocks for a call that reads ``row_items`` scores of each row."""
@@ -254,7 +254,8 @@ def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int16 if narrow else np.int64)
 
 
-def _native(block: npt.NDArray[Any]) -> ScoreBlock:
+def native(block: npt.NDArray[Any]) -> ScoreBlock:
+    """A block of scores in a dtype that the kernels compare, its order unchanged."""
     if is_half(block.dtype):
         return _half_keys(block)
     if block.dtype.name == "uint64":

@@ -5,15 +5,17 @@ their values. Sparse and list inputs are brought into it once per call; a dense 
 by block, beside the scores, so that no copy of it ever exists.
 """
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Sequence, Set, Sized
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError, InputTypeError, ShapeError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import (
     as_array,
     as_kernel_array,
@@ -29,6 +31,8 @@ from recmetrics._topk import FloatArray, IntArray
 
 _LARGEST = 1e100  # relevance, so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
+UNBOUNDED = int(np.iinfo(np.int64).max)  # the items of a catalogue that nothing tells
+_DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
 # The least and largest value that may be, the words for them, and what rows and columns are. A set
 # of items takes any number: what is not 0 is in it.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
@@ -54,9 +58,23 @@ class Rows(NamedTuple):
         own = slice(start[0], start[-1])
         return Rows(start - start[0], self.items[own], self.values[own])
 
+    def take(self, users: IntArray) -> "Rows":
+        """The same for some of the users, in their order."""
+        if len(users) and users[-1] - users[0] == len(users) - 1 and np.all(np.diff(users) == 1):
+            return self.cut(slice(int(users[0]), int(users[-1]) + 1))
+        counts = self.start[users + 1] - self.start[users]
+        start = np.concatenate(([0], np.cumsum(counts)))
+        places = np.arange(start[-1]) + np.repeat(self.start[users] - start[:-1], counts)
+        return Rows(start, self.items[places], self.values[places])
+
     def users(self) -> IntArray:
         """The user of each item."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def among(self, others: "Rows", n_items: int) -> npt.NDArray[np.bool_]:
+        """Which of the items are among those that ``others`` has for the same user."""
+        keys = others.users() * n_items + others.items
+        return np.isin(self.users() * n_items + self.items, keys, kind="sort")
 
     def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
         """The same without the items that are not chosen."""
@@ -78,6 +96,23 @@ class ItemSets(ABC):
     def rows(self, block: slice) -> Rows:
         """The sets of a block of users."""
 
+    @abstractmethod
+    def take(self, users: IntArray) -> "ItemSets":
+        """The sets of some users, in their order."""
+
+    def in_memory(self) -> "ItemSets":
+        """The same in the internal form, for whoever reads them more than once."""
+        rows = max(1, _DENSE_ENTRIES // max(1, self.n_items or 1))
+        blocks = [
+            self.rows(slice(first, min(first + rows, self.n_users)))
+            for first in range(0, self.n_users, rows)
+        ]
+        counts = [np.diff(block.start) for block in blocks]
+        start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))])
+        items = np.concatenate([np.empty(0, np.int64), *(block.items for block in blocks)])
+        values = np.concatenate([np.empty(0), *(block.values for block in blocks)])
+        return SparseSets(Rows(start, items, values), self.n_items)
+
 
 class SparseSets(ItemSets):
     """Sets that were sparse or lists: in the internal form from the start."""
@@ -89,6 +124,12 @@ class SparseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         return self._rows.cut(block)
+
+    def in_memory(self) -> ItemSets:
+        return self
+
+    def take(self, users: IntArray) -> ItemSets:
+        return SparseSets(self._rows.take(users), self.n_items)
 
 
 class DenseSets(ItemSets):
@@ -112,18 +153,73 @@ class DenseSets(ItemSets):
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
 
+    def take(self, users: IntArray) -> ItemSets:
+        return DenseSets(self._matrix[users], self._what)
+
 
 class SharedSet(ItemSets):
     """One set for all users."""
 
     def __init__(self, items: IntArray, n_users: int, n_items: int | None) -> None:
         super().__init__(n_users, n_items, len(items))
-        self._items = items
+        self.items = items
 
     def rows(self, block: slice) -> Rows:
         n_users = block.stop - block.start
-        items = np.tile(self._items, n_users)
-        return Rows(np.arange(n_users + 1) * len(self._items), items, np.ones(len(items)))
+        items = np.tile(self.items, n_users)
+        return Rows(np.arange(n_users + 1) * len(self.items), items, np.ones(len(items)))
+
+    def in_memory(self) -> ItemSets:
+        return self
+
+    def take(self, users: IntArray) -> ItemSets:
+        return SharedSet(self.items, len(users), self.n_items)
+
+
+@dataclass(frozen=True)
+class UserSets:
+    """What is known of the users of a call: the item sets that belong together."""
+
+    truth: ItemSets
+    exclude: ItemSets | None = None
+    candidates: ItemSets | None = None
+    users: IntArray | None = None  # whose they are, where they are not users 0, 1, 2, ...
+
+    def name(self, row: int) -> int:
+        """The user in that row."""
+        return row if self.users is None else int(self.users[row])
+
+    def in_memory(self) -> "UserSets":
+        """The same in the internal form, for whoever takes batches of users."""
+        return UserSets(
+            self.truth.in_memory(),
+            None if self.exclude is None else self.exclude.in_memory(),
+            None if self.candidates is None else self.candidates.in_memory(),
+        )
+
+    def take(self, users: IntArray) -> "UserSets":
+        """The same for some of the users, in their order."""
+        return UserSets(
+            self.truth.take(users),
+            None if self.exclude is None else self.exclude.take(users),
+            None if self.candidates is None else self.candidates.take(users),
+            users,
+        )
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether any of them is read from a dense matrix, block by block."""
+        sets = (self.truth, self.exclude, self.candidates)
+        return any(one is not None and one.is_dense for one in sets)
+
+
+def read_sets(truth: Any, exclude: Any, candidates: Any, shape: tuple[int, int]) -> UserSets:
+    """The sets of all users of a call over scores of that shape."""
+    return UserSets(
+        read_truth(truth, shape),
+        read_exclude(exclude, shape),
+        read_candidates(candidates, shape),
+    )
 
 
 def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
@@ -132,6 +228,39 @@ def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> I
     Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
     """
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
+
+
+def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
+    """A truth that nothing else tells the shape of, and the size of its catalogue.
+
+    ``n_items`` is what the caller says of the catalogue, for lists of item indices.
+    """
+    if not hasattr(truth, "shape") and not isinstance(truth, Sized):
+        truth = as_array(truth, "truth")
+    shape: tuple[int, ...] = getattr(truth, "shape", ())
+    known = _as_count(n_items)
+    if known is not None and len(shape) == 2 and shape[1] != known:
+        msg = f"truth has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+        raise ShapeError(msg)
+    sets = read_truth(truth, (int(shape[0]) if shape else len(truth), known))
+    if sets.n_items is None:
+        msg = (
+            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
+        )
+        raise ArgumentError(msg)
+    return sets, sets.n_items
+
+
+def _as_count(n_items: Any) -> int | None:
+    try:
+        count = None if n_items is None else operator.index(n_items)
+    except TypeError:
+        count = -1
+    if isinstance(n_items, bool) or (count is not None and count < 0):
+        msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
+        raise ArgumentError(msg)
+    return count
 
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets | None:

@@ -5,16 +5,14 @@ metrics have added them to their Exposure. So memory does not grow with the numb
 where lists are whole rankings.
 """
 
-import threading
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._exposure import Exposure
-from recmetrics._itemsets import Rows
-from recmetrics._options import UserValues
+from recmetrics._exposure import Exposures
+from recmetrics._itemsets import UNBOUNDED, Rows
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import IntArray
@@ -29,6 +27,16 @@ class Lists(NamedTuple):
     relevant: Rows
 
 
+class ListSink(Protocol):
+    """Where the lists go that system metrics are computed from, row block by row block."""
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
+        """Note which items may be in these lists."""
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
+        """Take in the lists of a block of rows."""
+
+
 class ListReader:
     """Runs the metrics of one call that read the lists.
 
@@ -37,56 +45,59 @@ class ListReader:
     """
 
     def __init__(
-        self, specs: Iterable[MetricSpec], side: Side, n_users: int, n_items: int | None
+        self,
+        specs: Iterable[MetricSpec],
+        side: Side,
+        n_users: int,
+        n_items: int,
+        sink: ListSink,
     ) -> None:
-        # Lists are no longer than the catalogue; where that is unknown, as long as they are.
-        limit = np.iinfo(np.int64).max if n_items is None else n_items
         self._side = side
-        self._cutoffs: dict[MetricSpec, int] = {}
-        self._values: dict[MetricSpec, UserValues] = {}
-        self._exposures: dict[int, Exposure] = {}
-        self._lock = threading.Lock()
-        sums: dict[int, frozenset[str]] = {}
-        for spec in specs:
-            cutoff = limit if spec.k is None else max(1, min(spec.k, limit))
-            if spec.metric.kind == "list":
-                self._cutoffs[spec] = cutoff
-                self._values[spec] = np.empty(n_users)
-            elif spec.metric.kind == "system":
-                if n_items is None:
-                    raise ArgumentError(_unknown_catalogue(spec))
-                self._cutoffs[spec] = cutoff
-                sums[cutoff] = sums.get(cutoff, frozenset()) | spec.metric.sums
-        for cutoff, names in sums.items():
-            self._exposures[cutoff] = Exposure(limit, cutoff, names)
-        self.depth = max(self._cutoffs.values(), default=0)
+        self._sink = sink
+        specs = list(specs)
+        self.values = {spec: np.empty(n_users) for spec in specs if spec.metric.kind == "list"}
+        self._n_items = n_items
+        self._sinks = bool(system_specs(specs))
+        cutoffs = (cutoff(spec, self._n_items) for spec in specs if spec.metric.kind != "accuracy")
+        self.depth = max(cutoffs, default=0)
         self.row_items = int(side.profile.mean_items) if side.profile.is_dense else 0
 
-    def offer(self, items: IntArray | slice) -> None:
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
         """Note which items may be in the lists of a block."""
-        with self._lock:
-            for exposure in self._exposures.values():
-                exposure.offer(items)
+        if self._sinks:
+            self._sink.offer(rows, items)
 
     def read(self, lists: Lists) -> None:
         """Take in one block; called in several threads at once."""
-        for spec, values in self._values.items():
-            whole = spec.k is None
-            cutoff = 0 if whole else self._cutoffs[spec]  # kernels read 0 as the whole list
-            spec.metric.kernel(lists, self._side, cutoff, values[lists.rows], *_codes(spec))
-        with self._lock:
-            for exposure in self._exposures.values():
-                exposure.add(lists.items, lists.length)
-
-    def value(self, spec: MetricSpec) -> UserValues:
-        """The values of a metric, once all blocks are read."""
-        if spec.metric.kind == "list":
-            return self._values[spec].copy()
-        exposure = self._exposures[self._cutoffs[spec]]
-        return np.array(spec.metric.kernel(exposure, *_codes(spec)))
+        for spec, values in self.values.items():
+            k = 0 if spec.k is None else cutoff(spec, self._n_items)  # 0: the whole list
+            spec.metric.kernel(lists, self._side, k, values[lists.rows], *codes(spec))
+        if self._sinks:
+            self._sink.add(lists.rows, lists.items, lists.length)
 
 
-def _codes(spec: MetricSpec) -> list[float | int]:
+def cutoff(spec: MetricSpec, n_items: int) -> int:
+    """How many items of a list the metric reads, of a catalogue of ``n_items``."""
+    return n_items if spec.k is None else max(1, min(spec.k, n_items))
+
+
+def system_specs(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
+    """Those that read all lists together."""
+    return [spec for spec in specs if spec.metric.kind == "system"]
+
+
+def exposures(specs: Iterable[MetricSpec], n_items: int) -> Exposures:
+    """An empty state for the system metrics among ``specs``."""
+    sums: dict[int, frozenset[str]] = {}
+    for spec in system_specs(specs):
+        if n_items == UNBOUNDED:
+            raise ArgumentError(_unknown_catalogue(spec))
+        depth = cutoff(spec, n_items)
+        sums[depth] = sums.get(depth, frozenset()) | spec.metric.sums
+    return Exposures(n_items, sums)
+
+
+def codes(spec: MetricSpec) -> list[float | int]:
     """The options as kernels read them, in the order of the method."""
     return [option.code(spec.values[name]) for name, option in spec.metric.options.items()]
 

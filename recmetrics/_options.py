@@ -54,6 +54,19 @@ Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Convention: TypeAlias = Literal[
+    "rectorch",
+    "lenskit",
+    "capri",
+    "trec",
+    "recbole",
+    "rectools",
+    "ranx",
+    "sklearn",
+    "torchmetrics",
+    "irspack",
+]
+"""The systems of ``_conventions.py``."""
 Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
@@ -66,7 +79,8 @@ class Shared(TypedDict, total=False):
 
     exclude: Truth | None
     candidates: Candidates | None
-    undefined: Undefined
+    undefined: Undefined | None
+    convention: Convention | None
     nan: NaNPolicy
     ties: Ties
     n_threads: int | None
@@ -85,13 +99,14 @@ class CallOptions:
     Raises
     ------
     ArgumentError
-        If ``undefined``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none of the values
-        expected.
+        If ``undefined``, ``convention``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none
+        of the values expected.
     """
 
     exclude: Truth | None = None
     candidates: Candidates | None = None
-    undefined: Undefined = "nan"
+    undefined: Undefined | None = None  # None: as the convention has it, or "nan"
+    convention: Convention | None = None
     nan: NaNPolicy = "raise"
     ties: Ties = "index"
     n_threads: int | None = None
@@ -104,7 +119,10 @@ class CallOptions:
     profile: Matrix | None = None
 
     def __post_init__(self) -> None:
-        _one_of("undefined", self.undefined, Undefined)
+        if self.undefined is not None:
+            _one_of("undefined", self.undefined, Undefined)
+        if self.convention is not None:
+            _one_of("convention", self.convention, Convention)
         _one_of("nan", self.nan, NaNPolicy)
         _one_of("ties", self.ties, Ties)
         if not (

@@ -1,4 +1,4 @@
-"""From the inputs of a call to the TopK that its metrics read."""
+"""From scores or rankings, and the sets of their users, to the TopK that metrics read."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from recmetrics import _selection
 from recmetrics._errors import InputError, NaNScoreError
-from recmetrics._inputs import ScoreBlock, ScoreMatrix, as_kernel_array, as_ranking, row_blocks
-from recmetrics._itemsets import ItemSets, Rows, read_candidates, read_exclude, read_truth
+from recmetrics._inputs import ScoreBlock, ScoreMatrix, as_kernel_array, row_blocks
+from recmetrics._itemsets import UNBOUNDED, ItemSets, Rows, UserSets, read_truth
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
 from recmetrics._progress import reporting
@@ -22,26 +22,24 @@ _SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads 
 # Relevant items per user from which sorting a row and searching their ranks beats counting them.
 _MANY = 64
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
-_UNBOUNDED = int(np.iinfo(np.int64).max)
 _NO_ITEMS = np.empty(0, np.int64)
 
 
-class Inputs:
-    """Scores, truth, exclude and candidates of one call, checked against each other."""
+class ScoredInputs:
+    """Scores, and the truth, exclude and candidates of the same users."""
 
-    def __init__(self, scores: Any, truth: Any, options: CallOptions) -> None:
-        self.scores = ScoreMatrix(scores)
-        self.n_users, self.n_items = self.scores.shape
-        self.truth = read_truth(truth, self.scores.shape)
-        self.exclude = read_exclude(options.exclude, self.scores.shape)
-        self.candidates = read_candidates(options.candidates, self.scores.shape)
+    def __init__(self, scores: ScoreMatrix, sets: UserSets) -> None:
+        self.scores = scores
+        self.n_users, self.n_items = scores.shape
+        self.sets = sets
+        self.truth, self.exclude, self.candidates = sets.truth, sets.exclude, sets.candidates
 
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
         """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         specs = [spec for spec in specs if spec.metric.kind == "accuracy"]
         k = deepest(specs, self.n_items)
         if self.candidates is None:
-            reader.offer(slice(None))
+            reader.offer(slice(0, self.n_users), slice(None))
         ties = needs_groups(specs, options.ties)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
@@ -59,9 +57,9 @@ class Inputs:
             return top, nan_found
 
         blocks, n_threads = self._blocks(options.threads, listing=reader.depth > 0)
-        results = _in_blocks(rank_block, blocks, n_threads, options)
+        results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
-            _refuse_nan([nan_found for _, nan_found in results])
+            refuse_nan([nan_found for _, nan_found in results], self.sets)
         return join([top for top, _ in results])
 
     def _blocks(self, n_threads: int, *, listing: bool) -> tuple[list[slice], int]:
@@ -70,11 +68,9 @@ class Inputs:
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
         if self.n_users * read < _SMALL:
             n_threads = 1
-        sets = (self.truth, self.exclude, self.candidates)
-        dense = any(one is not None and one.is_dense for one in sets)
         # Where relevant items are many, rows are sorted; lists are a second reading of the block.
         many = self.truth.mean_items >= _MANY
-        copied = dense or self.candidates is not None or many or listing
+        copied = self.sets.is_dense or self.candidates is not None or many or listing
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
@@ -152,7 +148,7 @@ class Inputs:
                 nan_found,
             )
         else:
-            reader.offer(self.candidates.rows(rows).items)
+            reader.offer(rows, self.candidates.rows(rows).items)
             pool, values, block = self._pool(self.candidates, rows, nan_found)
             longest = int(np.diff(pool.start).max(initial=0))
             lists = _no_lists(rows, min(reader.depth, longest), relevant)
@@ -184,7 +180,7 @@ class Inputs:
         values = block.values
         _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
         if self.exclude is not None:
-            rest = _not_in(pool, self.exclude.rows(rows), self.n_items)
+            rest = ~pool.among(self.exclude.rows(rows), self.n_items)
             pool, values = pool.keep(rest), values[rest]
         return pool, values, block
 
@@ -195,17 +191,18 @@ class RankedInputs:
     ``n_items`` is the size of the catalogue, or larger than any where nothing tells it.
     """
 
-    def __init__(self, ranking: Any, truth: Any) -> None:
-        self.ranking = as_ranking(ranking)
-        listed = int(self.ranking.max(initial=-1))
-        self.n_users = len(self.ranking)
-        self.truth = read_truth(truth, (self.n_users, None), listed)
-        self.n_items = _UNBOUNDED if self.truth.n_items is None else self.truth.n_items
+    def __init__(self, ranking: npt.NDArray[Any], sets: UserSets) -> None:
+        self.ranking = ranking
+        self.n_users = len(ranking)
+        self.sets = sets
+        self.truth = sets.truth
+        self.n_items = UNBOUNDED if self.truth.n_items is None else self.truth.n_items
 
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
         """Find every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         k = deepest(specs, self.n_items)
-        reader.offer(slice(None))
+        if self.sets.candidates is None:
+            reader.offer(slice(0, self.n_users), slice(None))
 
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
@@ -217,6 +214,9 @@ class RankedInputs:
             )
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
+            self._check_recommendable(rows, lists)
+            if self.sets.candidates is not None:
+                reader.offer(rows, self.sets.candidates.rows(rows).items)
             if reader.depth:
                 reader.read(Lists(rows, lists, top.n_listed, relevant))
             return top
@@ -226,19 +226,47 @@ class RankedInputs:
         dense = self.n_items if self.truth.is_dense else 0  # entries of a user read beside the list
         row_items = max(1, length, dense, reader.row_items)
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
-        return join(_in_blocks(rank_block, blocks, n_threads, options))
+        return join(in_blocks(rank_block, blocks, n_threads, options))
+
+    def _check_recommendable(self, rows: slice, lists: npt.NDArray[np.int64]) -> None:
+        """Refuse a list with an excluded item, or with one that is no candidate."""
+        if self.sets.exclude is None and self.sets.candidates is None:
+            return
+        users, places = np.nonzero(lists >= 0)
+        listed = users * self.n_items + lists[users, places]
+        for sets, belongs, problem in (
+            (self.sets.exclude, False, "which is excluded for this user"),
+            (self.sets.candidates, True, "which is no candidate of this user"),
+        ):
+            if sets is None:
+                continue
+            own = sets.rows(rows)
+            known = np.isin(listed, own.users() * self.n_items + own.items, kind="sort")
+            wrong = np.flatnonzero(known != belongs)
+            if wrong.size:
+                row, place = int(users[wrong[0]]), int(places[wrong[0]])
+                msg = (
+                    f"ranking of user {self.sets.name(rows.start + row)} names at rank {place + 1} "
+                    f"item {lists[row, place]}, {problem}; expected items that may be recommended"
+                )
+                raise InputError(msg)
 
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
         item, rank = int(self.ranking[user, place]), place + 1
         if fault == _selection.OUTSIDE:
-            known = "an index >= 0" if self.n_items == _UNBOUNDED else f"0 .. {self.n_items - 1}"
+            known = "an index >= 0" if self.n_items == UNBOUNDED else f"0 .. {self.n_items - 1}"
             problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
         elif fault == _selection.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:
             problem = f"item {item} twice; expected each item once"
-        msg = f"ranking of user {user} names at rank {rank} {problem}"
+        msg = f"ranking of user {self.sets.name(user)} names at rank {rank} {problem}"
         raise InputError(msg)
+
+
+def read_ranked_truth(ranking: npt.NDArray[Any], truth: Any) -> UserSets:
+    """The truth of rankings, which may not tell the size of the catalogue."""
+    return UserSets(read_truth(truth, (len(ranking), None), int(ranking.max(initial=-1))))
 
 
 def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
@@ -252,25 +280,21 @@ def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
     return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)
 
 
-def _in_blocks(
+def in_blocks(
     work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, options: CallOptions
 ) -> list[Any]:
+    """What ``work`` gives for each block, in threads, with the progress of the call."""
     with reporting(options.progress, blocks[-1].stop) as done:
         return map_blocks(work, blocks, n_threads, done)
 
 
-def _not_in(pool: Rows, excluded: Rows, n_items: int) -> npt.NDArray[np.bool_]:
-    """Which of the candidates are not excluded."""
-    keys = excluded.users() * n_items + excluded.items
-    return ~np.isin(pool.users() * n_items + pool.items, keys, kind="sort")
-
-
-def _refuse_nan(found: Sequence[npt.NDArray[np.int64]]) -> None:
+def refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:
+    """Raise the error of NaN among the scores, where any block found some."""
     count = sum(int(counted[0]) for counted in found)
     if count:
-        _, user, item = next(counted for counted in found if counted[0])
+        _, row, item = next(counted for counted in found if counted[0])
         msg = (
-            f"scores hold {count} NaN, the first at (user {user}, item {item}); expected numbers; "
-            "give nan='exclude' to treat NaN like a score of -inf"
+            f"scores hold {count} NaN, the first at (user {sets.name(int(row))}, item {item}); "
+            "expected numbers; give nan='exclude' to treat NaN like a score of -inf"
         )
         raise NaNScoreError(msg)

@@ -38,6 +38,17 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Filled:
+    """A formula with an {option} for each option that changes it, and what the choices stand for.
+
+    A number stands for itself; one that is not set by what is given for None.
+    """
+
+    text: str
+    words: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Option:
     """One option of a metric, read from the signature of its method."""
 
@@ -117,6 +128,7 @@ class Metric:
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     sums: frozenset[str] = frozenset()  # the sums of Exposure that a system metric reads
     undefined: str = NO_RELEVANT_ITEM
+    filled: Filled | None = None
 
     @property
     def method(self) -> str:
@@ -172,12 +184,14 @@ def metric(
     needs: tuple[tuple[str, ...], ...] = (),
     sums: tuple[str, ...] = (),
     undefined: str = NO_RELEVANT_ITEM,
+    filled: Filled | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Register a metric under the name of the decorated method, and give the method its body.
 
     The method's signature is the declaration: its keyword-only parameters are the metric's
     options, with their choices (``Literal``), ranges (``Number``), meanings and defaults; its
-    docstring is the metric's description.
+    docstring is the metric's description. ``formula`` is what all lists show; where options change
+    it, ``filled`` is the whole of it, for ``explain``.
     """
 
     def declare(method: Callable[P, R]) -> Callable[P, R]:
@@ -208,6 +222,7 @@ def metric(
             needs=needs,
             sums=frozenset(sums),
             undefined=undefined,
+            filled=filled,
         )
         METRICS[record.name] = record
         _ALIASES.update(dict.fromkeys(aliases, record.name))
@@ -220,9 +235,9 @@ def metric(
                 if keyword not in public.parameters:
                     record.option(keyword)  # raises, and names the nearest
             bound = public.bind(pred_scores, ground_truth, *k, **keywords)
-            bound.apply_defaults()
-            arguments = dict(bound.arguments)
-            spelled = {name: arguments.pop(name) for name in options}
+            spelled = {name: keywords[name] for name in options if name in keywords}
+            bound.apply_defaults()  # after what was typed, which wins over the convention
+            arguments = {key: v for key, v in bound.arguments.items() if key not in options}
             return compute_one(record.name, spelled, **arguments)
 
         public = signature.replace(

@@ -817,3 +817,176 @@ def rank_lists(
                 top.gain[slot] = relevance[first + place]
                 slot += 1
         top.n_hits[user] = slot - first
+
+
+@kernel
+def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[np.int32]) -> int:
+    """Count in each block the scores no worse than ``bound``, better where ``strict``, or NaN.
+
+    Returns how many there are in all. The tail behind the whole blocks is one more.
+    """
+    total = 0
+    whole = values.size // _BLOCK
+    for b in range(whole):
+        block = values[b * _BLOCK : (b + 1) * _BLOCK]
+        found: Any = np.int32(0)
+        if strict:
+            for i in range(_BLOCK):
+                found = np.int32(found + np.int32(not (block[i] <= bound)))
+        else:
+            for i in range(_BLOCK):
+                found = np.int32(found + np.int32(not (block[i] < bound)))
+        blocks[b] = found
+        total += found
+    if whole < blocks.size:
+        rest = 0
+        for i in range(whole * _BLOCK, values.size):
+            rest += not (values[i] <= bound if strict else values[i] < bound)
+        blocks[whole] = rest
+        total += rest
+    return total
+
+
+@kernel
+def _first_from(items: IntArray, item: int) -> int:
+    """Where the first of the ascending ``items`` stands that is >= item."""
+    low = 0
+    high = items.size
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def room_for(k: int, n_items: int) -> int:
+    """How many items ``select_tile`` collects of a user before it cuts them to the k best."""
+    # The first shrinks, the second holds all; both in whole blocks.
+    return min(3 * k // _BLOCK + 4, n_items // _BLOCK + 2) * _BLOCK
+
+
+@kernel
+def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
+    """``_shrink``, of scores filled up to whole blocks, which are counted faster."""
+    whole = (count + _BLOCK - 1) // _BLOCK * _BLOCK
+    for i in range(count, whole):
+        values[i] = lowest
+    return _shrink(values, items, whole, k, lowest)
+
+
+@kernel
+def select_tile(
+    tile: Array,
+    first_item: int,
+    excluded_start: IntArray,
+    excluded_items: IntArray,
+    k: int,
+    lowest: Any,
+    bounds: Array,
+    counts: IntArray,
+    values: Array,
+    items: IntArray,
+    nan_found: IntArray,
+) -> None:
+    """Add what may be listed of one tile of scores to what was collected from earlier ones.
+
+    tile: (rows, width), the scores of the items from ``first_item`` on; rows beyond those of
+    ``counts`` are padding. User u has collected ``counts[u]`` items in item order, ``items[u]``
+    with the scores ``values[u]``, and from then on only better ones than ``bounds[u]``, which at
+    first is -inf, matter: at least k items before this tile reach any other bound, and these win
+    ties. Floats only. ``nan_found`` receives the number of NaN, and the row and item of the first
+    in the order of the whole matrix.
+    """
+    width = tile.shape[1]
+    room = values.shape[1]
+    lanes = np.empty(count_lanes(k, width), tile.dtype)
+    blocks = np.empty((width + _BLOCK - 1) // _BLOCK, np.int32)
+    within = np.empty(width, np.int64)
+    for user in range(counts.size):
+        row = tile[user]
+        bound = bounds[user]
+        strict: Any = np.bool_(True)
+        # One vectorised pass: most tiles of most users end here.
+        beyond = _count_blocks(row, bound, strict, blocks)
+        if beyond == 0:
+            continue
+        excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
+        n_within = 0
+        for e in range(_first_from(excluded, first_item), excluded.size):
+            if excluded[e] >= first_item + width:
+                break
+            within[n_within] = excluded[e] - first_item
+            n_within += 1
+        if lanes.size > 0 and beyond > 2 * k + _BLOCK // 4:
+            # Too many to look at one by one, as in the first tile, or in every tile where scores
+            # ascend. The lanes of this tile alone give a better bound.
+            _lane_maxima(row, lanes, lowest)
+            reached = _bound(row, lanes, within[:n_within], k, lowest)
+            if reached > bound:
+                bound = reached
+                strict = np.bool_(False)
+                _count_blocks(row, bound, strict, blocks)
+        count = counts[user]
+        e = 0
+        for b in range(blocks.size):
+            left = blocks[b]
+            if left == 0:
+                continue
+            if count + _BLOCK > room:
+                least = _keep_best(values[user], items[user], count, k, lowest)
+                count = np.int64(k)
+                strict = np.bool_(strict or least >= bound)
+                bound = least if least > bound else bound
+            for place in range(b * _BLOCK, min((b + 1) * _BLOCK, width)):
+                score = row[place]
+                if score < bound or (strict and score == bound):
+                    continue
+                left -= 1
+                if score >= lowest:
+                    while e < n_within and within[e] < place:
+                        e += 1
+                    if not (e < n_within and within[e] == place):
+                        values[user, count] = score
+                        items[user, count] = first_item + place
+                        count += 1
+                else:
+                    if nan_found[0] == 0 or user < nan_found[1]:
+                        nan_found[1] = user
+                        nan_found[2] = first_item + place
+                    nan_found[0] += 1
+                if left == 0:
+                    break
+        # Once per k newcomers: as good as a bound that is always the best known, and cheaper.
+        if count >= 2 * k + _BLOCK // 4:
+            least = _keep_best(values[user], items[user], count, k, lowest)
+            count = np.int64(k)
+            bound = least if least > bound else bound
+        counts[user] = count
+        bounds[user] = bound
+
+
+@kernel
+def list_selected(
+    k: int,
+    lowest: Any,
+    counts: IntArray,
+    values: Array,
+    items: IntArray,
+    listed: IntArray,
+    length: IntArray,
+) -> None:
+    """Fill ``listed`` (rows, k) and ``length`` with the best of what ``select_tile`` collected."""
+    spare_values = np.empty(values.shape[1], values.dtype)
+    spare_items = np.empty(values.shape[1], np.int64)
+    for user in range(counts.size):
+        count = counts[user]
+        if count > k:
+            _keep_best(values[user], items[user], count, k, lowest)
+            count = np.int64(k)
+        _sort(values[user, :count], items[user, :count], spare_values, spare_items)
+        length[user] = count
+        for i in range(count):
+            listed[user, i] = items[user, i]

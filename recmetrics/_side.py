@@ -5,7 +5,7 @@ It is checked once per call, not per metric, and only what a metric of the call 
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +68,16 @@ class Side:
     profile_of_items: bool = False  # weights of items that have genres, not of genres
     _made: dict[object, Any] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
+
+    def take(self, users: npt.NDArray[np.int64]) -> "Side":
+        """The same for some of the users, in their order."""
+        return replace(self, profile=self.profile.take(users))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_made", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _made={}, _lock=threading.Lock())
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
         """What ``make`` gives, made once for all row blocks of the call."""

@@ -12,7 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._options import Convention
 from recmetrics._registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
 
 OptionValue = str | float | Callable[[int], float] | None
@@ -65,7 +67,7 @@ def _spelled(value: OptionValue) -> str:
     return str(value).removesuffix(".0")
 
 
-def parse(text: str) -> MetricSpec:
+def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     """Read a metric string.
 
     >>> parse("NDCG( gain = exp2 ) @ 10")
@@ -74,11 +76,14 @@ def parse(text: str) -> MetricSpec:
     'recall@20'
     >>> str(parse("ndcg_at_k"))  # rectorch's method name
     'ndcg@100'
+    >>> str(parse("recall@20", "ranx"))  # what ranx computes under that name
+    'recall(denom=relevant)@20'
 
     Raises
     ------
     MetricSpecError
-        If the string does not fit the language, or names an unknown metric or option.
+        If the string does not fit the language, or names an unknown metric or option, or one that
+        the system of the convention does not compute.
     """
     if not isinstance(text, str):
         msg = f"a metric must be a string, got {text!r} of type {type(text).__name__}; {_EXPECTED}"
@@ -99,7 +104,7 @@ def parse(text: str) -> MetricSpec:
         name, k = bare, str(DEFAULT_K)
     options = _read_options(match["options"], text)
     try:
-        return make_spec(name, k, options)
+        return make_spec(name, k, options, convention)
     except MetricSpecError as error:
         # One place adds what the user typed; the inner message says what is wrong with it.
         msg = f"in metric {text!r}: {error}"
@@ -126,11 +131,20 @@ def _read_options(body: str | None, text: str) -> dict[str, str]:
 
 
 def make_spec(
-    name: str, k: str | int | None = None, options: Mapping[str, OptionValue] | None = None
+    name: str,
+    k: str | int | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    convention: Convention | None = None,
 ) -> MetricSpec:
-    """A checked spec: known metric, known options in range, k a count or None."""
+    """A checked spec: known metric, known options in range, k a count or None.
+
+    What ``options`` does not name is as the convention has it.
+    """
     metric = lookup(name)
     checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    if convention is not None:
+        line = line_for(convention, metric.name, cutoff=k is not None)
+        checked = {**line.options, **checked}
     given = tuple(
         (key, checked[key])
         for key, option in metric.options.items()
@@ -159,7 +173,10 @@ def _check_k(k: str | int) -> int:
     return count
 
 
-def parse_all(metrics_list: str | MetricSpec | Iterable[str | MetricSpec]) -> dict[str, MetricSpec]:
+def parse_all(
+    metrics_list: str | MetricSpec | Iterable[str | MetricSpec],
+    convention: Convention | None = None,
+) -> dict[str, MetricSpec]:
     """The specs asked for, under the caller's own spelling and in the caller's order."""
     asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
     if not isinstance(asked, Iterable) or isinstance(asked, bytes):
@@ -169,7 +186,9 @@ def parse_all(metrics_list: str | MetricSpec | Iterable[str | MetricSpec]) -> di
         )
         raise MetricSpecError(msg)
     specs = {
-        str(m): make_spec(m.name, m.k, dict(m.options)) if isinstance(m, MetricSpec) else parse(m)
+        str(m): make_spec(m.name, m.k, dict(m.options), convention)
+        if isinstance(m, MetricSpec)
+        else parse(m, convention)
         for m in asked
     }
     if not specs:

@@ -16,6 +16,25 @@ from recmetrics._errors import ArgumentError
 Result = TypeVar("Result")
 
 
+class _Stopped(BaseException):
+    """Ends work that nobody waits for any more."""
+
+
+class _Here(threading.local):
+    """What a thread of ``map_blocks`` knows."""
+
+    interrupted: threading.Event | None = None
+
+
+_here = _Here()
+
+
+def raise_if_stopped() -> None:
+    """Leave a long block early where the call it belongs to was interrupted."""
+    if _here.interrupted is not None and _here.interrupted.is_set():
+        raise _Stopped
+
+
 def thread_count(n_threads: int | None) -> int:
     """How many threads a call may use: the argument, else the environment, else the cores."""
     if n_threads is not None:
@@ -50,16 +69,19 @@ def map_blocks(
     """``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
     ``done`` is called in the calling thread with the number of rows of each finished block. An
-    error, Ctrl-C included, ends the threads with the block that they are at. Of several errors that
-    of the first block is raised, so that the message does not depend on the threads.
+    error, Ctrl-C included, ends the threads with the block that they are at; after Ctrl-C work may
+    end within a block, see ``raise_if_stopped``. Of several errors that of the first block is
+    raised, so that the message does not depend on the threads.
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
     waiting = iter(range(len(blocks)))  # next() on it is atomic under the GIL
     finished: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
     stop = threading.Event()
+    interrupted = threading.Event()
 
     def run() -> None:
+        _here.interrupted = interrupted
         for number in waiting:
             if stop.is_set():
                 return
@@ -85,6 +107,9 @@ def map_blocks(
             results[number] = result
             if done is not None:
                 done(blocks[number].stop - blocks[number].start)
+    except BaseException:
+        interrupted.set()
+        raise
     finally:
         stop.set()
         for thread in threads:

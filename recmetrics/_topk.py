@@ -114,6 +114,8 @@ class Views:
 
     def _depth(self, k: int, options: dict[str, Any]) -> int:
         """How many ranks are weighted: no more, since a callable may not know them."""
+        if options.get("ideal_depth") == "full" and k:
+            return k
         if options.get("ideal_depth") == "all" or k == 0:
             return max(self._longest, self._most_relevant)
         return min(k, max(self._longest, self._most_relevant))

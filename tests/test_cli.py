@@ -170,11 +170,16 @@ def test_one_metric_in_full(metric, capsys):
         assert ("not set" if option.default is None else str(option.default)) in row
 
 
-def test_a_whole_metric_string_is_a_name_too(capsys):
+def test_a_whole_metric_string_is_explained_above_the_rest(capsys):
     assert main(["metrics", "ndcg"]) == 0
-    by_name = capsys.readouterr().out
+    by_name = capsys.readouterr().out.splitlines()
     assert main(["metrics", "NDCG(gain=exp2)@10"]) == 0
-    assert capsys.readouterr().out == by_name
+    explained = capsys.readouterr().out.splitlines()
+    expected = str(recmetrics.explain("ndcg(gain=exp2)@10")).splitlines()
+    assert [line.rstrip() for line in expected if line not in explained] == []
+    assert explained[0] == "ndcg(gain=exp2)@10"
+    options = by_name.index(next(line for line in by_name if line.startswith("option ")))
+    assert explained[-len(by_name[options:]) :] == by_name[options:]
 
 
 def test_an_unknown_metric_suggests_the_nearest(capsys):

@@ -218,11 +218,18 @@ def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatc
         return {metric: np.ones(len(scores)) for metric in metrics}
 
     monkeypatch.setattr(Metrics, "compute", staticmethod(compute))
-    argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "--ties", "best"]
-    run_json(capsys, files / "scores.npy", files / "truth.npz", *argv, "-m", "hit@1")
+    argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "-m", "hit@1"]
+    argv += ["--convention", "ranx", "--ties", "best"]
+    run_json(capsys, files / "scores.npy", files / "truth.npz", *argv)
     assert isinstance(seen.pop("scores"), np.memmap)
-    expected = {"undefined": "zero", "nan": "exclude", "ties": "best"}
-    assert seen == expected | {"n_threads": 2, "progress": None}
+    assert seen == {
+        "undefined": "zero",
+        "convention": "ranx",
+        "nan": "exclude",
+        "ties": "best",
+        "n_threads": 2,
+        "progress": None,
+    }
 
 
 def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeypatch):

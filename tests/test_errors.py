@@ -755,11 +755,12 @@ COUNT = "must be an integer >= 1, got"
             undefined="none",
             right={"undefined": "zero"},
         ),
-        "undefined=None": option(
+        "an unknown convention": option(
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got None",
-            undefined=None,
-            right={"undefined": "nan"},
+            "convention must be 'rectorch', 'lenskit', 'capri', 'trec', 'recbole', 'rectools', "
+            "'ranx', 'sklearn', 'torchmetrics' or 'irspack', got 'RANX'",
+            convention="RANX",
+            right={"convention": "ranx"},
         ),
         "undefined=NaN": option(
             ArgumentError,

@@ -6,7 +6,8 @@ import inspect
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from recmetrics._registry import METRICS, lookup
+from recmetrics._explain import explain, lines_of
+from recmetrics._registry import METRICS
 from recmetrics._spec import parse
 from recmetrics.cli._tables import (
     bounds,
@@ -31,8 +32,9 @@ def catalogue(args: Namespace) -> None:
     if args.name is None:
         show(catalogue_table(METRICS), "", "more on one of them: recmetrics metrics NAME")
         return
-    # A whole metric string is welcome too: who has one at hand wants to know what it means.
-    metric = lookup(parse(args.name).name)
+    # A whole metric string is explained: the same page, with its options and cutoff filled in.
+    spec = parse(args.name)
+    metric = spec.metric
     summary, _, details = inspect.cleandoc(metric.description).partition("\n")
     facts = {
         "formula": metric.formula,
@@ -42,8 +44,12 @@ def catalogue(args: Namespace) -> None:
         "also": ", ".join(metric.aliases),
         "citation": metric.citation,
     }
-    parts: list[RenderableType] = [f"{title(metric)}: {summary}", ""]
-    parts += [f"{name:<10}{fact}" for name, fact in facts.items() if fact]
+    heading = f"{title(metric)}: {summary}"
+    if args.name.strip().lower() != metric.name:
+        explained = explain(args.name)
+        heading, facts = explained.title, facts | explained.facts
+    parts: list[RenderableType] = [heading, ""]
+    parts += lines_of({label: fact for label, fact in facts.items() if fact})
     if metric.options:
         parts += ["", options_table(metric)]
     if details.strip():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
-from recmetrics._options import Ties
+from recmetrics._options import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason
@@ -177,8 +177,14 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--undefined",
         choices=("nan", "zero", "raise"),
-        default="nan",
-        help="users with no relevant item: left out of the mean, 0, or an error (default nan)",
+        help="users with no relevant item: left out of the mean, 0, or an error (default: as "
+        "--convention has it, else nan)",
+    )
+    parser.add_argument(
+        "--convention",
+        choices=get_args(Convention),
+        metavar="NAME",
+        help="the system whose definitions the plain names mean: %(choices)s",
     )
     parser.add_argument(
         "--nan",
@@ -212,14 +218,17 @@ def _add_metrics(commands: _Commands) -> None:
         "metrics",
         help="list the metrics, or explain one",
         description="List all metrics with their options, or explain one: its formula, options, "
-        "bounds and source.",
+        "bounds and source; of a whole metric string with its options filled in, and which systems "
+        "compute exactly this.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=catalogue)
     parser.add_argument(
         "--markdown", action="store_true", help="print the catalogue as a Markdown table"
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a metric, such as ndcg or ndcg@10")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a metric, such as ndcg or 'map(denom=hits)@10'"
+    )
 
 
 def _integer_from(least: int) -> Callable[[str], int]:

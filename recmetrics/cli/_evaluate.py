@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from recmetrics import Metrics, __version__, popularity_from
+from recmetrics._conventions import CONVENTIONS
+from recmetrics._options import Convention
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
 from recmetrics.cli._errors import CommandError
@@ -29,18 +31,20 @@ SIDE_OPTIONS = {
 }
 
 
-def default_metrics() -> list[str]:
-    """Every accuracy metric with values in [0, 1], at cutoff 10 where it takes one."""
+def default_metrics(convention: Convention | None = None) -> list[str]:
+    """Every accuracy metric with values in [0, 1] that the convention has, at cutoff 10."""
+    known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
     return [
         f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
         for metric in METRICS.values()
         if metric.kind == "accuracy" and metric.bounds == (0, 1)
+        if known is None or (f"{metric.name}@k" if metric.takes_k else metric.name) in known
     ]
 
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
-    metrics: Sequence[str] = args.metrics or default_metrics()
+    metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
     for metric in metrics:  # a misspelt name should not cost the reading of the files
         _require_side(metric, args)
     if not args.json:
@@ -68,17 +72,18 @@ def evaluate(args: Namespace) -> None:
             **sets,
             **side,
             undefined=args.undefined,
+            convention=args.convention,
             nan=args.nan,
             ties=args.ties,
             n_threads=args.threads,
             progress=on_progress,
         )
     summaries = {metric: summarise(value) for metric, value in values.items()}
-    levels = _levels(truth, metrics, sets, args.undefined) if args.chance else {}
+    levels = _levels(truth, metrics, sets, args) if args.chance else {}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, args.undefined, summaries, levels))
+        write(_to_json(n_users, n_items, args, summaries, levels))
     else:
         show(
             evaluation_table(summaries, levels),
@@ -89,14 +94,15 @@ def evaluate(args: Namespace) -> None:
 
 
 def _levels(
-    truth: Any, metrics: Sequence[str], sets: Mapping[str, Any], undefined: Any
+    truth: Any, metrics: Sequence[str], sets: Mapping[str, Any], args: Namespace
 ) -> dict[str, dict[str, float | None]]:
     """The mean of a random and of the best ranking, for the metrics that have them."""
-    able = [metric for metric in metrics if parse(metric).metric.kind == "accuracy"]
+    able = [text for text in metrics if parse(text, args.convention).metric.kind == "accuracy"]
+    options = {**sets, "undefined": args.undefined, "convention": args.convention}
     return {
         name: {
             metric: summarise(values).mean
-            for metric, values in level(truth, able, **sets, undefined=undefined).items()
+            for metric, values in level(truth, able, **options).items()
         }
         for name, level in (("chance", Metrics.chance), ("ceiling", Metrics.ceiling))
         if able
@@ -105,7 +111,7 @@ def _levels(
 
 def _require_side(text: str, args: Namespace) -> None:
     """Refuse a metric whose side information no option gives; the library checks what is given."""
-    for group in parse(text).metric.needs:
+    for group in parse(text, args.convention).metric.needs:
         if all(getattr(args, name) is None for name in group):
             options = " or ".join(SIDE_OPTIONS[name] for name in group)
             msg = f"{text} needs {options}; see 'recmetrics evaluate --help'"
@@ -135,13 +141,14 @@ def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
 def _to_json(
     n_users: int,
     n_items: int,
-    undefined: str,
+    args: Namespace,
     summaries: Mapping[str, Summary],
     levels: Mapping[str, Mapping[str, float | None]],
 ) -> str:
     document: dict[str, Any] = {
         "recmetrics": __version__,
-        "undefined": undefined,
+        "convention": args.convention,
+        "undefined": args.undefined or ("nan" if args.convention is None else None),
         "n_users": n_users,
         "n_items": n_items,
         "metrics": {

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recmetrics._explain import interval
 from recmetrics.cli._summary import Summary
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def needs(metric: Metric) -> list[str]:
 
 def bounds(metric: Metric) -> str:
     """Write the interval of a metric's values."""
-    low, high = metric.bounds
-    return f"[{low:g}, {'inf)' if math.isinf(high) else f'{high:g}]'}"
+    return interval(metric.bounds)
 
 
 def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:

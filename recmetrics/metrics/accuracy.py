@@ -26,7 +26,7 @@ import numpy as np
 from recmetrics._errors import InputError
 from recmetrics._jit import kernel
 from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import Number, metric
+from recmetrics._registry import Filled, Number, metric
 from recmetrics._topk import FloatArray, TopK
 from recmetrics.metrics._reference import (
     OneUser,
@@ -43,7 +43,7 @@ from recmetrics.metrics._reference import (
 
 LIST = 1  # denom="list", the second choice of precision
 RELEVANT, HITS = 1, 2  # denom="relevant" and denom="hits" of recall and map
-ALL, IDEAL_LIST = 1, 2  # ideal_depth="all" and ideal_depth="list"
+ALL, IDEAL_LIST, FULL = 1, 2, 3  # ideal_depth="all", "list" and "full"
 # The choices of f1, as sums of the choices of precision and recall.
 F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
 
@@ -303,7 +303,9 @@ def ndcg_reference(
         return math.nan
     listed = user.gains[:k]
     best = user.relevances if ideal == "truth" else sorted(listed, reverse=True)
-    depth = {"k": k, "all": len(best), "list": min(k, len(user.gains))}
+    if ideal_depth == "full":
+        best = best[:1] * k
+    depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
     return ratio(dcg_of(listed, gain, discount), dcg_of(best[: depth[ideal_depth]], gain, discount))
 
 
@@ -337,8 +339,8 @@ def _ndcg(top: TopK, k: int, out: FloatArray, ideal_depth: int) -> None:
         elif ideal_depth == IDEAL_LIST:
             depth = min(depth, top.n_listed[user])
         ideal = 0.0
-        for i in range(min(depth, last - first)):
-            ideal += top.ideal[first + i] * top.discount[i]
+        for i in range(depth if ideal_depth == FULL else min(depth, last - first)):
+            ideal += top.ideal[first if ideal_depth == FULL else first + i] * top.discount[i]
         out[user] = _ratio(_dcg_of(top, user, _cut(top, k, user)), ideal)
 
 
@@ -545,6 +547,13 @@ Discount = Annotated[
     "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
 ]
 
+# What the choices stand for in a formula.
+_K_OR_LIST = {"k": "k", "list": "min(k, length of the list)"}
+_CAPPED_OR_ALL = {"capped": "min(R, k)", "relevant": "R"}
+_GAINS = {"linear": "relevance", "exp2": "(2^relevance - 1)"}
+_DISCOUNTS = {"log2": "log2(rank + 1)", "log2_clip": "max(log2(rank), 1)", "ln": "ln(rank + 1)"}
+_BOTH = "precision = hits in the top k / {}, recall = hits in the top k / {}"
+
 _MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
 _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
 
@@ -589,6 +598,7 @@ class AccuracyMethods:
         kernel=_precision,
         reference=precision_reference,
         formula="hits in the top k / k; denom=list: / min(k, length of the list)",
+        filled=Filled("hits in the top k / {denom}", {"denom": _K_OR_LIST}),
         citation=_MANNING,
     )
     def precision_at_k(
@@ -617,6 +627,7 @@ class AccuracyMethods:
         kernel=_recall,
         reference=recall_reference,
         formula="hits in the top k / min(R, k); denom=relevant: / R",
+        filled=Filled("hits in the top k / {denom}", {"denom": _CAPPED_OR_ALL}),
         citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
     )
     def recall_at_k(
@@ -647,6 +658,18 @@ class AccuracyMethods:
         kernel=_f1,
         reference=f1_reference,
         formula="2 precision recall / (precision + recall), 0 without hits",
+        filled=Filled(
+            "2 precision recall / (precision + recall), 0 without hits; {denom}",
+            {
+                "denom": {
+                    "k": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["capped"]),
+                    "list": _BOTH.format(_K_OR_LIST["list"], _CAPPED_OR_ALL["capped"]),
+                    "capped": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["capped"]),
+                    "relevant": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["relevant"]),
+                    "list+relevant": _BOTH.format(_K_OR_LIST["list"], _CAPPED_OR_ALL["relevant"]),
+                }
+            },
+        ),
         citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
     )
     def f1_at_k(
@@ -680,6 +703,10 @@ class AccuracyMethods:
         reference=map_reference,
         formula="sum of the precision at each hit in the top k / min(R, k); "
         "denom=relevant: / R; denom=hits: / hits found",
+        filled=Filled(
+            "sum of the precision at each hit in the top k / {denom}",
+            {"denom": {**_CAPPED_OR_ALL, "hits": "hits found"}},
+        ),
         citation=_MANNING,
         aliases=("average_precision",),
         order_bound={"denom": "hits"},
@@ -733,6 +760,24 @@ class AccuracyMethods:
         kernel=_ndcg,
         reference=ndcg_reference,
         formula="dcg@k / dcg@k of the ideal: the user's relevances in descending order",
+        filled=Filled(
+            "sum over the top k of {gain} / {discount}, divided by the same sum of the ideal: "
+            "{ideal}, {ideal_depth}",
+            {
+                "gain": _GAINS,
+                "discount": _DISCOUNTS,
+                "ideal": {
+                    "truth": "the user's relevances in descending order",
+                    "retrieved": "the relevances in the top k in descending order",
+                },
+                "ideal_depth": {
+                    "k": "the first k",
+                    "all": "all of them",
+                    "list": "the first min(k, length of the list)",
+                    "full": "the largest at every rank down to k",
+                },
+            },
+        ),
         citation=_JARVELIN,
         order_bound={"ideal": "retrieved"},
     )
@@ -748,9 +793,9 @@ class AccuracyMethods:
             "compare with the best of all relevances, or of those in the user's own top k",
         ] = "truth",
         ideal_depth: Annotated[
-            Literal["k", "all", "list"],
-            "the ideal counts down to rank k, to the last relevant item, or to min(k, length of "
-            "the list)",
+            Literal["k", "all", "list", "full"],
+            "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
+            "list), or has its best item at every rank down to k, though the user has fewer",
         ] = "k",
         **shared: Unpack[Shared],
     ) -> UserValues:
@@ -770,6 +815,9 @@ class AccuracyMethods:
         kernel=_dcg,
         reference=dcg_reference,
         formula="sum over the top k of gain / log2(rank + 1)",
+        filled=Filled(
+            "sum over the top k of {gain} / {discount}", {"gain": _GAINS, "discount": _DISCOUNTS}
+        ),
         citation=_JARVELIN,
         bounds=(0.0, math.inf),
     )
@@ -795,6 +843,7 @@ class AccuracyMethods:
         kernel=_cg,
         reference=cg_reference,
         formula="sum over the top k of gain",
+        filled=Filled("sum over the top k of {gain}", {"gain": _GAINS}),
         citation=_JARVELIN,
         bounds=(0.0, math.inf),
     )
@@ -845,6 +894,7 @@ class AccuracyMethods:
         kernel=_rbp,
         reference=rbp_reference,
         formula="(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
+        filled=Filled("(1 - {p}) times the sum of {p}^(rank - 1) over the hits in the top k"),
         citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
         "effectiveness, TOIS 2008",
     )
@@ -871,6 +921,11 @@ class AccuracyMethods:
         reference=err_reference,
         formula="sum over the top k of P(rank) / rank times the product of 1 - P over the ranks "
         "before, P = (2^relevance - 1) / 2^max_rel",
+        filled=Filled(
+            "sum over the top k of P(rank) / rank times the product of 1 - P over the ranks "
+            "before, P = (2^relevance - 1) / 2^{max_rel}",
+            {"max_rel": {None: "(largest relevance of the user)"}},
+        ),
         citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
         check=_check_max_rel,
     )

@@ -16,7 +16,7 @@ from recmetrics._itemsets import Rows
 from recmetrics._jit import kernel
 from recmetrics._lists import Lists
 from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import Number, metric
+from recmetrics._registry import Filled, Number, metric
 from recmetrics._side import Side
 from recmetrics._topk import FloatArray, IntArray
 from recmetrics.metrics._reference import OneList, is_hit, ratio
@@ -474,6 +474,18 @@ class BeyondMethods:
         reference=novelty_reference,
         needs=(("popularity",),),
         formula="mean of -log2(popularity) over the top k; denom=k: sum / k",
+        filled=Filled(
+            "{denom} of -log2(popularity) over the top k, {unseen}",
+            {
+                "denom": {"list": "mean", "k": "1 / k times the sum"},
+                "unseen": {
+                    "zero": "0 for an item of popularity 0",
+                    "inf": "infinite for an item of popularity 0",
+                    "nan": "NaN for an item of popularity 0",
+                    "skip": "items of popularity 0 left out",
+                },
+            },
+        ),
         citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
         "systems, PNAS 2010",
         bounds=(0.0, math.inf),
@@ -535,6 +547,10 @@ class BeyondMethods:
         needs=(("popularity",),),
         formula="share of the top k outside the head: the fewest most popular items that have "
         "1 - tail of the interactions",
+        filled=Filled(
+            "share of the top k outside the head: the fewest most popular items that have "
+            "1 - {tail} of the interactions"
+        ),
         citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
         "personalized re-ranking, FLAIRS 2019",
         undefined="nothing: 0 for an empty list",

@@ -1,0 +1,301 @@
+"""``audit``: what is odd about scores and truth, before anyone believes a number made of them."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._exposure import Exposures
+from recmetrics._inputs import ScoreMatrix
+from recmetrics._itemsets import ItemSets, UserSets, read_sets
+from recmetrics._lists import ListReader, Lists
+from recmetrics._options import CallOptions, Candidates, Progress, Scores, Truth
+from recmetrics._ranking import ScoredInputs
+from recmetrics._side import Side
+from recmetrics._spec import make_spec
+from recmetrics._topk import IntArray, TopK
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Finding(NamedTuple):
+    """Of how many users something was found, and the first of them.
+
+    Where it is of single entries, ``entries`` counts them and ``item`` is that of the first; else
+    they are 0 and None.
+    """
+
+    users: int = 0
+    entries: int = 0
+    user: int | None = None
+    item: int | None = None
+
+
+_NONE = Finding()
+_MEANINGS = {
+    "nan": "scores are NaN, an error unless nan='exclude'",
+    "positive_inf": "scores are +inf",
+    "negative_inf": "scores are -inf, never recommended",
+    "constant": "one score for all items, so the order is that of their indices",
+    "short": "fewer than k items to recommend",
+    "tied_at_cutoff": "equal scores on both sides of the cutoff",
+    "depend_on_ties": "metrics at k depend on the order of equal scores",
+    "excluded_relevant": "relevant items are excluded: in training and held out",
+    "not_candidates": "relevant items are no candidates",
+    "without_truth": "no relevant item, accuracy is undefined",
+    "explicit_zeros": "stored entries of truth are 0, not relevant",
+    "duplicates": "entries of truth are stored again and add up",
+}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What ``audit`` found: a ``Finding`` for each question; ``str`` is a short report.
+
+    ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
+    ``explicit_zeros`` and ``duplicates`` are of single entries, the others of users.
+    """
+
+    n_users: int
+    n_items: int
+    k: int
+    dtype: str
+    nan: Finding = _NONE
+    positive_inf: Finding = _NONE
+    negative_inf: Finding = _NONE
+    constant: Finding = _NONE
+    short: Finding = _NONE
+    tied_at_cutoff: Finding = _NONE
+    depend_on_ties: Finding = _NONE
+    excluded_relevant: Finding = _NONE
+    not_candidates: Finding = _NONE
+    without_truth: Finding = _NONE
+    explicit_zeros: Finding = _NONE
+    duplicates: Finding = _NONE
+
+    @property
+    def findings(self) -> dict[str, Finding]:
+        """What was found at all, by name."""
+        found = {name: getattr(self, name) for name in _MEANINGS}
+        return {name: finding for name, finding in found.items() if finding.users}
+
+    def __str__(self) -> str:
+        head = f"{self.n_users:,} users x {self.n_items:,} items, {self.dtype}, k = {self.k}"
+        if not self.findings:
+            return f"{head}: nothing odd"
+        lines = (self._line(name, finding) for name, finding in self.findings.items())
+        return "\n".join([head, *lines])
+
+    def _line(self, name: str, finding: Finding) -> str:
+        users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
+        users += f" ({finding.users / self.n_users:.1%})"
+        if finding.item is None:
+            return f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
+        return (
+            f"  {_MEANINGS[name]}: {finding.entries:,} of {users}, "
+            f"first (user {finding.user}, item {finding.item})"
+        )
+
+
+def audit(
+    scores: Scores,
+    ground_truth: Truth,
+    *,
+    exclude: Truth | None = None,
+    candidates: Candidates | None = None,
+    k: int = 10,
+    n_threads: int | None = None,
+    progress: Progress = None,
+) -> Audit:
+    """Look for what makes metrics of these scores misleading, in one pass over them.
+
+    >>> import recmetrics
+    >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
+    2 users x 3 items, int64, k = 2
+      one score for all items, so the order is that of their indices: 1 user (50.0%), first user 1
+      equal scores on both sides of the cutoff: 2 users (100.0%), first user 0
+      metrics at k depend on the order of equal scores: 1 user (50.0%), first user 0
+      no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
+
+    Parameters
+    ----------
+    scores, ground_truth, exclude, candidates, n_threads, progress
+        As in ``Metrics.compute``. NaN among the scores is no error here, but counted; with
+        ``candidates``, only their scores are looked at.
+    k
+        The cutoff of the metrics that are to be computed.
+
+    Returns
+    -------
+    Audit
+        A ``Finding`` for each question; prints as a short report.
+
+    Raises
+    ------
+    InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``.
+    """
+    options = CallOptions(nan="exclude", ties="expected", n_threads=n_threads, progress=progress)
+    spec = make_spec("ndcg", k)
+    matrix = ScoreMatrix(scores)
+    sets = read_sets(ground_truth, exclude, candidates, matrix.shape)
+    inspection = _Inspection(matrix, sets, k)
+    top = ScoredInputs(matrix, sets).top_k([spec], options, inspection)
+    n_users, n_items = matrix.shape
+    return Audit(
+        n_users=n_users,
+        n_items=n_items,
+        k=k,
+        dtype=str(matrix.array.dtype),
+        depend_on_ties=_of_users(_depends_on_order(top), 0),
+        without_truth=_of_users(np.diff(top.start) == 0, 0),
+        **inspection.findings(),
+        **_stored(ground_truth, n_items),
+    )
+
+
+class _Inspection(ListReader):
+    """Reads the lists of a call, one item deeper than k, and the scores that they come from."""
+
+    def __init__(self, scores: ScoreMatrix, sets: UserSets, k: int) -> None:
+        n_users, n_items = scores.shape
+        super().__init__([], Side(), n_users, n_items, Exposures(n_items, {}))
+        self.depth = min(k + 1, n_items)
+        self._scores, self._sets, self._k = scores, sets, k
+        self._found: dict[str, dict[int, Finding]] = {}
+
+    def read(self, lists: Lists) -> None:
+        first = lists.rows.start
+        for name, finding in self._inspect(lists).items():
+            self._found.setdefault(name, {})[first] = finding
+
+    def findings(self) -> dict[str, Finding]:
+        """Those of all blocks; the first block that has any tells where."""
+        whole = {}
+        for name, blocks in self._found.items():
+            found = [blocks[first] for first in sorted(blocks) if blocks[first].users]
+            if found:
+                users, entries = (
+                    sum(numbers) for numbers in zip(*(one[:2] for one in found), strict=True)
+                )
+                whole[name] = Finding(users, entries, found[0].user, found[0].item)
+        return whole
+
+    def _inspect(self, lists: Lists) -> dict[str, Finding]:
+        rows = lists.rows
+        block = self._scores.block(rows)
+        values, lowest = block.values, block.lowest
+        recommendable = np.ones(values.shape, np.bool_)
+        candidates, excluded = self._sets.candidates, self._sets.exclude
+        if candidates is not None:
+            pool = candidates.rows(rows)
+            recommendable[:] = False
+            recommendable[pool.users(), pool.items] = True
+        read = recommendable.copy()
+        if excluded is not None:
+            seen = excluded.rows(rows)
+            recommendable[seen.users(), seen.items] = False
+        is_nan = ~(values >= lowest)
+        is_lowest = np.zeros_like(is_nan) if block.lowest_listed else values == lowest
+        is_highest = np.zeros_like(is_nan) if block.lowest_listed else values == -lowest
+        recommendable &= ~is_nan & ~is_lowest
+        n_listed = np.count_nonzero(recommendable, axis=1)
+        return {
+            "nan": _of_entries(is_nan & read, rows.start),
+            "positive_inf": _of_entries(is_highest & read, rows.start),
+            "negative_inf": _of_entries(is_lowest & read, rows.start),
+            "short": _of_users(n_listed < self._k, rows.start),
+            "constant": _of_users(_is_constant(values, recommendable, lists, n_listed), rows.start),
+            "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
+            "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
+            "not_candidates": _of_relevant(lists, candidates, belongs=False),
+        }
+
+    def _is_tied(self, values: npt.NDArray[Any], lists: Lists) -> BoolArray:
+        """Whether the last item of a list and the first that is left out have equal scores."""
+        if self._k >= lists.items.shape[1]:
+            return np.zeros(len(values), np.bool_)
+        beyond = lists.length > self._k
+        inside, outside = (
+            np.where(beyond, lists.items[:, place], 0) for place in (self._k - 1, self._k)
+        )
+        users = np.arange(len(values))
+        return np.asarray(beyond & (values[users, inside] == values[users, outside]))
+
+
+def _is_constant(
+    values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_listed: IntArray
+) -> BoolArray:
+    """Whether all that may be recommended to a user, two items or more, has one score."""
+    if not values.shape[1]:
+        return np.zeros(len(values), np.bool_)
+    best = np.where(lists.length > 0, lists.items[:, 0], 0)
+    level = values[np.arange(len(values)), best][:, np.newaxis]
+    at_level = np.count_nonzero((values == level) & recommendable, axis=1)
+    return np.asarray((n_listed > 1) & (at_level == n_listed))
+
+
+def _depends_on_order(top: TopK) -> BoolArray:
+    """Users for whom a group of equal scores within reach of k mixes different relevances."""
+    n_users = len(top.n_hits)
+    slots = np.arange(len(top.gain)) - np.repeat(top.start[:-1], np.diff(top.start))
+    hits = np.flatnonzero(slots < np.repeat(top.n_hits, np.diff(top.start)))
+    hits = hits[top.last[hits] > top.first[hits]]
+    users = np.searchsorted(top.start, hits, side="right") - 1
+    groups = np.stack([users, top.first[hits], top.gain[hits]])
+    _, of_group, number = np.unique(groups, axis=1, return_inverse=True, return_counts=True)
+    mixed = number[of_group.ravel()] < top.last[hits] - top.first[hits] + 1
+    depends = np.zeros(n_users, np.bool_)
+    depends[users[mixed]] = True
+    return depends
+
+
+def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
+    """What a sparse truth stores that no dense one could."""
+    if not sp.issparse(truth):
+        return {}
+    matrix: Any = truth
+    stored: Any = sp.coo_array(matrix)
+    zeros = stored.data == 0
+    keys = stored.row.astype(np.int64) * n_items + stored.col
+    _, first_of_key = np.unique(keys, return_index=True)
+    repeats = np.ones(len(keys), np.bool_)
+    repeats[first_of_key] = False
+    return {
+        "explicit_zeros": _of_places(stored.row[zeros], stored.col[zeros]),
+        "duplicates": _of_places(stored.row[repeats], stored.col[repeats]),
+    }
+
+
+def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Finding:
+    """The relevant items that are, or are not, in a user's set."""
+    if sets is None:
+        return _NONE
+    relevant = lists.relevant
+    found = relevant.among(sets.rows(lists.rows), sets.n_items or 0) == belongs
+    return _of_places(relevant.users()[found] + lists.rows.start, relevant.items[found])
+
+
+def _of_entries(mask: BoolArray, first: int) -> Finding:
+    if not mask.any():
+        return _NONE
+    users, items = np.nonzero(mask)
+    return _of_places(users + first, items)
+
+
+def _of_places(users: IntArray, items: IntArray) -> Finding:
+    if not len(users):
+        return _NONE
+    first = np.lexsort((items, users))[0]
+    return Finding(len(np.unique(users)), len(users), int(users[first]), int(items[first]))
+
+
+def _of_users(mask: BoolArray, first: int) -> Finding:
+    users = np.flatnonzero(mask)
+    if not users.size:
+        return _NONE
+    return Finding(users.size, 0, first + int(users[0]))

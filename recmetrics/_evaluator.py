@@ -1,0 +1,436 @@
+"""Evaluator: truth and metrics once, then batches of users; the same numbers as one call."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._compute import MetricsList
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._gather import gather
+from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
+from recmetrics._itemsets import UserSets, read_candidates, read_exclude, read_whole_truth
+from recmetrics._measure import Inputs, measure_users
+from recmetrics._options import (
+    CallOptions,
+    Candidates,
+    Convention,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Scores,
+    Ties,
+    Truth,
+    Undefined,
+    UserValues,
+)
+from recmetrics._ranking import RankedInputs
+from recmetrics._results import UserCounts, UserResults
+from recmetrics._selected import Selector, read_factors, read_scores, with_sets
+from recmetrics._side import Side, read_side, require_side
+from recmetrics._spec import parse_all
+from recmetrics._ties import require_policy
+from recmetrics._topk import IntArray
+
+Users = slice | npt.NDArray[np.integer[Any]] | list[int] | None
+"""The users of a batch: indices, a slice, or None for those after the batch before."""
+
+
+class Evaluator:
+    """Metrics of users who come in batches, the same bits as ``Metrics.compute`` on all at once.
+
+    Truth, exclude, candidates and side information are checked and prepared here, once; an update
+    costs what selecting and measuring its own rows costs.
+
+    >>> from recmetrics import Evaluator
+    >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
+    >>> evaluator.update([[3, 2, 1]])
+    >>> evaluator.update([[3, 2, 1]])
+    >>> evaluator.mean(prefix="val/")
+    {'val/hit@1': 0.5, 'val/recall@2': 0.75}
+
+    Parameters
+    ----------
+    ground_truth
+        (n_users, n_items) relevance of all users, in any form that ``Metrics.compute`` takes.
+    metrics_list
+        Metric strings, as in ``Metrics.compute``.
+    exclude, candidates, undefined, convention, nan, ties, n_threads
+        As in ``Metrics.compute``, for all users.
+    n_items
+        The size of the catalogue, where truth is a list of item indices, which does not tell it.
+    popularity, features, similarity, genres, profile
+        Side information, as in ``Metrics.compute``, for all users.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``; an ArgumentError also where the size of the catalogue is unknown.
+
+    Notes
+    -----
+    The values of system metrics, such as coverage, need the lists of all users: they are kept, k
+    item indices of 4 bytes for each user, where such a metric is asked for, and nothing else is.
+    One thread at a time may update an evaluator; an update itself uses ``n_threads``.
+    """
+
+    def __init__(
+        self,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        n_items: int | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties = "index",
+        n_threads: int | None = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        options = CallOptions(
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            nan=nan,
+            ties=ties,
+            n_threads=n_threads,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
+        )
+        specs = parse_all(metrics_list, convention)
+        require_side(specs, options)
+        require_policy(specs, ties)
+        truth, n_items = read_whole_truth(ground_truth, n_items)
+        shape = truth.n_users, n_items
+        side = read_side(specs.values(), options, *shape)
+        sets = UserSets(truth, read_exclude(exclude, shape), read_candidates(candidates, shape))
+        self._sets: UserSets | None = sets.in_memory()
+        self._side = replace(side, profile=side.profile.in_memory())
+        self._results = UserResults(specs, *shape, _without_data(options))
+        self._next = 0
+
+    def update(self, scores: Scores, users: Users = None) -> None:
+        """Take in a batch of users.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update([[1, 2, 3]], users=[1])
+        >>> evaluator.counts()
+        {'hit@1': UserCounts(defined=1, undefined=0, not_updated=1)}
+
+        Parameters
+        ----------
+        scores
+            (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
+        users
+            Whose they are: indices or a slice of the rows of the truth; None means the rows after
+            those of the batch before, the first ones at the start.
+
+        A user who comes again counts once: the later values stand.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute``; also for users outside the truth, or as many users as there
+            are no rows. Nothing of such a batch is taken in.
+        """
+        self._update(read_scores(scores), users)
+
+    def update_factors(
+        self,
+        user_factors: Scores,
+        item_factors: Scores,
+        users: Users = None,
+        *,
+        item_bias: ItemValues | None = None,
+    ) -> None:
+        """Take in a batch of users of a factor model, whose score matrix is never made.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_factors([[1.0, 0.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]], users=[0])
+        >>> evaluator.counts()
+        {'hit@1': UserCounts(defined=1, undefined=0, not_updated=1)}
+
+        Parameters
+        ----------
+        user_factors
+            (n_batch, d), as in ``Metrics.compute_factors``.
+        item_factors
+            (n_items, d).
+        users
+            As in ``update``.
+        item_bias
+            (n_items,) added to the scores of each item.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_factors`` and ``update``.
+        """
+        self._update(read_factors(user_factors, item_factors, item_bias), users)
+
+    def update_ranked(self, ranking: Truth, users: Users = None) -> None:
+        """Take in a batch of users whose rankings exist already.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_ranked([[0, 2], [0, -1]])
+        >>> evaluator.mean()
+        {'hit@1': 0.5}
+
+        Parameters
+        ----------
+        ranking
+            (n_batch, length) item indices, best first, -1 after the end of a shorter list; or a
+            list with one array of item indices per user, as in ``Metrics.compute_ranked``.
+        users
+            As in ``update``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_ranked`` and ``update``; an InputError also where a ranking
+            names an excluded item, or one that is no candidate.
+        """
+        lists = as_ranking(ranking)
+        chosen = self._users(users, len(lists), "ranking")
+        inputs = RankedInputs(lists, self._sets_of(chosen))
+        self._take(inputs, chosen)
+
+    def compute(self) -> dict[str, UserValues]:
+        """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
+
+        Warns
+        -----
+        NotUpdatedWarning
+            Where users were never updated; says how many.
+
+        Raises
+        ------
+        UndefinedMetricError
+            A user without relevant items under ``undefined="raise"``.
+        """
+        self._results.warn_of_missing()
+        return self._results.compute()
+
+    def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
+        """The mean of each metric over the users who have a value, as floats for a logger.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "ndcg(gain=exp2)@1")
+        >>> evaluator.update([[3, 2, 1], [3, 2, 1]])
+        >>> evaluator.mean(prefix="val/", at="_at_")
+        {'val/ndcg_gain_exp2_at_1': 0.5}
+
+        Parameters
+        ----------
+        prefix
+            What each key begins with.
+        at
+            What stands for ``@``. With anything else than ``@``, whatever is neither letter, digit
+            nor one of ``_ - . /`` becomes ``_``, since loggers that refuse one refuse the others.
+
+        Warns
+        -----
+        NotUpdatedWarning
+            Where users were never updated; ``counts`` says what each mean is over.
+        """
+        self._results.warn_of_missing()
+        return {
+            prefix + _key(text, at): _mean(values)
+            for text, values in self._results.compute().items()
+        }
+
+    def counts(self) -> dict[str, UserCounts]:
+        """Of how many users each metric is defined, undefined, and how many were never updated.
+
+        A system metric is of the lists of all users who were updated.
+        """
+        return self._results.counts()
+
+    def merge(self, other: Evaluator) -> Evaluator:
+        """Take in the users of another evaluator of the same metrics, users and items.
+
+        Where both have a user, the other's values stand. The bits are those of one evaluator that
+        took all batches. Returns this evaluator, for ``functools.reduce``.
+
+        Raises
+        ------
+        ArgumentError
+            If the two do not measure the same.
+        """
+        if not isinstance(other, Evaluator):
+            msg = f"merge takes an Evaluator, got {type(other).__name__}"
+            raise InputTypeError(msg)
+        self._results.merge(other._results.part())
+        return self
+
+    def all_gather(self, group: Any = None) -> Evaluator:
+        """The users of all processes of ``torch.distributed``, in every process.
+
+        Every process of the group must call it. This evaluator stays as it is; the one returned is
+        like one from ``from_state``: to compute, not to update. Where two processes have the same
+        user, as samplers that pad give, the one of higher rank stands, and the user counts once.
+
+        Parameters
+        ----------
+        group
+            The process group; None means the default one.
+
+        Raises
+        ------
+        ArgumentError
+            Where torch.distributed is not initialised, or the processes measure different things.
+        """
+        return Evaluator._of(gather(self._results, group))
+
+    def reset(self) -> None:
+        """Forget all users, for the next epoch; truth and metrics stay."""
+        self._results.clear()
+        self._next = 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What was taken in so far, as plain arrays: for checkpoints, files and other machines.
+
+        Only users who were updated are in it, and neither truth nor scores.
+
+        >>> import numpy as np
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update([[1, 2, 3]], users=[1])
+        >>> state = evaluator.state()  # np.savez("state.npz", **state) writes it
+        >>> state["users"], state["values"]
+        (array([1]), array([[1.]]))
+        >>> Evaluator.from_state(state).counts() == evaluator.counts()
+        True
+        """
+        return self._results.state()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Evaluator:
+        """An evaluator with what ``state`` gave, to compute and to merge.
+
+        It has no truth, so it takes no updates; to go on updating, merge it into an evaluator that
+        was built as the first one was.
+
+        Raises
+        ------
+        InputError
+            If these are not the arrays that ``state`` gave.
+        """
+        return cls._of(UserResults.from_state(state))
+
+    @classmethod
+    def _of(cls, results: UserResults) -> Evaluator:
+        evaluator = cls.__new__(cls)
+        evaluator._sets = None
+        evaluator._side = Side()
+        evaluator._results = results
+        evaluator._next = 0
+        return evaluator
+
+    def __repr__(self) -> str:
+        results = self._results
+        return (
+            f"Evaluator({list(results.specs)}, {results.n_users} users x {results.n_items} items, "
+            f"{np.count_nonzero(results.updated)} updated)"
+        )
+
+    def _update(self, scores: ScoreMatrix | Selector, users: Users) -> None:
+        n_rows, n_items = scores.shape
+        if n_items != self._results.n_items:
+            msg = (
+                f"scores must have the {self._results.n_items} items of the truth, got a batch of "
+                f"shape {scores.shape}"
+            )
+            raise ShapeError(msg)
+        chosen = self._users(users, n_rows, "scores")
+        self._take(with_sets(scores, self._sets_of(chosen)), chosen)
+
+    def _take(self, inputs: Inputs, users: IntArray) -> None:
+        results = self._results
+        sink = results.sink(len(users))
+        side = self._side.take(users) if self._side.profile.n_users else self._side
+        values = measure_users(inputs, results.specs, side, sink, results.options)
+        results.record(users, values, sink)
+        self._next = int(users[-1]) + 1 if len(users) else self._next
+
+    def _sets_of(self, users: IntArray) -> UserSets:
+        if self._sets is None:
+            msg = (
+                "this evaluator was made from a state and has no truth; merge it into an Evaluator "
+                "that has: Evaluator(ground_truth, metrics_list).merge(this)"
+            )
+            raise ArgumentError(msg)
+        return self._sets.take(users)
+
+    def _users(self, users: Users, n_rows: int, what: str) -> IntArray:
+        """The users of a batch of ``n_rows``, as indices."""
+        n_users = self._results.n_users
+        if users is None:
+            if self._next + n_rows > n_users:
+                msg = (
+                    f"{what} of {n_rows} more users after the first {self._next}, but truth has "
+                    f"{n_users}; expected each user once; call reset() before the next pass, or "
+                    "give users="
+                )
+                raise InputError(msg)
+            return np.arange(self._next, self._next + n_rows)
+        if isinstance(users, slice):
+            chosen = np.arange(n_users)[users]
+        else:
+            chosen = _indices(as_array(users, "users"), n_users)
+        if len(chosen) != n_rows:
+            msg = f"{what} of {n_rows} users came with {len(chosen)} in users="
+            raise ShapeError(msg)
+        return chosen
+
+
+def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
+    if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
+        msg = (
+            "users must be a slice or a 1-d array of integer user indices, got "
+            f"{users.ndim}-d of dtype {users.dtype}"
+        )
+        raise InputTypeError(msg)
+    outside = (users < 0) | (users >= n_users)
+    if outside.any():
+        msg = f"users names user {users[outside][0]}; expected indices 0 .. {n_users - 1}"
+        raise InputError(msg)
+    return users.astype(np.int64)
+
+
+def _without_data(options: CallOptions) -> CallOptions:
+    """What a batch needs of the options: all but the matrices, which are prepared."""
+    kept = {"undefined", "convention", "nan", "ties", "n_threads"}
+    return CallOptions(
+        **{f.name: getattr(options, f.name) for f in fields(options) if f.name in kept}
+    )
+
+
+def _key(text: str, at: str) -> str:
+    if at == "@":
+        return text
+    safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
+    return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)
+
+
+def _mean(values: UserValues) -> float:
+    numbers = values[~np.isnan(values)]
+    return float(numbers.mean()) if numbers.size else float("nan")

@@ -1,0 +1,210 @@
+"""What a metric string means, in words: its formula with the options filled in, and who shares it.
+
+Everything is read from the metric's declaration, its reference and the table of conventions.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from recmetrics._conventions import CONVENTIONS, Line, System, line_for
+from recmetrics._options import Convention
+from recmetrics._spec import MetricSpec, OptionValue, make_spec, parse
+from recmetrics.metrics._reference import OneUser
+
+# Without a cutoff, from the longest phrase to the letter.
+_WHOLE_LIST = (
+    ("the first min(k, length of the list)", "as many as the list has"),
+    ("the first k", "as many as the list has"),
+    ("rank down to k", "rank of the list"),
+    ("min(k, length of the list)", "length of the list"),
+    ("the top k", "the list"),
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """What a metric string means; it prints as text, one fact a line."""
+
+    metric: str
+    """The string, with what differs from the defaults."""
+    summary: str
+    """One line on the metric; empty where options change what it says."""
+    formula: str
+    """With the options and the cutoff filled in; R is the number of relevant items of the user."""
+    systems: tuple[str, ...]
+    """The systems that compute exactly this, with the call and what differs beside the formula."""
+    no_relevant_item: str
+    """What a user without relevant items gets."""
+    graded: str
+    """How graded truth is read."""
+    ties: str
+    bounds: tuple[float, float]
+    citation: str
+
+    @property
+    def title(self) -> str:
+        """The metric, and what it says of itself."""
+        return f"{self.metric}: {self.summary}" if self.summary else self.metric
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The facts under their labels, in the order in which they are printed."""
+        return {
+            "formula": self.formula,
+            "same in": "\n".join(self.systems) or "no system that the conventions cover",
+            "no truth": self.no_relevant_item,
+            "graded": self.graded,
+            "ties": self.ties,
+            "bounds": interval(self.bounds),
+            "citation": self.citation,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, "", *lines_of(self.facts)])
+
+    __repr__ = __str__
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """Write the interval of a metric's values."""
+    low, high = bounds
+    return f"[{low:g}, {'inf)' if math.isinf(high) else f'{high:g}]'}"
+
+
+def lines_of(facts: Mapping[str, str]) -> list[str]:
+    """One line for each fact after its label, and one for each further line of it."""
+    return [
+        f"{'' if number else label:<10}{line}"
+        for label, fact in facts.items()
+        for number, line in enumerate(fact.splitlines())
+    ]
+
+
+def explain(metric: str, *, convention: Convention | None = None) -> Explanation:
+    r"""Say what a metric string means.
+
+    >>> import recmetrics
+    >>> print(recmetrics.explain("map(denom=hits)@10").formula)
+    sum of the precision at each hit in the top 10 / hits found
+    >>> print(*recmetrics.explain("recall@10").systems, sep="\n")
+    rectorch: Metrics.recall_at_k(scores, truth, 10)
+    LensKit: recall(recs, truth, k=10)
+    RecTools: Precision(k=10, r_precision=True)
+    irspack: Evaluator(truth, cutoff=10, recall_with_cutoff=True): recall
+    >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
+    ndcg(ideal_depth=full)@10
+
+    Parameters
+    ----------
+    metric
+        A metric string, as ``Metrics.compute`` takes it.
+    convention
+        The system whose numbers the plain name means, as in ``Metrics.compute``.
+
+    Returns
+    -------
+    Explanation
+        A record of strings that prints as text: the formula with the options and the cutoff filled
+        in, the systems that compute exactly this, what a user without relevant items gets, how
+        graded truth and ties are treated, bounds and source.
+
+    Raises
+    ------
+    MetricSpecError
+        If the string cannot be read, or the convention has no such metric.
+    """
+    spec = parse(metric, convention)
+    no_truth = None
+    if convention is not None:
+        no_truth = line_for(convention, spec.name, cutoff=spec.k is not None).undefined
+    return Explanation(
+        metric=str(spec),
+        summary="" if spec.options else spec.metric.summary,
+        formula=formula_of(spec),
+        systems=tuple(_described(*found, spec) for found in same_as(spec)),
+        no_relevant_item=_without_truth(spec, no_truth),
+        graded=_graded(spec),
+        ties=_ties(spec),
+        bounds=spec.metric.bounds,
+        citation=spec.metric.citation,
+    )
+
+
+def formula_of(spec: MetricSpec) -> str:
+    """The formula with the options and the cutoff filled in."""
+    metric, text = spec.metric, spec.metric.formula
+    if metric.filled is not None:
+        words = {
+            name: _word(metric.filled.words.get(name, {}), value)
+            for name, value in spec.values.items()
+        }
+        text = metric.filled.text.format(**words)
+    if spec.k is None:
+        for phrase, instead in _WHOLE_LIST:
+            text = text.replace(phrase, instead)
+    depth = "length of the list" if spec.k is None else str(spec.k)
+    text = re.sub(r"\bk\b", depth, text)
+    rel = spec.values.get("rel")
+    return text if rel is None else f"{text}; relevant: relevance >= {rel:g}"
+
+
+def _word(words: object, value: OptionValue) -> str:
+    if isinstance(words, dict) and value in words:
+        return str(words[value])
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
+    """The systems that compute exactly this, and how."""
+    asked = spec.name if spec.k is None else f"{spec.name}@k"
+    for system in CONVENTIONS.values():
+        for line in (*system.lines, *system.variants):
+            if line.metric == asked and make_spec(spec.name, spec.k, line.options) == spec:
+                yield system, line
+
+
+def _described(system: System, line: Line, spec: MetricSpec) -> str:
+    notes = [line.gap] if line.gap else []
+    if system.binary and "gain" in spec.metric.options:
+        notes.append("of truth as 0 or 1")
+    if line.undefined == "zero" and _alone(spec) != 0.0:
+        notes.append("0 without relevant items")
+    call = line.call.format(k=spec.k)
+    return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _alone(spec: MetricSpec) -> float:
+    """The metric of a user without relevant items, by its definition."""
+    if spec.metric.kind != "accuracy":
+        return math.nan
+    nobody = OneUser(gains=[0.0, 0.0], relevances=[], scores=[2.0, 1.0])
+    return spec.metric.reference(nobody, 1, **spec.values)
+
+
+def _without_truth(spec: MetricSpec, no_truth: str | None) -> str:
+    metric = spec.metric
+    if metric.kind != "accuracy" and "rel" not in metric.options:
+        return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
+    if _alone(spec) == 0.0:
+        return "0, by the formula"
+    if no_truth == "zero":
+        return "0, as the convention has it, unless undefined= says otherwise"
+    return "NaN, unless undefined= says otherwise"
+
+
+def _graded(spec: MetricSpec) -> str:
+    if "rel" in spec.metric.options:
+        rel = spec.values["rel"]
+        threshold = "> 0" if rel is None else f">= {rel:g}"
+        return f"relevant or not: an item is relevant where its relevance is {threshold}"
+    if spec.metric.kind == "accuracy":
+        return "grades weigh, as in the formula"
+    return "the truth is not read"
+
+
+def _ties(spec: MetricSpec) -> str:
+    if spec.metric.averages_ties:
+        return "a pair of equal scores counts 1/2"
+    return "equal scores rank by the lower item index"

@@ -1,0 +1,232 @@
+"""What batches of users add up to: values per user, and the lists that system metrics need.
+
+A user has one row. What is recorded later replaces what was recorded before, so a user who comes
+twice, as distributed samplers pad, counts once; sums per item could not take the first list back.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import ArgumentError, InputError, NotUpdatedWarning
+from recmetrics._lists import cutoff, exposures, system_specs
+from recmetrics._measure import Specs, defined, measure_system
+from recmetrics._options import CallOptions, UserValues
+from recmetrics._spec import parse
+from recmetrics._topk import IntArray
+
+_ADDED = 1 << 20  # items of lists read at once
+_STATE = (
+    "metrics",
+    "specs",
+    "undefined",
+    "convention",
+    "ties",
+    "shape",
+    "users",
+    "values",
+    "lists",
+    "offered",
+)
+
+
+class UserCounts(NamedTuple):
+    """Of how many users a metric has a value."""
+
+    defined: int
+    undefined: int
+    not_updated: int
+
+
+class Part(NamedTuple):
+    """Some users' rows, and what they are rows of."""
+
+    of: dict[str, Any]
+    users: IntArray
+    values: Any  # (metrics, users)
+    lists: IntArray  # (users, width)
+    offered: npt.NDArray[np.bool_]  # (n_items,)
+
+
+class KeptLists:
+    """The lists of one batch, kept rather than added up."""
+
+    def __init__(self, n_users: int, n_items: int, depth: int) -> None:
+        self._shape = n_users, depth
+        self._blocks: list[tuple[slice, IntArray, IntArray]] = []
+        self.offered = np.zeros(n_items if depth else 0, np.bool_)
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:  # noqa: ARG002
+        """Note which items may be in a list; every thread writes the same value."""
+        self.offered[items] = True
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
+        """Keep the lists of a block of rows."""
+        self._blocks.append((rows, items, length))
+
+    def joined(self) -> IntArray:
+        """(n_users, longest) items as deep as they are read, -1 after the end of a list."""
+        n_users, depth = self._shape
+        width = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
+        lists = np.full((n_users, min(depth, width)), -1, np.int64)
+        for rows, items, length in self._blocks:
+            width = min(lists.shape[1], items.shape[1])
+            listed = np.arange(width) < length[:, np.newaxis]
+            lists[rows, :width] = np.where(listed, items[:, :width], -1)
+        return lists
+
+
+class UserResults:
+    """One row per user for each metric; NaN where it is undefined or the user never came."""
+
+    def __init__(self, specs: Specs, n_users: int, n_items: int, options: CallOptions) -> None:
+        self.specs = dict(specs)
+        self.n_users = n_users
+        self.n_items = n_items
+        self.options = options
+        self._texts = [text for text, spec in specs.items() if spec.metric.kind != "system"]
+        self._depth = max((cutoff(s, n_items) for s in system_specs(specs.values())), default=0)
+        self._item = np.int32 if n_items < 1 << 31 else np.int64
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all users."""
+        self._values = np.full((len(self._texts), self.n_users), np.nan)
+        self.updated = np.zeros(self.n_users, np.bool_)
+        self._lists = np.full((self.n_users, 0), -1, self._item)
+        self._offered = np.zeros(self.n_items if self._depth else 0, np.bool_)
+
+    def empty(self) -> "UserResults":
+        """The same without users."""
+        return UserResults(self.specs, self.n_users, self.n_items, self.options)
+
+    def sink(self, n_users: int) -> KeptLists:
+        """Where the lists of a batch go."""
+        return KeptLists(n_users, self.n_items, self._depth)
+
+    def record(self, users: IntArray, values: Mapping[str, UserValues], kept: KeptLists) -> None:
+        """Take in a batch; of a user who is in it twice the later row stands."""
+        self._put(users, [values[text] for text in self._texts], kept.joined(), kept.offered)
+
+    def _put(self, users: IntArray, values: Any, lists: IntArray, offered: Any) -> None:
+        for own, batch in zip(self._values, values, strict=True):
+            own[users] = batch
+        if lists.shape[1] > self._lists.shape[1]:
+            wider = np.full((self.n_users, lists.shape[1]), -1, self._item)
+            wider[:, : self._lists.shape[1]] = self._lists
+            self._lists = wider
+        if self._depth:
+            self._lists[users, : lists.shape[1]] = lists
+            self._lists[users, lists.shape[1] :] = -1
+            self._offered |= offered
+        self.updated[users] = True
+
+    def compute(self) -> dict[str, UserValues]:
+        """The values of all users, and of all lists."""
+        values = {text: row.copy() for text, row in zip(self._texts, self._values, strict=True)}
+        values |= self._system()
+        return {
+            text: defined(values[text], text, spec, self.options, self.updated)
+            for text, spec in self.specs.items()
+        }
+
+    def _system(self) -> dict[str, UserValues]:
+        state = exposures(self.specs.values(), self.n_items)
+        if self._depth:
+            state.offer(slice(0, self.n_users), np.flatnonzero(self._offered))
+            rows = max(1, _ADDED // max(1, self._lists.shape[1]))
+            for first in range(0, self.n_users, rows):
+                block = slice(first, min(first + rows, self.n_users))
+                lists = self._lists[block].astype(np.int64)
+                state.add(block, lists, np.count_nonzero(lists >= 0, axis=1))
+        return measure_system(state, self.specs, self.n_items)
+
+    def counts(self) -> dict[str, UserCounts]:
+        """Of how many users each metric has a value."""
+        n_updated = int(np.count_nonzero(self.updated))
+        missing = self.n_users - n_updated
+        counts = dict.fromkeys(self.specs, UserCounts(n_updated, 0, missing))
+        for text, row in zip(self._texts, self._values, strict=True):
+            n_defined = int(np.count_nonzero(~np.isnan(row)))
+            counts[text] = UserCounts(n_defined, n_updated - n_defined, missing)
+        return counts
+
+    def warn_of_missing(self) -> None:
+        """Say how many users were never updated; called by what the user called."""
+        missing = np.flatnonzero(~self.updated)
+        if missing.size:
+            msg = (
+                f"{missing.size} of {self.n_users} users were never updated, the first is user "
+                f"{missing[0]}; their values are NaN and no mean counts them"
+            )
+            warnings.warn(msg, NotUpdatedWarning, stacklevel=3)
+
+    def part(self) -> Part:
+        """The users who were updated, for another evaluator of the same metrics."""
+        users = np.flatnonzero(self.updated)
+        return Part(self._of(), users, self._values[:, users], self._lists[users], self._offered)
+
+    def _of(self) -> dict[str, Any]:
+        return {
+            "metrics": {text: str(spec) for text, spec in self.specs.items()},
+            "undefined": self.options.undefined,
+            "convention": self.options.convention,
+            "ties": self.options.ties,
+            "users and items": (self.n_users, self.n_items),
+        }
+
+    def merge(self, other: Part) -> None:
+        """Take in another's users; where both have a user, the other's row stands."""
+        for what, own in self._of().items():
+            if own != other.of[what]:
+                msg = (
+                    f"evaluators of different {what} cannot be merged: {own} and "
+                    f"{other.of[what]}; expected the same in both"
+                )
+                raise ArgumentError(msg)
+        self._put(*other[1:])
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as plain arrays, of the users who were updated."""
+        for text, spec in self.specs.items():
+            if any(callable(value) for _, value in spec.options):
+                msg = f"{text} holds a callable, which no array can hold; pickle the evaluator"
+                raise ArgumentError(msg)
+        part = self.part()
+        return {
+            "metrics": np.array(list(self.specs), np.str_),
+            "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
+            "undefined": np.array(self.options.undefined or "", np.str_),
+            "ties": np.array(self.options.ties, np.str_),
+            "convention": np.array(self.options.convention or "", np.str_),
+            "shape": np.array([self.n_users, self.n_items], np.int64),
+            "users": part.users,
+            "values": part.values,
+            "lists": part.lists,
+            "offered": part.offered.copy(),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "UserResults":
+        """What ``state`` gave."""
+        missing = [name for name in _STATE if name not in state]
+        if missing:
+            msg = f"state lacks {', '.join(missing)}; expected what Evaluator.state() gave"
+            raise InputError(msg)
+        fields = {name: np.asarray(state[name]) for name in _STATE}
+        try:
+            texts, canonical = fields["metrics"].tolist(), fields["specs"].tolist()
+            specs = {text: parse(spec) for text, spec in zip(texts, canonical, strict=True)}
+            n_users, n_items = fields["shape"].tolist()
+            rules: dict[str, Any] = {
+                name: fields[name].item() or None for name in ("undefined", "convention", "ties")
+            }
+            results = cls(specs, n_users, n_items, CallOptions(**rules))
+            results._put(*(fields[name] for name in ("users", "values", "lists", "offered")))
+        except (IndexError, TypeError, ValueError) as error:
+            msg = f"state is damaged ({error}); expected what Evaluator.state() gave"
+            raise InputError(msg) from None
+        return results

@@ -1,0 +1,270 @@
+"""convention=: the numbers of other systems under the plain names, and the page that says so."""
+
+import importlib.util
+import json
+import math
+import re
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from problems import side_information
+
+from recmetrics import Metrics, UndefinedMetricError, UnknownMetricError
+from recmetrics._conventions import CONVENTIONS
+from recmetrics._options import Convention
+from recmetrics._registry import METRICS
+from recmetrics._spec import make_spec, parse
+
+ROOT = Path(__file__).parents[1]
+GOLDENS = json.loads((ROOT / "tests" / "goldens" / "seeds.json").read_text())
+LINES = [
+    pytest.param(convention, line, id=f"{convention}-{line.metric}")
+    for convention, system in CONVENTIONS.items()
+    for line in system.lines
+]
+SCORES = np.array([[4, 3, 2, 1, 0], [1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
+TRUTH = np.array([[1, 0, 3, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 2, 0]])  # user 1 has none
+NAN = math.nan
+
+
+def load_page():
+    """The script that writes the page, as a module."""
+    spec = importlib.util.spec_from_file_location("page", ROOT / "docs" / "conventions.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- The table -----------------------------------------------------------------------------------
+
+
+def test_the_table_has_every_convention():
+    assert list(CONVENTIONS) == list(get_args(Convention))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_no_line_stands_twice(convention):
+    system = CONVENTIONS[convention]
+    metrics = [line.metric for line in system.lines]
+    assert len(set(metrics)) == len(metrics)
+    calls = [(line.metric, line.call) for line in (*system.lines, *system.variants)]
+    assert len(set(calls)) == len(calls)
+
+
+@pytest.mark.parametrize("convention, line", LINES)
+def test_a_plain_name_means_the_line(convention, line):
+    name, _, cutoff = line.metric.partition("@")
+    k = 3 if cutoff else None
+    side = side_information(*TRUTH.shape)
+    del side["genres"], side["profile"]
+    plain, spelled = str(make_spec(name, k)), str(make_spec(name, k, line.options))
+    got = Metrics.compute(SCORES, TRUTH, plain, convention=convention, **side)
+    expected = Metrics.compute(SCORES, TRUTH, spelled, undefined=line.undefined, **side)
+    np.testing.assert_array_equal(got[plain], expected[spelled])
+
+
+def test_every_option_of_the_table_is_one_of_the_metric():
+    for system in CONVENTIONS.values():
+        for line in (*system.lines, *system.variants):
+            metric = METRICS[line.metric.partition("@")[0]]
+            for option, value in line.options.items():
+                assert metric.option(option).check(value) == value
+
+
+# --- What was recorded of the systems that are not installed --------------------------------------
+
+RECORDED = [case for case in GOLDENS if case["seed"] in CONVENTIONS]
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["id"])
+def test_the_recorded_numbers_come_out_under_the_plain_name(case):
+    plain = re.sub(r"\(.*\)", "", case["metric"])
+    if case["metric"] == "dcg" and case["seed"] == "lenskit":
+        plain = "dcg(discount=log2)"  # the case asks LensKit for another discount than its own
+    truth = np.array(case["truth"], dtype=float)
+    if "scores" in case:
+        call, lists = Metrics.compute, np.array(case["scores"], dtype=float)
+    else:
+        call, lists = Metrics.compute_ranked, np.array(case["ranking"], np.int64)
+        lists = lists.reshape(len(truth), -1)
+    got = call(lists, truth, plain, convention=case["seed"])[plain]
+    np.testing.assert_allclose(got, case["expected"], rtol=0, atol=case["tol"])
+
+
+def test_every_system_that_cannot_be_run_has_recorded_numbers():
+    assert {case["seed"] for case in RECORDED} == {"rectorch", "lenskit", "capri"}
+
+
+def test_recbole_by_hand():
+    # User 0: hits at ranks 1 and 3 of 4, R = 3. User 1: six relevant items, hits at ranks 1 and 2.
+    scores = [[8, 7, 6, 5, 4, 3, 2, 1]] * 2
+    truth = [[1, 0, 1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 1, 1, 1, 1]]
+    second, third, fourth = (1 / math.log2(rank + 1) for rank in (2, 3, 4))
+    by_hand = {
+        "hit@4": [1, 1],
+        "precision@4": [2 / 4, 2 / 4],
+        "recall@4": [2 / 3, 2 / 6],
+        "map@4": [(1 / 1 + 2 / 3) / 3, (1 / 1 + 2 / 2) / 4],  # by min(R, k)
+        "mrr@4": [1, 1],
+        "ndcg@4": [
+            (1 + third) / (1 + second + third),
+            (1 + second) / (1 + second + third + fourth),
+        ],
+        "auc": [(5 + 4 + 0) / (3 * 5), (2 + 2 + 0) / (6 * 2)],
+    }
+    assert list(by_hand) == [line.metric.replace("@k", "@4") for line in system("recbole").lines]
+    got = Metrics.compute(scores, truth, by_hand, convention="recbole")
+    for metric, expected in by_hand.items():
+        np.testing.assert_allclose(got[metric], expected, rtol=1e-12, err_msg=metric)
+
+
+def test_rectools_as_its_documentation_prints():
+    ranking = [[7, 8, -1, -1], [1, 2, -1, -1], [1, 2, 3, 4], [1, 2, 3, -1]]
+    truth = np.zeros((4, 9))
+    for user, items in enumerate([[1, 2], [1], [1, 3, 4], [1, 2, 3]]):
+        truth[user, items] = 1
+    printed = {
+        "ndcg@1": [0, 1, 1, 1],
+        "ndcg@3": [0, 0.46927873, 0.70391809, 1],
+        "map@1": [0, 1, 0.33333333, 0.33333333],
+        "map@3": [0, 1, 0.55555556, 1],
+    }
+    got = Metrics.compute_ranked(ranking, truth, printed, convention="rectools")
+    for metric, expected in printed.items():
+        np.testing.assert_allclose(got[metric], expected, rtol=0, atol=5e-9)
+
+
+def system(convention):
+    return CONVENTIONS[convention]
+
+
+# --- A full ideal --------------------------------------------------------------------------------
+
+
+def test_a_full_ideal_has_the_best_item_at_every_rank():
+    second = 1 / math.log2(3)
+    got = Metrics.compute([[3, 2, 1]], [[0, 2, 1]], "ndcg(ideal_depth=full)@2")
+    assert got["ndcg(ideal_depth=full)@2"] == pytest.approx([2 * second / (2 + 2 * second)])
+
+
+def test_a_full_ideal_is_deeper_than_any_list():
+    second, third = 1 / math.log2(3), 1 / 2
+    got = Metrics.ndcg_at_k(
+        [[3, 2, 1, 0]], [[1, 0, 0, 0]], k=3, ideal_depth="full", candidates=[0, 1]
+    )
+    assert got == pytest.approx([1 / (1 + second + third)])
+
+
+# --- What wins -----------------------------------------------------------------------------------
+
+
+def both(plain, **options):
+    """The same metric by compute and by its method."""
+    spec = parse(plain)
+    by_string = Metrics.compute(SCORES, TRUTH, plain, **options)[plain]
+    method = getattr(Metrics, spec.metric.method)
+    np.testing.assert_array_equal(method(SCORES, TRUTH, spec.k, **options), by_string)
+    return by_string.tolist()
+
+
+def test_the_convention_gives_options_and_undefined():
+    assert both("recall@2") == [1 / 2, NAN, 0] or both("recall@2")[0] == 1 / 2
+    assert both("recall@2", convention="ranx") == [1 / 3, 0, 0]
+
+
+def test_a_typed_option_wins_even_where_it_is_the_default():
+    got = Metrics.compute(SCORES, TRUTH, "recall(denom=capped)@2", convention="ranx")
+    assert got["recall(denom=capped)@2"].tolist() == [1 / 2, 0, 0]
+    got = Metrics.recall_at_k(SCORES, TRUTH, 2, denom="capped", convention="ranx")
+    assert got.tolist() == [1 / 2, 0, 0]
+
+
+def test_the_other_options_still_follow_the_convention():
+    typed = "recall(rel=2)@2"
+    got = Metrics.compute(SCORES, TRUTH, [typed], convention="ranx")[typed]
+    assert got.tolist() == [0, 0, 0]
+    typed = "ndcg(gain=exp2)@2"
+    got = Metrics.compute(SCORES, TRUTH, [typed], convention="rectools")[typed]
+    spelled = Metrics.ndcg_at_k(SCORES, TRUTH, 2, gain="exp2", ideal_depth="full")
+    np.testing.assert_array_equal(got, spelled)
+
+
+def test_undefined_wins():
+    def of(**options):
+        return Metrics.recall_at_k(SCORES, TRUTH, 2, convention="ranx", **options)[1]
+
+    assert of() == of(undefined=None) == of(undefined="zero") == 0
+    assert math.isnan(of(undefined="nan"))
+    with pytest.raises(UndefinedMetricError):
+        of(undefined="raise")
+    rectorch = Metrics.compute(SCORES, TRUTH, ["mrr@2", "recall@2"], convention="rectorch")
+    assert rectorch["mrr@2"][1] == 0
+    assert math.isnan(rectorch["recall@2"][1])
+
+
+def test_other_spellings_of_a_name_follow_too():
+    spellings = ["hit_rate@2", "HIT @ 2", "recall_at_k", "average_precision"]
+    got = Metrics.compute(SCORES, TRUTH, spellings, convention="ranx")
+    plain = ["hit@2", "hit@2", "recall(denom=relevant)@100", "map(denom=relevant)"]
+    for spelling, meant in zip(spellings, plain, strict=True):
+        expected = Metrics.compute(SCORES, TRUTH, meant, undefined="zero")[meant]
+        np.testing.assert_array_equal(got[spelling], expected)
+
+
+def test_the_cutoff_decides_where_a_system_has_two_definitions():
+    relevant = [[1, 0, 1, 1, 0]]
+    ranking = [[0, 1]]
+    got = Metrics.compute_ranked(ranking, relevant, ["recall", "recall@2"], convention="lenskit")
+    assert {metric: value.tolist() for metric, value in got.items()} == {
+        "recall": [1 / 3],
+        "recall@2": [1 / 2],
+    }
+
+
+def test_rankings_have_a_convention_too():
+    got = Metrics.compute_ranked([[0, 1, -1]], [[1, 0, 0]], "precision@3", convention="lenskit")
+    assert got["precision@3"].tolist() == [1 / 2]
+
+
+@pytest.mark.parametrize(
+    "metric, asked",
+    [("err@10", "err@k"), ("mrr@10", "mrr@k"), ("hit", "hit"), ("gini@5", "gini@k")],
+)
+def test_a_metric_that_the_system_lacks_names_those_that_it_has(metric, asked):
+    with pytest.raises(UnknownMetricError) as caught:
+        Metrics.compute(SCORES, TRUTH, metric, convention="trec")
+    assert str(caught.value) == (
+        f"in metric {metric!r}: convention 'trec' has no {asked!r}: trec_eval does not compute it; "
+        "expected one of hit@k, precision@k, precision, recall@k, recall, f1, map@k, map, mrr, "
+        "ndcg@k, ndcg, r_precision; ask for it in a call without convention="
+    )
+
+
+# --- The page ------------------------------------------------------------------------------------
+
+
+def test_the_page_is_written_from_the_table():
+    page = load_page()
+    assert page.PAGE.read_text() == page.page(json.loads(page.AGREEMENT.read_text()))
+
+
+def test_every_call_of_a_measured_system_was_measured_in_the_version_of_the_table():
+    measured = json.loads((ROOT / "docs" / "agreement.json").read_text())
+    assert set(CONVENTIONS) - set(measured) == {"rectorch", "lenskit", "capri", "recbole"}
+    for convention, found in measured.items():
+        known = system(convention)
+        assert found["version"] in known.version
+        calls = [line.call for line in (*known.lines, *known.variants)]
+        assert list(found["differences"]) == calls
+        assert max(found["differences"].values()) <= 1e-6
+
+
+def test_the_documents_are_the_recorded_ones():
+    notebook, article = load_page().DOCUMENTS.values()
+    for seed, calls in {"notebook": notebook, "article": article}.items():
+        recorded = {re.sub(r"@\d+", "@k", c["metric"]) for c in GOLDENS if c["seed"] == seed}
+        assert recorded <= set(calls.values())
+        for string in calls.values():
+            parse(string.replace("@k", "@5"))

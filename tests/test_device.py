@@ -1,0 +1,472 @@
+"""Lists selected by torch where a tensor lies: those of a sort, and those of the CPU's kernels.
+
+The same code runs on the CPU and on a GPU, so every test runs on both where there is one.
+"""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import listed_items, problems
+
+from recmetrics import InputTypeError, ShapeError, _device, _selection
+from recmetrics._device import DeviceScores, as_tensor, on_device
+from recmetrics._inputs import ScoreMatrix, as_array
+from recmetrics._itemsets import SharedSet, read_candidates, read_exclude
+
+torch = pytest.importorskip("torch", reason="tensors need torch")
+
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+DTYPES = [*FLOATS, *SIGNED, *UNSIGNED, "bool"]
+GPU = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))
+ON_EVERY_DEVICE = pytest.mark.parametrize("device", ["cpu", GPU])
+
+
+def best_of(tensor, k, exclude=None, candidates=None, rows=None):
+    """What is selected from some rows; exclude and candidates in any form, of all users."""
+    scores = DeviceScores(tensor)
+    rows = slice(0, len(tensor)) if rows is None else rows
+    excluded = read_exclude(exclude, scores.shape)
+    allowed = read_candidates(candidates, scores.shape)
+    return scores.best(
+        rows,
+        k,
+        None if excluded is None else excluded.rows(rows),
+        allowed if allowed is None or isinstance(allowed, SharedSet) else allowed.rows(rows),
+    )
+
+
+def by_kernels(scores, k, exclude=None, candidates=None):
+    """The lists, their lengths and the NaN by the kernels, from an array of all users."""
+    matrix = ScoreMatrix(scores)
+    n_users, _ = matrix.shape
+    everyone = slice(0, n_users)
+    items, length = np.full((n_users, k), -1), np.zeros(n_users, np.int64)
+    nan_found = np.zeros(3, np.int64)
+    excluded = read_exclude(exclude, matrix.shape)
+    excluded = None if excluded is None else excluded.rows(everyone)
+    if candidates is None:
+        block = matrix.block(everyone)
+        start = np.zeros(n_users + 1, np.int64) if excluded is None else excluded.start
+        banned = np.empty(0, np.int64) if excluded is None else excluded.items
+        _selection.list_rows(
+            block.values, start, banned, k, block.lowest, block.lowest_listed,
+            items, length, nan_found,
+        )  # fmt: skip
+        return items, length, nan_found
+    pool = read_candidates(candidates, matrix.shape).rows(everyone)
+    block = matrix.candidates(everyone, np.diff(pool.start), pool.items)
+    values = block.values
+    _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+    if excluded is not None:
+        banned = set(zip(excluded.users().tolist(), excluded.items.tolist(), strict=True))
+        pairs = zip(pool.users().tolist(), pool.items.tolist(), strict=True)
+        rest = np.array([pair not in banned for pair in pairs], bool)
+        pool, values = pool.keep(rest), values[rest]
+    _selection.list_candidates(
+        values, pool.start, pool.items, k, block.lowest, block.lowest_listed, items, length
+    )
+    return items, length, nan_found
+
+
+def assert_like_kernels(tensor, k, exclude=None, candidates=None):
+    untouched = tensor.clone()
+    got = best_of(tensor, k, exclude, candidates)
+    items, length, nan_found = by_kernels(as_array(tensor.cpu(), "scores"), k, exclude, candidates)
+    np.testing.assert_array_equal(got.items, items, strict=True)
+    np.testing.assert_array_equal(got.length, length, strict=True)
+    np.testing.assert_array_equal(got.nan_found, nan_found, strict=True)
+    assert torch.equal(as_bytes(tensor), as_bytes(untouched))  # NaN equals itself there
+
+
+def as_bytes(tensor):
+    return tensor.contiguous().view(torch.uint8)
+
+
+def assert_lists(best, lists):
+    assert [row[:n].tolist() for row, n in zip(best.items, best.length, strict=True)] == lists
+    places = np.arange(best.items.shape[1])
+    assert np.all((best.items >= 0) == (places < best.length[:, None]))
+
+
+def scores_of(dtype, shape, rng):
+    """Scores of that dtype with what is hard in it: ties, the extremes, both zeros."""
+    if dtype == "bool":
+        return torch.from_numpy(rng.random(shape) < 0.01)
+    if dtype in FLOATS:
+        values = torch.from_numpy(rng.standard_normal(shape)).to(getattr(torch, dtype))
+        values[torch.from_numpy(rng.random(shape) < 0.2)] = -math.inf
+        values[torch.from_numpy(rng.random(shape) < 0.1)] = -0.0
+        values[torch.from_numpy(rng.random(shape) < 0.1)] = 0.0
+        values[torch.from_numpy(rng.random(shape) < 0.002)] = math.inf
+        values[-1] = -math.inf
+        return values
+    info = np.iinfo(dtype)
+    values = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    values[0] = info.min  # a score like any other
+    values[1] = info.min
+    values[1, ::50] = info.max  # beyond what float64 tells apart
+    values[1, ::70] -= 1
+    return torch.from_numpy(values)
+
+
+def item_sets(shape, longest, rng):
+    """A random set of items per user; the last user has none."""
+    n_users, n_items = shape
+    sets = [
+        rng.choice(n_items, rng.integers(0, longest + 1), replace=False) for _ in range(n_users)
+    ]
+    return [*sets[:-1], np.empty(0, np.int64)]
+
+
+@ON_EVERY_DEVICE
+@given(problem=problems(), k=st.integers(1, 24), data=st.data())
+def test_lists_are_those_of_a_sort(device, problem, k, data):
+    scores, _, exclude, candidates = problem
+    dtype = data.draw(st.sampled_from(FLOATS))
+    tensor = torch.tensor(scores, dtype=getattr(torch, dtype), device=device)
+    shared = candidates is not None and data.draw(st.booleans())
+    if shared:
+        candidates = [candidates[0]] * len(scores)
+    expected = [
+        listed_items(
+            row,
+            () if exclude is None else exclude[u],
+            None if candidates is None else candidates[u],
+        )[:k]
+        for u, row in enumerate(scores)
+    ]
+    arrays = None if candidates is None else [np.array(c, np.int64) for c in candidates]
+    banned = None if exclude is None else [np.array(e, np.int64) for e in exclude]
+    got = best_of(tensor, k, banned, arrays[0] if shared else arrays)
+    assert_lists(got, expected)
+    assert got.items.shape == (len(scores), k)
+    assert got.items.dtype == got.length.dtype == got.nan_found.dtype == np.int64
+    assert got.nan_found.tolist() == [0, 0, 0]
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("k", [1, 10, 333, 3_000])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_of_every_dtype_are_those_of_the_kernels(dtype, k, device):
+    rng = np.random.default_rng(k)
+    tensor = scores_of(dtype, (6, 3_000), rng).to(device)
+    exclude = item_sets(tensor.shape, 400, rng)
+    candidates = item_sets(tensor.shape, 700, rng)
+    shared = np.sort(rng.choice(3_000, 500, replace=False))
+    for some in (None, candidates, shared):
+        assert_like_kernels(tensor, k, None, some)
+        assert_like_kernels(tensor, k, exclude, some)
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED, "bool"])
+def test_the_smallest_integer_is_listed_unless_it_is_excluded(dtype, device):
+    lowest = 0 if dtype == "bool" else np.iinfo(dtype).min
+    scores = np.full((3, 40), lowest).astype(dtype)
+    scores[:, 7] = 1
+    tensor = torch.from_numpy(scores).to(device)
+    exclude = [np.arange(10, 40), np.arange(7, 20), np.arange(40)]
+    rest = [7, *range(7), 8, 9], [*range(7), *range(20, 40)], []
+    for k in (1, 5, 10, 39, 40, 50):
+        assert_lists(best_of(tensor, k, exclude), [items[:k] for items in rest])
+    # Among candidates there is padding, too, which has that score as well.
+    candidates = [np.array([7, 8]), np.array([1, 9, 30]), np.arange(40)]
+    assert_lists(best_of(tensor, 6, exclude, candidates), [[7, 8], [1, 30], []])
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("n_items", [5, 2_000])
+def test_nan_are_counted_and_not_listed(n_items, dtype, device):
+    rng = np.random.default_rng(n_items)
+    shape = (8, n_items)
+    scores = scores_of(dtype, shape, rng)
+    holes = rng.random(shape) < [[0.0], [0.0], [0.01], [0.0], [0.5], [0.9], [0.0], [1.0]]
+    holes[2, n_items // 2] = True
+    scores[torch.from_numpy(holes)] = math.nan
+    tensor = scores.to(device)
+    exclude = item_sets(shape, n_items // 3, rng)
+    exclude[0] = np.arange(n_items)
+    exclude[2] = np.flatnonzero(holes[2])  # an excluded NaN is one, too
+    candidates = item_sets(shape, n_items, rng)
+    candidates[2] = np.arange(n_items // 2, n_items)
+    shared = np.arange(1, n_items, 2)
+    for k in (1, 7, n_items):
+        for some in (None, candidates, shared):
+            assert_like_kernels(tensor, k, None, some)
+            assert_like_kernels(tensor, k, exclude, some)
+    got = best_of(tensor, 2)
+    first = int(np.flatnonzero(holes[2])[0])
+    assert got.nan_found.tolist() == [holes.sum(), 2, first]
+    assert best_of(tensor, 2, rows=slice(2, 8)).nan_found.tolist() == [holes.sum(), 0, first]
+
+
+@ON_EVERY_DEVICE
+def test_the_sign_of_zero_orders_nothing(device):
+    row = [-0.0, 0.0, -1.0, -0.0, 0.0, 2.0, *[-0.0, 0.0] * 20]
+    tensor = torch.tensor([row], device=device)
+    assert_lists(best_of(tensor, 1), [[5]])
+    assert_lists(best_of(tensor, 4), [[5, 0, 1, 3]])
+    assert_lists(best_of(tensor, 46), [[5, 0, 1, 3, 4, *range(6, 46), 2]])
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("k", [1, 6, 8, 28, 40, 199, 200])
+@pytest.mark.parametrize("n_equal", [1, 2, 6, 7, 8, 11, 60])
+def test_ties_at_the_cutoff_that_reach_beyond_what_is_found(n_equal, k, device):
+    rng = np.random.default_rng(n_equal)
+    scores = np.tile(np.arange(200.0), (3, 1))
+    # The scores around the k-th best are one score, of n_equal items.
+    first = max(0, 200 - k - n_equal // 2)
+    scores[:, first : first + n_equal] = scores[0, first]
+    scores = rng.permuted(scores, axis=1).astype(np.float32)
+    expected = [listed_items(row.tolist())[:k] for row in scores]
+    assert_lists(best_of(torch.from_numpy(scores).to(device), k), expected)
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint16"])
+def test_lists_do_not_depend_on_the_scratch_memory(dtype, device, monkeypatch):
+    rng = np.random.default_rng(5)
+    shape = (37, 300)
+    tensor = scores_of(dtype, shape, rng).to(device)
+    if dtype == "float32":
+        tensor[[2, 3, 20], 50] = math.nan
+    exclude, candidates = item_sets(shape, 200, rng), item_sets(shape, 200, rng)
+    shared = np.arange(100, 300)
+    forms = [(e, c) for e in (None, exclude) for c in (None, candidates, shared)]
+    whole = [best_of(tensor, 20, *form) for form in forms]
+    for scratch in (1, 5_200, 12_000):  # a row, or some, at a time; repaired, fewer
+        monkeypatch.setattr(_device, "_SCRATCH_BYTES", scratch)
+        for form, expected in zip(forms, whole, strict=True):
+            for got, want in zip(best_of(tensor, 20, *form), expected, strict=True):
+                np.testing.assert_array_equal(got, want, strict=True)
+
+
+@ON_EVERY_DEVICE
+def test_blocks_of_rows_are_those_of_the_whole(device):
+    rng = np.random.default_rng(6)
+    tensor = scores_of("bfloat16", (9, 500), rng).to(device)
+    exclude, candidates = item_sets((9, 500), 99, rng), item_sets((9, 500), 99, rng)
+    whole = best_of(tensor, 12, exclude, candidates)
+    for rows in (slice(0, 4), slice(4, 9), slice(3, 3)):
+        part = best_of(tensor, 12, exclude, candidates, rows=rows)
+        np.testing.assert_array_equal(part.items, whole.items[rows], strict=True)
+        np.testing.assert_array_equal(part.length, whole.length[rows], strict=True)
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", ["float32", "bool", "uint32"])
+def test_any_memory_layout(dtype, device):
+    rng = np.random.default_rng(7)
+    tensor = scores_of(dtype, (12, 80), rng).to(device)
+    for view in (
+        tensor.T,
+        tensor[::2, 3::3],
+        tensor[2:9],
+        tensor[:, 5:60],
+        tensor[:1].expand(4, 80),
+    ):
+        n_items = view.shape[1]
+        exclude = item_sets(view.shape, n_items, rng)
+        assert_like_kernels(view, 9)
+        assert_like_kernels(view, 9, exclude)
+        assert_like_kernels(view, 9, exclude, [np.arange(0, n_items, 2)] * len(view))
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
+def test_no_users_or_no_items(shape, device):
+    tensor = torch.zeros(shape, device=device)
+    got = best_of(tensor, 4)
+    assert got.items.tolist() == [[-1] * 4] * shape[0]
+    assert got.length.tolist() == [0] * shape[0]
+    nobody = [np.empty(0, np.int64)] * shape[0]
+    assert best_of(tensor, 4, nobody, nobody).length.tolist() == [0] * shape[0]
+    assert best_of(torch.zeros(2, 5, device=device), 4, None, []).length.tolist() == [0, 0]
+
+
+@ON_EVERY_DEVICE
+def test_a_tensor_that_requires_a_gradient_is_detached(device):
+    tensor = torch.tensor([[0.0, 2.0, 1.0]], device=device, requires_grad=True) * 1.0
+    exclude = [np.array([2])]
+    saved = []  # what autograd keeps for a backward pass
+    with torch.autograd.graph.saved_tensors_hooks(saved.append, lambda kept: kept):
+        assert_lists(best_of(tensor, 2, exclude), [[1, 0]])
+    assert saved == []
+    assert DeviceScores(tensor).host(slice(0, 1)).tolist() == [[0.0, 2.0, 1.0]]
+    with torch.inference_mode():
+        inside = torch.tensor([[0.0, 2.0, 1.0]], device=device)
+    assert_lists(best_of(inside, 2, exclude), [[1, 0]])
+
+
+@ON_EVERY_DEVICE
+def test_read_only_sets_are_read_and_left_alone(device):
+    exclude = sp.csr_array([[0.0, 1.0, 0.0, 0.0, 2.0]])
+    candidates = np.array([0, 1, 3])
+    for array in (exclude.indptr, exclude.indices, exclude.data, candidates):
+        array.setflags(write=False)
+    tensor = torch.arange(5.0, device=device)[None]
+    assert_lists(best_of(tensor, 4, exclude), [[3, 2, 0]])
+    assert_lists(best_of(tensor, 2, exclude, candidates), [[3, 0]])
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_on_the_host_rank_as_they_do_on_the_device(dtype, device):
+    tensor = scores_of(dtype, (6, 70), np.random.default_rng(8)).to(device)
+    scores = DeviceScores(tensor)
+    rows = scores.host(slice(2, 5))
+    assert rows.shape == (3, 70)
+    items, length, _ = by_kernels(rows, 70)
+    got = scores.best(slice(2, 5), 70)
+    np.testing.assert_array_equal(got.items, items)
+    np.testing.assert_array_equal(got.length, length)
+
+
+@pytest.mark.parametrize("shape, k, row_items", [((1_000, 3), 2, 0.0), ((0, 9), 9, 1.0)])
+def test_a_small_matrix_is_one_block(shape, k, row_items):
+    assert DeviceScores(torch.zeros(shape)).blocks(k, row_items) == [slice(0, shape[0])]
+
+
+def test_blocks_bound_what_the_host_reads_and_how_long_the_device_takes():
+    n_users, n_items = 10_000, 1_000_000
+    scores = DeviceScores(torch.zeros(1, 1, dtype=torch.int8).expand(n_users, n_items))
+    for k, row_items in ((10, 0.0), (n_items, 0.0), (10, n_items)):
+        blocks = scores.blocks(k, row_items)
+        assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
+        assert (blocks[0].start, blocks[-1].stop) == (0, n_users)
+        largest = max(b.stop - b.start for b in blocks)
+        assert largest * n_items <= _device._READ_SCORES
+        assert largest * (8 * k + 32 * row_items) <= max(_device._SCRATCH_BYTES, 8 * k)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("kind", ["random", "constant", "nan"])
+@pytest.mark.parametrize("excluding", [False, True])
+def test_the_device_never_holds_a_second_matrix(kind, excluding):
+    shape = (40_000, 20_000)  # 3.2 GB
+    scores = torch.zeros(shape, device="cuda")
+    if kind == "random":
+        scores.normal_()
+    elif kind == "nan":
+        scores[:, 5] = math.nan
+    exclude = [np.array([3, 4])] * shape[0] if excluding else None
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    best = best_of(scores, 100, exclude)
+    assert best.length.tolist() == [100] * shape[0]
+    assert torch.cuda.max_memory_allocated() - before < 5 * _device._SCRATCH_BYTES
+
+
+@pytest.mark.parametrize(
+    "tensor, error, message",
+    [
+        (
+            torch.zeros(4),
+            ShapeError,
+            "scores must be 2-d (n_users, n_items), got 1-d of shape (4,); for one user type "
+            "scores[None]",
+        ),
+        (
+            torch.zeros(1, 2, 3),
+            ShapeError,
+            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); type "
+            "scores.reshape(n_users, n_items)",
+        ),
+        (
+            torch.zeros(2, 3, dtype=torch.complex64),
+            InputTypeError,
+            "scores must hold real numbers (float16, bfloat16, float32, float64, integers or "
+            "bool), got dtype complex64; type scores.real",
+        ),
+        (
+            torch.zeros(2, 3, dtype=torch.float8_e5m2),
+            InputTypeError,
+            "scores must hold real numbers (float16, bfloat16, float32, float64, integers or "
+            "bool), got dtype float8_e5m2; type scores.float()",
+        ),
+        (
+            torch.zeros(2, 3).to_sparse(),
+            InputTypeError,
+            "scores is sparse (sparse_coo), expected a dense tensor; type scores.to_dense()",
+        ),
+    ],
+)
+def test_errors(tensor, error, message):
+    with pytest.raises(error) as raised:
+        DeviceScores(tensor)
+    assert str(raised.value) == message
+
+
+class Exported:
+    """Speaks DLPack from a device of one's choice."""
+
+    def __init__(self, array, device):
+        self._array, self._device = array, device
+
+    def __dlpack__(self, **_):
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self):
+        if self._device is None:
+            msg = "no device"
+            raise BufferError(msg)
+        return self._device
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (Exported(np.zeros((1, 2)), (2, 0)), True),
+        (Exported(np.zeros((1, 2)), (10, 3)), True),
+        (Exported(np.zeros((1, 2)), (1, 0)), False),
+        (Exported(np.zeros((1, 2)), (3, 0)), False),  # pinned, on the host
+        (Exported(np.zeros((1, 2)), None), False),
+        (np.zeros((1, 2)), False),
+        (torch.zeros(1, 2), False),
+        (torch.zeros(1, 2, device="meta"), False),
+        ([[1.0]], False),
+        (None, False),
+    ],
+)
+def test_what_lies_on_a_device(value, expected):
+    assert on_device(value) is expected
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_tensor_of_a_gpu_lies_on_a_device():
+    assert on_device(torch.zeros(1, 2, device="cuda", requires_grad=True))
+
+
+def test_other_arrays_become_tensors_that_share_their_memory():
+    tensor = torch.zeros(1, 2)
+    assert as_tensor(tensor) is tensor
+    array = np.array([[1.0, 3.0, 2.0]])
+    shared = as_tensor(Exported(array, (1, 0)))
+    assert shared.data_ptr() == array.ctypes.data
+    assert_lists(best_of(shared, 2), [[1, 2]])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this torch reads arrays of a GPU")
+def test_an_array_of_a_device_that_torch_cannot_read_becomes_none():
+    assert as_tensor(Exported(np.zeros((1, 2)), (2, 0))) is None
+
+
+def test_torch_is_imported_with_the_first_tensor_alone():
+    script = (
+        "import sys, recmetrics._device as device\n"
+        "assert not device.on_device([[1.0]])\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.modules['torch'] = None\n"  # an import of it fails
+        "assert device.as_tensor(object()) is None\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
