@@ -171,7 +171,8 @@ TRUTH = [np.array([0])]
         (
             {"ground_truth": TRUTH},
             ArgumentError,
-            "n_items= is needed where truth lists item indices, got none; type n_items=len(items)",
+            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)",
         ),
         (
             {"ground_truth": TRUTH, "n_items": 2.5},
