@@ -330,7 +330,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_items: int | None = None,
     ) -> dict[str, UserValues]:
         """What a random ranking gets: the exact mean over all orders of what may be recommended.
@@ -344,7 +345,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined
+        ground_truth, exclude, candidates, undefined, convention
             As in ``compute``.
         metrics_list
             As in ``compute``, of accuracy metrics.
@@ -364,11 +365,15 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or divides by what they happen to
             hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list)
+        specs = parse_all(metrics_list, convention)
         require_accuracy(specs, "chance level", "leave it out")
         require_fixed_divisor(specs, "chance level", "leave it out")
         options = CallOptions(
-            exclude=exclude, candidates=candidates, undefined=undefined, ties="expected"
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            ties="expected",
         )
         return measure_tied(ground_truth, specs, options, n_items)
 
@@ -379,7 +384,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
-        undefined: Undefined = "nan",
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
         n_items: int | None = None,
     ) -> dict[str, UserValues]:
         """What the best ranking gets: relevant items first, the most relevant before the others.
@@ -393,7 +399,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined
+        ground_truth, exclude, candidates, undefined, convention
             As in ``compute``.
         metrics_list
             As in ``compute``, of accuracy metrics.
@@ -412,10 +418,14 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         ArgumentError
             Also for a metric that reads the lists themselves, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list)
+        specs = parse_all(metrics_list, convention)
         require_accuracy(specs, "ceiling", "leave it out")
         options = CallOptions(
-            exclude=exclude, candidates=candidates, undefined=undefined, ties="best"
+            exclude=exclude,
+            candidates=candidates,
+            undefined=undefined,
+            convention=convention,
+            ties="best",
         )
         return measure_tied(ground_truth, specs, options, n_items)
 

@@ -126,6 +126,18 @@ def test_users_without_relevant_items_and_without_items(level, policy):
 
 
 @BOTH
+def test_a_convention_is_that_of_compute(level, policy):
+    truth = [[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
+    metrics = ["recall@1", "ndcg@2"]
+    got = level(truth, metrics, convention="irspack")
+    expected = Metrics.compute(np.zeros((2, 3)), truth, metrics, convention="irspack", ties=policy)
+    assert list(got) == metrics
+    for metric in metrics:
+        np.testing.assert_array_equal(got[metric], expected[metric])
+    assert got["recall@1"][1] == (1 / 3 if policy == "expected" else 1 / 2)  # hits / R
+
+
+@BOTH
 @pytest.mark.parametrize("truth", [np.zeros((0, 3)), sp.csr_array((0, 3)), []], ids=type)
 def test_no_users(level, policy, truth):  # noqa: ARG001 (both parameters come in pairs)
     assert level(truth, "ndcg@2", n_items=3)["ndcg@2"].shape == (0,)
@@ -159,7 +171,8 @@ TRUTH = [np.array([0])]
         (
             {"ground_truth": TRUTH},
             ArgumentError,
-            "n_items= is needed where truth lists item indices, got none; type n_items=len(items)",
+            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)",
         ),
         (
             {"ground_truth": TRUTH, "n_items": 2.5},

@@ -235,13 +235,14 @@ def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatc
 
     monkeypatch.setattr(Metrics, "compute", staticmethod(compute))
     argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "-m", "hit@1"]
-    argv += ["--convention", "ranx"]
+    argv += ["--convention", "ranx", "--ties", "best"]
     run_json(capsys, files / "scores.npy", files / "truth.npz", *argv)
     assert isinstance(seen.pop("scores"), np.memmap)
     assert seen == {
         "undefined": "zero",
         "convention": "ranx",
         "nan": "exclude",
+        "ties": "best",
         "n_threads": 2,
         "progress": None,
     }
@@ -258,3 +259,49 @@ def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeyp
         "recmetrics: error: tables need the package rich; "
         "type: pip install 'recmetrics-numba[cli]'\n"
     )
+
+
+# --- Ties, chance and ceiling --------------------------------------------------------------------
+
+
+def test_ties_are_those_of_compute(files, capsys):
+    tied = np.round(SCORES / 4).astype(np.float32)
+    np.save(files / "tied.npy", tied)
+    means = []
+    for ties in ("index", "expected", "worst", "best"):
+        found = run_json(
+            capsys, files / "tied.npy", files / "truth.npz", "-m", "ndcg@3", "--ties", ties
+        )
+        expected = np.nanmean(Metrics.compute(tied, TRUTH, "ndcg@3", ties=ties)["ndcg@3"])
+        assert found["metrics"]["ndcg@3"]["mean"] == expected
+        means.append(expected)
+    assert len(set(means)) == 4
+
+
+def test_chance_and_ceiling_stand_beside_each_mean(files, capsys):
+    sets = {"exclude": TRAIN}
+    argv = [files / "scores.npy", files / "truth.npz", "--exclude", files / "train.npz", "--chance"]
+    found = run_json(capsys, *argv, "-m", "ndcg@3", "-m", "coverage@3")["metrics"]
+    for name in ("chance", "ceiling"):
+        values = getattr(Metrics, name)(TRUTH, "ndcg@3", **sets)["ndcg@3"]
+        assert found["ndcg@3"][name] == np.nanmean(values)
+        assert found["coverage@3"][name] is None
+    assert found["ndcg@3"]["chance"] < found["ndcg@3"]["mean"] < found["ndcg@3"]["ceiling"] < 1
+    assert main(["evaluate", *map(str, argv), "-m", "ndcg@3", "-m", "coverage@3"]) == 0
+    heading, _, ndcg, coverage, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split()[:4] == ["metric", "mean", "chance", "ceiling"]
+    assert ndcg.split()[2:4] == [f"{found['ndcg@3'][name]:.4f}" for name in ("chance", "ceiling")]
+    assert coverage.split()[2:4] == ["-", "-"]
+
+
+def test_without_chance_nothing_is_said_of_it(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npz", "-m", "ndcg@3")
+    assert "chance" not in found["metrics"]["ndcg@3"]
+
+
+def test_a_metric_without_tie_policies_names_the_option(files, capsys):
+    argv = [str(files / "scores.npy"), str(files / "truth.npz"), "-m", "coverage@3"]
+    assert main(["evaluate", *argv, "--ties", "best"]) == 2
+    err = capsys.readouterr().err
+    assert "coverage@3 reads the lists themselves and has no --ties best; hit, precision" in err
+    assert err.endswith("; leave --ties index\n")

@@ -71,6 +71,7 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "ceiling",
         "chance",
         "compute",
+        "compute_factors",
         "compute_ranked",
     }
 

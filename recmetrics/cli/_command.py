@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
-from recmetrics._options import Convention
+from recmetrics._options import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
@@ -197,6 +197,18 @@ def _add_evaluate(commands: _Commands) -> None:
         help="NaN among the scores: an error, or not recommended (default raise)",
     )
     parser.add_argument(
+        "--ties",
+        choices=get_args(Ties),
+        default="index",
+        help="equal scores: by item index, or the mean, the least or the greatest value over all "
+        "of their orders (default index)",
+    )
+    parser.add_argument(
+        "--chance",
+        action="store_true",
+        help="show beside each mean that of a random ranking and that of the best ranking possible",
+    )
+    parser.add_argument(
         "--threads", type=_integer_from(1), metavar="N", help="threads (default: all cores)"
     )
     parser.add_argument(
@@ -289,7 +301,7 @@ def _integer_from(least: int) -> Callable[[str], int]:
 
 def _with_options(message: str) -> str:
     """Turn what to type in Python into what to type here."""
-    return re.sub(r"""\b(undefined|nan)=["'](\w+)["']""", r"--\1 \2", message)
+    return re.sub(r"""\b(undefined|nan|ties)=["'](\w+)["']""", r"--\1 \2", message)
 
 
 def _fail(message: str) -> int:

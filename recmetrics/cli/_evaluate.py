@@ -74,21 +74,39 @@ def evaluate(args: Namespace) -> None:
             undefined=args.undefined,
             convention=args.convention,
             nan=args.nan,
+            ties=args.ties,
             n_threads=args.threads,
             progress=on_progress,
         )
     summaries = {metric: summarise(value) for metric, value in values.items()}
+    levels = _levels(truth, metrics, sets, args) if args.chance else {}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, args, summaries))
+        write(_to_json(n_users, n_items, args, summaries, levels))
     else:
         show(
-            evaluation_table(summaries),
+            evaluation_table(summaries, levels),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
             *_left_out(n_users, summaries),
         )
+
+
+def _levels(
+    truth: Any, metrics: Sequence[str], sets: Mapping[str, Any], args: Namespace
+) -> dict[str, dict[str, float | None]]:
+    """The mean of a random and of the best ranking, for the metrics that have them."""
+    able = [text for text in metrics if parse(text, args.convention).metric.kind == "accuracy"]
+    options = {**sets, "undefined": args.undefined, "convention": args.convention}
+    return {
+        name: {
+            metric: summarise(values).mean
+            for metric, values in level(truth, able, **options).items()
+        }
+        for name, level in (("chance", Metrics.chance), ("ceiling", Metrics.ceiling))
+        if able
+    }
 
 
 def _require_side(text: str, args: Namespace) -> None:
@@ -120,7 +138,13 @@ def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
     return [f"{who} are left out of the means; --undefined zero counts them"]
 
 
-def _to_json(n_users: int, n_items: int, args: Namespace, summaries: Mapping[str, Summary]) -> str:
+def _to_json(
+    n_users: int,
+    n_items: int,
+    args: Namespace,
+    summaries: Mapping[str, Summary],
+    levels: Mapping[str, Mapping[str, float | None]],
+) -> str:
     document: dict[str, Any] = {
         "recmetrics": __version__,
         "convention": args.convention,
@@ -133,6 +157,7 @@ def _to_json(n_users: int, n_items: int, args: Namespace, summaries: Mapping[str
                 "std": summary.std,
                 "interval": summary.interval,
                 "users": summary.users,
+                **{name: level.get(metric) for name, level in levels.items()},
             }
             for metric, summary in summaries.items()
         },

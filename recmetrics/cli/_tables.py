@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 _UNDEFINED = "-"
 
 
-def evaluation_table(summaries: Mapping[str, Summary]) -> Table:
-    """Lay out one metric a row."""
-    table = _table("metric", numbers=["mean", "95 % interval", "std", "users"])
+def evaluation_table(
+    summaries: Mapping[str, Summary], levels: Mapping[str, Mapping[str, float | None]]
+) -> Table:
+    """Lay out one metric a row, with the levels that its mean can be compared with."""
+    table = _table("metric", numbers=["mean", *levels, "95 % interval", "std", "users"])
     for metric, summary in summaries.items():
         table.add_row(
             metric,
             _number(summary.mean),
+            *(_number(level.get(metric)) for level in levels.values()),
             _interval(summary),
             _number(summary.std),
             _count(summary.users),

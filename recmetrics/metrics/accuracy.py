@@ -141,6 +141,8 @@ def _hit(top: TopK, k: int, out: FloatArray, rel: float) -> None:
                 below = max(0, last - depth - of_group)
                 missed *= below / (last - first + 1 - of_group)
                 of_group += 1
+                if missed == 0.0:
+                    break
         out[user] = 1.0 - missed
 
 
@@ -249,7 +251,7 @@ def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
             places = last - first + 1
             # The chance of a hit at a rank; given one, how many more each rank before it holds.
             chance = tied / places
-            others = (tied - 1) / max(1, places - 1)
+            others = (tied - 1) / (places - 1) if tied > 1 else 0.0
             for rank in range(first, min(last, cut) + 1 if tied > 0 else first):
                 precisions += chance * (found + 1 + (rank - first) * others) / rank
             found += tied
@@ -318,7 +320,8 @@ def _dcg_of(top: TopK, user: int, cut: int) -> float:
             weight = 0.0
             for rank in range(first, min(last, cut) + 1):
                 weight += top.discount[rank - 1]
-            weight /= last - first + 1
+            if last > first:
+                weight /= last - first + 1
         total += top.gain[slot] * weight
     return total
 
@@ -416,7 +419,8 @@ def _rbp(top: TopK, k: int, out: FloatArray, p: float, rel: float) -> None:
                 weight = 0.0
                 for rank in range(first, min(last, cut) + 1):
                     weight += p ** (rank - 1)
-                weight /= last - first + 1
+                if last > first:
+                    weight /= last - first + 1
             if top.gain[slot] >= rel:
                 total += weight
         out[user] = (1.0 - p) * total
@@ -446,29 +450,30 @@ def _satisfied(grade: float, top_grade: float) -> float:
 
 @kernel
 def _err_of_group(
-    grades: FloatArray,
+    top: TopK,
+    slot: int,
+    after: int,
     top_grade: float,
-    first: int,
-    last: int,
     cut: int,
     passed: FloatArray,
     ends: FloatArray,
     drawn: FloatArray,
 ) -> float:
-    """What a tie group of ``grades`` and of items that are not relevant adds.
+    """What the tie group of the hits ``slot`` to ``after`` adds.
 
     Over all orders, with P the chance to be satisfied by an item: ``passed[j]`` is the mean product
     of 1 - P over j of the relevant items, ``ends[j]`` the same times the P of one more. At each
     rank, ``drawn[j]`` is the chance that j relevant items came before it. All are means, so nothing
     overflows or cancels. ``passed[n]``, the chance to go on after the group, stays in ``passed``.
     """
-    n = grades.size
+    n = after - slot
+    first, last = top.first[slot], top.last[slot]
     passed[: n + 1] = 0.0
     ends[: n + 1] = 0.0
     drawn[: n + 1] = 0.0
     passed[0] = 1.0
     for t in range(n):  # the means over t items become those over t + 1
-        satisfied = _satisfied(grades[t], top_grade)
+        satisfied = _satisfied(top.gain[slot + t], top_grade)
         for j in range(t + 1, -1, -1):
             one_less = passed[j - 1] if j > 0 else 0.0
             end_less = ends[j - 1] if j > 0 else 0.0
@@ -508,11 +513,15 @@ def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
         slot = first
         while slot < end:
             after = _group_end(top, slot, end)
-            total += still_looking * _err_of_group(
-                top.gain[slot:after], top_grade, top.first[slot], top.last[slot], cut,
-                passed, ends, drawn,
-            )  # fmt: skip
-            still_looking *= passed[after - slot]
+            if top.first[slot] == top.last[slot]:  # as below, without the work of a group
+                satisfied = _satisfied(top.gain[slot], top_grade)
+                total += still_looking * satisfied / top.first[slot]
+                still_looking *= 1.0 - satisfied
+            else:
+                total += still_looking * _err_of_group(
+                    top, slot, after, top_grade, cut, passed, ends, drawn
+                )
+                still_looking *= passed[after - slot]
             slot = after
         out[user] = total
 
