@@ -48,8 +48,12 @@ The field computes the same names in different ways. `convention=` makes the pla
 one system computes:
 
 ```python
-Metrics.compute(scores, truth, ["ndcg@10", "recall@20"], convention="ranx")
-Metrics.recall_at_k(scores, truth, 20, convention="ranx")
+from recmetrics import Metrics
+
+scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
+
+Metrics.compute(scores, truth, ["ndcg@2", "recall@2"], convention="ranx")
+# {'ndcg@2': array([1.]), 'recall@2': array([0.66666667])}
 ```
 
 ```sh

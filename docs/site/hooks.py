@@ -20,6 +20,8 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE)]
 
 import catalogue  # noqa: E402 (beside this file)
+import differences  # noqa: E402
+import pictures  # noqa: E402
 import reference  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.recmetrics")
@@ -31,6 +33,7 @@ COPIED = {
     "CHANGELOG.md": "changelog.md",
 }
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
+_MARK = re.compile(r"<!-- (picture|differences): (\w+) -->")
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//|"""
     r"""<link[^>]+rel=["']?(?:stylesheet|preconnect|icon)[^>]+href=["']?(?:https?:)?//|"""
@@ -84,7 +87,7 @@ def examples() -> list[tuple[str, str, str]]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead links to files of the repository to the pages that show them."""
+    """Lead links to files of the repository to the pages that show them; fill in the marks."""
     folder = posixpath.join("docs", posixpath.dirname(page.file.src_uri))
     if page.file.src_uri in COPIED.values():
         [source] = [s for s, path in COPIED.items() if path == page.file.src_uri]
@@ -102,7 +105,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             return match[0]
         return before + posixpath.relpath(shown, posixpath.dirname(page.file.src_uri)) + after
 
-    return _LINK.sub(lead, markdown)
+    return _LINK.sub(lead, _MARK.sub(_filled, markdown))
+
+
+def _filled(mark: re.Match[str]) -> str:
+    kind, name = mark.groups()
+    return pictures.PICTURES[name]() if kind == "picture" else differences.of(name)
 
 
 def on_post_build(config: Any) -> None:

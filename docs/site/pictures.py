@@ -122,9 +122,81 @@ def discounts() -> str:
     return _svg("Discounts by rank", 400, 150, "".join(parts))
 
 
+def flow() -> str:
+    """From what goes in to what comes out."""
+    parts = [
+        _box(0, 0, 200, 40, "metric strings"),
+        _box(0, 60, 200, 56, "scores, truth,", "exclude, candidates"),
+        _box(250, 0, 150, 40, "specs"),
+        _box(250, 60, 150, 56, "checked inputs,", "no copy"),
+        _box(450, 60, 190, 56, "ranks of the relevant", "items, row blocks in threads"),
+        _box(450, 150, 190, 40, "one kernel per spec"),
+        _box(250, 150, 150, 40, "(n_users,) each"),
+    ]
+    parts += [
+        _arrow(200, 20, 250, 20),
+        _arrow(200, 88, 250, 88),
+        _arrow(400, 88, 450, 88),
+        _arrow(400, 20, 545, 20, 545, 60),
+        _arrow(545, 116, 545, 150),
+        _arrow(450, 170, 400, 170),
+    ]
+    return _svg("The flow of data", 642, 192, "".join(parts))
+
+
+def house() -> str:
+    """The rooms of the package: what stands on what."""
+    above = [
+        ("command", "cli"),
+        ("comparison", "comparison"),
+        ("tables", "tables"),
+        ("Dask", "dask"),
+        ("trainers", "torchmetrics"),
+        ("tensors", "_device"),
+    ]
+    parts = [
+        _box(107 * place, 0, 100, 48, title, name) for place, (title, name) in enumerate(above)
+    ]
+    parts += [
+        _box(0, 64, 635, 48, "entry points", "Metrics, Evaluator, audit, explain"),
+        _box(0, 128, 207, 48, "metrics", "metrics/, _registry, _spec"),
+        _box(214, 128, 207, 48, "inputs", "_inputs, _itemsets, _side"),
+        _box(428, 128, 207, 48, "conventions", "_conventions"),
+        _box(0, 192, 421, 48, "from blocks of rows to ranks and lists", "_ranking, _topk, _lists"),
+        _box(428, 192, 207, 48, "factor models", "_factors, _blas"),
+        _box(0, 256, 421, 48, "the one order", "_selection"),
+        _box(428, 256, 207, 48, "threads and compiler", "_threads, _jit"),
+    ]
+    return _svg("The rooms of the package", 637, 306, "".join(parts))
+
+
+def _box(x: int, y: int, width: int, height: int, *lines: str) -> str:
+    first = y + height / 2 + 5 - 8 * (len(lines) - 1)
+    words = "".join(
+        f'<text x="{x + width / 2:g}" y="{first + 16 * place:g}" class="{kind}">{line}</text>'
+        for place, (line, kind) in enumerate(zip(lines, ("word", "small"), strict=False))
+    )
+    return (
+        f'<rect x="{x + 1}" y="{y + 1}" width="{width - 2}" height="{height - 2}" rx="4" '
+        f'class="box"/>{words}'
+    )
+
+
+def _arrow(*points: int) -> str:
+    ends = list(zip(points[::2], points[1::2], strict=True))
+    (x0, y0), (x, y) = ends[-2:]
+    dx, dy = (x > x0) - (x < x0), (y > y0) - (y < y0)
+    head = f"{x},{y} {x - 7 * dx - 4 * dy},{y - 7 * dy - 4 * dx} {x - 7 * dx + 4 * dy},{y - 7 * dy + 4 * dx}"
+    line = " ".join(f"{a},{b}" for a, b in ends)
+    return f'<polyline points="{line}" class="arrow"/><polygon points="{head}" class="head"/>'
+
+
 def _svg(title: str, width: int, height: int, inside: str) -> str:
     top = math.ceil(height)
     return (
         f'<div class="picture"><svg viewBox="0 0 {width} {top}" width="{width}" role="img" '
         f'aria-label="{title}">{inside}</svg></div>\n'
     )
+
+
+PICTURES = {"flow": flow, "house": house}
