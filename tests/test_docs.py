@@ -147,9 +147,7 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    code, shown = (
-        "".join(parts) for parts in zip(*blocks(ADD_A_METRIC), strict=True)
-    )
+    code, shown = ("".join(parts) for parts in zip(*blocks(ADD_A_METRIC), strict=True))
     assert_same(python("-c", code), shown)
     selected = "borda and not hand_worked"
     tested = ["tests/test_kernels.py", "tests/test_readme.py"]

@@ -38,7 +38,10 @@ KINDS = {
 SYMBOLS = {
     r"h_[rs]": ("h_r", "1 if the item at rank r is relevant, else 0"),
     r"(?<![a-z])g_r": ("g_r", "the gain at rank r: the relevance of the item there"),
-    r"g\^\*_r": ("g^*_r", "the gain at rank r of the ideal list: the user's relevances, descending"),
+    r"g\^\*_r": (
+        "g^*_r",
+        "the gain at rank r of the ideal list: the user's relevances, descending",
+    ),
     r"y_": ("y_r", "the relevance of the item at rank r; y_max: the top of the scale"),
     r"\bR\b(?!_)": ("R", "how many items are relevant to the user, listed or not"),
     r"R_\+": ("R_+, R_-", "the relevant and the other items that may be recommended"),
@@ -205,7 +208,9 @@ def facts(metric: Metric) -> str:
     told = explain(metric.name)
     rows = {
         "values": interval(metric.bounds),
-        "a user without relevant items": told.no_relevant_item.replace("undefined=", "`undefined=`"),
+        "a user without relevant items": told.no_relevant_item.replace(
+            "undefined=", "`undefined=`"
+        ),
         "NaN": "" if metric.kind == "accuracy" else metric.undefined,
         "graded truth": told.graded,
         "ties": ties(metric, told.ties),
@@ -270,4 +275,6 @@ def number(value: float) -> str:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
+    return "".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines
+    )

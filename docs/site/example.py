@@ -59,8 +59,7 @@ BY_HAND = {
     "ndcg(ideal=retrieved)@5": f"({_DCG}) / (2 + 1/log2(3) + 1/log2(4))",
     "ndcg(ideal_depth=all)@5": f"({_DCG}) / ({_IDEAL} + 1/log2(7))",
     "ndcg(ideal_depth=list)@5": f"({_DCG}) / (3 + 2/log2(3) + 1/log2(4) + 1/log2(5))",
-    "ndcg(ideal_depth=full)@5": f"({_DCG}) / "
-    "(3 + 3/log2(3) + 3/log2(4) + 3/log2(5) + 3/log2(6))",
+    "ndcg(ideal_depth=full)@5": f"({_DCG}) / (3 + 3/log2(3) + 3/log2(4) + 3/log2(5) + 3/log2(6))",
     "dcg@5": _DCG,
     "dcg(gain=exp2)@5": "1 + 3/log2(4) + 1/log2(5)",
     "dcg(discount=log2_clip)@5": "1 + 2/log2(3) + 1/log2(4)",

@@ -31,6 +31,7 @@ COPIED = {
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/curves.png": "curves.png",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
 }
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 _MARK = re.compile(r"<!-- (picture|differences): (\w+) -->")
@@ -67,7 +68,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
     pages = catalogue.pages() | reference.pages()
     for path, title, code in examples():
-        pages[path] = f"# {title}\n\n```py title=\"{path[:-3]}.py\"\n{code}```\n"
+        pages[path] = f'# {title}\n\n```py title="{path[:-3]}.py"\n{code}```\n'
     for source, path in COPIED.items():
         content = (ROOT / source).read_bytes()
         files.append(File.generated(config, path, content=content))

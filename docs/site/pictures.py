@@ -186,7 +186,9 @@ def _arrow(*points: int) -> str:
     ends = list(zip(points[::2], points[1::2], strict=True))
     (x0, y0), (x, y) = ends[-2:]
     dx, dy = (x > x0) - (x < x0), (y > y0) - (y < y0)
-    head = f"{x},{y} {x - 7 * dx - 4 * dy},{y - 7 * dy - 4 * dx} {x - 7 * dx + 4 * dy},{y - 7 * dy + 4 * dx}"
+    left = f"{x - 7 * dx - 4 * dy},{y - 7 * dy - 4 * dx}"
+    right = f"{x - 7 * dx + 4 * dy},{y - 7 * dy + 4 * dx}"
+    head = f"{x},{y} {left} {right}"
     line = " ".join(f"{a},{b}" for a, b in ends)
     return f'<polyline points="{line}" class="arrow"/><polygon points="{head}" class="head"/>'
 
