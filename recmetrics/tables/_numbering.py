@@ -8,6 +8,7 @@ from recmetrics._topk import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
+_SHORT = 32  # rows, which an insertion sorts faster than a call of a sort
 _LARGEST = int(np.iinfo(np.int64).max)
 
 
@@ -105,13 +106,26 @@ def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
 def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
     """Bring the rows of each group into ascending order of ``key``; equal keys stay as they are."""
     for code in range(start.size - 1):
-        first, last = start[code], start[code + 1]
-        ascends = True
-        for i in range(first + 1, last):
-            ascends = ascends and key[order[i - 1]] <= key[order[i]]
-        if not ascends:
-            rows = order[first:last].copy()
-            order[first:last] = rows[np.argsort(key[rows], kind="mergesort")]
+        rows = order[start[code] : start[code + 1]]
+        if rows.size > _SHORT and not _ascends(rows, key):
+            own = rows.copy()
+            rows[:] = own[np.argsort(key[own], kind="mergesort")]
+            continue
+        for i in range(1, rows.size):  # insertion: one pass over rows that are sorted already
+            row = rows[i]
+            place = i
+            while place > 0 and key[rows[place - 1]] > key[row]:
+                rows[place] = rows[place - 1]
+                place -= 1
+            rows[place] = row
+
+
+@kernel
+def _ascends(rows: IntArray, key: npt.NDArray[np.float64]) -> bool:
+    for i in range(1, rows.size):
+        if key[rows[i - 1]] > key[rows[i]]:
+            return False
+    return True
 
 
 @kernel
