@@ -122,10 +122,10 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
 
 @kernel
 def _ascends(rows: IntArray, key: npt.NDArray[np.float64]) -> bool:
+    ascends = True
     for i in range(1, rows.size):
-        if key[rows[i - 1]] > key[rows[i]]:
-            return False
-    return True
+        ascends = ascends and key[rows[i - 1]] <= key[rows[i]]
+    return ascends
 
 
 @kernel
