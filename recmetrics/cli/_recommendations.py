@@ -152,7 +152,7 @@ def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> l
             raise CommandError(msg)
     for name in _IDS:
         if name not in columns:
-            has = ", ".join(map(repr, columns))
+            has = ", ".join(map(repr, columns)) or "no columns"
             msg = f"{source} has no column {name!r} but {has}; expected {_EXPECTED}"
             raise CommandError(msg)
     return [name for name in columns if name in (*_IDS, *numbers)]
@@ -160,7 +160,6 @@ def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> l
 
 def _read_text(source: Source, numbers: Sequence[str]) -> dict[str, list[Any]]:
     separator = "\t" if source.path.suffix.lower() == ".tsv" else ","
-    number = 1
     with TextIOWrapper(open_file(source, _EXPECTED), encoding="utf-8-sig", newline="") as text:
         lines = csv.reader(text, delimiter=separator, strict=True)
         try:
@@ -169,7 +168,6 @@ def _read_text(source: Source, numbers: Sequence[str]) -> dict[str, list[Any]]:
             columns: dict[str, list[Any]] = {name: [] for name in chosen}
             places = [(header.index(name), columns[name], name) for name in chosen]
             for fields in lines:
-                number = lines.line_num
                 if len(fields) != len(header):
                     if not fields:
                         continue  # an empty line
@@ -178,7 +176,7 @@ def _read_text(source: Source, numbers: Sequence[str]) -> dict[str, list[Any]]:
                 for place, column, name in places:
                     column.append(_value(fields[place], name))
         except (ValueError, csv.Error) as error:  # bytes that are not UTF-8 are a ValueError, too
-            msg = f"{source}, line {number}: {reason(error)}"
+            msg = f"{source}, line {max(1, lines.line_num)}: {reason(error)}"
             raise CommandError(msg) from None
         except OSError as error:
             msg = f"cannot read {source}: {reason(error)}"
