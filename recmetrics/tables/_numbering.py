@@ -104,45 +104,55 @@ def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 @kernel
 def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
-    """Bring the rows of each group into ascending order of ``key``; equal keys stay as they are."""
+    """Bring each group into ascending order of ``key``; equal keys stay as they are.
+
+    ``key`` stands beside ``order``, and both are sorted in place.
+    """
     for code in range(start.size - 1):
         rows = order[start[code] : start[code + 1]]
-        if rows.size > _SHORT and not _ascends(rows, key):
-            own = rows.copy()
-            rows[:] = own[np.argsort(key[own], kind="mergesort")]
+        keys = key[start[code] : start[code + 1]]
+        if rows.size > _SHORT and not _ascends(keys):
+            places = np.argsort(keys, kind="mergesort")
+            rows[:] = rows[places]
+            keys[:] = keys[places]
             continue
         for i in range(1, rows.size):  # insertion: one pass over rows that are sorted already
-            row = rows[i]
+            row, value = rows[i], keys[i]
             place = i
-            while place > 0 and key[rows[place - 1]] > key[row]:
-                rows[place] = rows[place - 1]
+            while place > 0 and keys[place - 1] > value:
+                rows[place], keys[place] = rows[place - 1], keys[place - 1]
                 place -= 1
-            rows[place] = row
+            rows[place], keys[place] = row, value
 
 
 @kernel
-def _ascends(rows: IntArray, key: npt.NDArray[np.float64]) -> bool:
+def _ascends(keys: npt.NDArray[np.float64]) -> bool:
     ascends = True
-    for i in range(1, rows.size):
-        ascends = ascends and key[rows[i - 1]] <= key[rows[i]]
+    for i in range(1, keys.size):
+        ascends = ascends and keys[i - 1] <= keys[i]
     return ascends
 
 
 @kernel
-def first_repeat(start: IntArray, order: IntArray, values: IntArray, n_values: int) -> int:
-    """The first row whose value stands in an earlier row of its group, or -1.
-
-    The rows of each group are in their own order.
-    """
-    found = -1
+def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
+    """Whether a value below ``n_values`` stands twice in a group; values stand by group."""
+    found = False
     seen = np.full(n_values, -1, np.int64)
     for code in range(start.size - 1):
         for i in range(start[code], start[code + 1]):
-            row = order[i]
-            if seen[values[row]] == code and (found < 0 or row < found):
-                found = row
-            seen[values[row]] = code
+            found = found or seen[values[i]] == code
+            seen[values[i]] = code
     return found
+
+
+def first_repeat(codes: IntArray) -> tuple[int, int]:
+    """The first row whose code an earlier row has, and that row; -1 where there is none."""
+    numbers, first = number(codes)
+    repeated = first[numbers] != np.arange(len(codes))
+    if not repeated.any():
+        return -1, -1
+    row = int(repeated.argmax())
+    return row, int(first[numbers[row]])
 
 
 @kernel

@@ -21,7 +21,14 @@ from recmetrics.tables._frames import (
     take,
     value_at,
 )
-from recmetrics.tables._numbering import combine, first_repeat, group, number, sort_groups
+from recmetrics.tables._numbering import (
+    combine,
+    first_repeat,
+    group,
+    has_repeat,
+    number,
+    sort_groups,
+)
 
 
 @dataclass(frozen=True)
@@ -151,15 +158,19 @@ def read_problem(
     n_truths = int(truth_ids.max(initial=-1 if columns.keys else 0)) + 1
     n_items = int(items.max(initial=-1)) + 1
     start, order = group(list_ids, n_lists)
-    _refuse_repeats(recs, "recs", columns, columns.keys, start, order, items[:n_recs], n_items)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
-    _sort_lists(recs, columns, start, order)
+    rank = _sort_lists(recs, columns, start, order)
+    listed = items[:n_recs][order]
+    if has_repeat(start, listed, n_items):
+        _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
+    if rank is not None:
+        _refuse_equal_ranks(recs, columns, start, order, rank)
     truth_items = items[n_recs:]
     truth_start, truth_order = group(truth_ids[n_recs:], n_truths)
-    _refuse_repeats(
-        truth, "truth", columns, truth_keys, truth_start, truth_order, truth_items, n_items
-    )
-    sort_groups(truth_start, truth_order, truth_items.astype(np.float64))
+    sort_groups(truth_start, truth_order, truth_items[truth_order].astype(np.float64))
+    relevant = truth_items[truth_order]
+    if has_repeat(truth_start, relevant, n_items):
+        _refuse_repeats(truth, "truth", columns, truth_keys, [truth_ids[n_recs:], truth_items])
     relevance = _relevance(truth, columns)
     no_keys = not columns.keys
     return Problem(
@@ -170,10 +181,10 @@ def read_problem(
         truth_keys=truth_keys,
         start=start,
         order=order,
-        items=items[:n_recs][order],
+        items=listed,
         truth_of=np.zeros(1, np.int64) if no_keys else truth_ids[:n_recs][first_rows],
         model_of=np.zeros(1, np.int64) if no_keys else model_ids[first_rows],
-        truth_rows=Rows(truth_start, truth_items[truth_order], relevance[truth_order]),
+        truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
         truth_order=truth_order,
     )
 
@@ -195,21 +206,9 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
 
 
 def _refuse_repeats(
-    frame: Frame,
-    what: str,
-    columns: Columns,
-    keys: Sequence[str],
-    start: IntArray,
-    order: IntArray,
-    items: IntArray,
-    n_items: int,
+    frame: Frame, what: str, columns: Columns, keys: Sequence[str], ids: list[IntArray]
 ) -> None:
-    row = first_repeat(start, order, items, n_items)
-    if row < 0:
-        return
-    place = int(np.searchsorted(start, np.flatnonzero(order == row)[0], side="right"))
-    rows = order[start[place - 1] : start[place]]
-    earlier = int(rows[items[rows] == items[row]][0])
+    row, earlier = first_repeat(combine(ids))
     item = value_at(frame, columns.item, row)
     named = ", ".join(repr(name) for name in (*keys, columns.item))
     of = f" for {described(frame, keys, row)}" if keys else ""
@@ -225,13 +224,18 @@ def _refuse_repeats(
     raise InputError(msg)
 
 
-def _sort_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray) -> None:
-    """Bring the rows of each list into its order: by rank, else by score, else as they come."""
+def _sort_lists(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray
+) -> FloatArray | None:
+    """Bring the rows of each list into its order: by rank, else by score, else as they come.
+
+    Gives the ranks in that order, where there are any.
+    """
     if columns.rank is not None:
-        rank = numbers_of(recs, "recs", columns.rank)
+        rank = numbers_of(recs, "recs", columns.rank)[order]
         sort_groups(start, order, rank)
-        _refuse_equal_ranks(recs, columns, start, order, rank)
-    elif columns.score is not None:
+        return rank
+    if columns.score is not None:
         score = numbers_of(recs, "recs", columns.score)
         if (score == -np.inf).any():
             row = int((score == -np.inf).argmax())
@@ -240,14 +244,14 @@ def _sort_lists(recs: Frame, columns: Columns, start: IntArray, order: IntArray)
                 "not recommended; leave such rows out"
             )
             raise InputError(msg)
-        sort_groups(start, order, -score)
+        sort_groups(start, order, -score[order])
+    return None
 
 
 def _refuse_equal_ranks(
     recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank: FloatArray
 ) -> None:
-    ordered = rank[order]
-    equal = ordered[1:] == ordered[:-1]
+    equal = rank[1:] == rank[:-1]
     ends = start[1:-1]
     equal[ends[(ends > 0) & (ends < len(order))] - 1] = False  # from one list to the next
     if equal.any():
@@ -257,7 +261,7 @@ def _refuse_equal_ranks(
         row, earlier = int(order[place + 1]), int(order[place])
         of = f" for {described(recs, columns.keys, row)}" if columns.keys else ""
         msg = (
-            f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {rank[row]:g} "
+            f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {rank[place]:g} "
             f"again{of}, first in row {earlier}; expected a rank once in each list; name the "
             "column that tells two lists apart"
         )

@@ -13,7 +13,7 @@ from recmetrics._errors import ArgumentError, InputError
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import FloatArray, IntArray
 from recmetrics.tables._frames import Frame, as_integers, numbers_of, require_columns, value_at
-from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._numbering import combine, first_repeat, number
 
 FORMS = {
     "popularity": "a table of 'item' and the share of users who have it, or of the training "
@@ -59,14 +59,12 @@ class ItemTable:
 
 def refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntArray) -> None:
     """Refuse a table that holds an id, or a pair of ids, in two rows."""
-    numbers, first = number(codes)
-    repeated = first[numbers] != np.arange(len(codes))
-    if repeated.any():
-        row = int(repeated.argmax())
+    row, earlier = first_repeat(codes)
+    if row >= 0:
         ids = ", ".join(repr(value_at(frame, name, row)) for name in columns)
         msg = (
             f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
-            f"{ids} again, first in row {first[numbers[row]]}; expected one row for each"
+            f"{ids} again, first in row {earlier}; expected one row for each"
         )
         raise InputError(msg)
 
