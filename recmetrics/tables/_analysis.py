@@ -30,11 +30,10 @@ class RecListAnalysis:
     >>> analysis = topn.RecListAnalysis()
     >>> analysis.add_metric(topn.recip_rank)
     >>> analysis.add_metric("hit@1")
-    >>> analysis.compute(recs, truth)
-          nrecs  recip_rank  hit@1
-    user
-    1         2         0.5    0.0
-    2         1         0.0    0.0
+    >>> analysis.compute(recs, truth).reset_index()
+       user  nrecs  recip_rank  hit@1
+    0     1      2         0.5    0.0
+    1     2      1         0.0    0.0
 
     Parameters
     ----------

@@ -68,11 +68,10 @@ def evaluate_table(
     >>> from recmetrics.tables import evaluate_table
     >>> recs = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]})
     >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [8, 9]})
-    >>> evaluate_table(recs, truth, ["mrr@10", "hit@1"])
-          nrecs  mrr@10  hit@1
-    user
-    a         2     0.5    0.0
-    b         1     0.0    0.0
+    >>> evaluate_table(recs, truth, ["mrr@10", "hit@1"]).reset_index()
+      user  nrecs  mrr@10  hit@1
+    0    a      2     0.5    0.0
+    1    b      1     0.0    0.0
 
     Parameters
     ----------
