@@ -29,7 +29,7 @@ from recmetrics._inputs import (
 )
 from recmetrics._topk import FloatArray, IntArray
 
-_LARGEST = 1e100  # relevance, so that no sum of gains overflows
+LARGEST_RELEVANCE = 1e100  # relevance, so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
 UNBOUNDED = int(np.iinfo(np.int64).max)  # the items of a catalogue that nothing tells
 _DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
@@ -37,9 +37,24 @@ _DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
 # of items takes any number: what is not 0 is in it.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
 _VALUES = {
-    "truth": (0.0, _LARGEST, f"relevances from 0 to {_LARGEST:g}", ("user", "item")),
-    "genres": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("item", "column")),
-    "profile": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("user", "column")),
+    "truth": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"relevances from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "item"),
+    ),
+    "genres": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("item", "column"),
+    ),
+    "profile": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "column"),
+    ),
     "features": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
     "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
 }
@@ -225,8 +240,11 @@ def read_sets(truth: Any, exclude: Any, candidates: Any, shape: tuple[int, int])
 def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
     """Ground truth as item sets whose values are relevances > 0.
 
-    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them. Tables
+    hand over item sets, which are checked already.
     """
+    if isinstance(truth, ItemSets):
+        return truth
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 

@@ -67,7 +67,7 @@ def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, Us
     }
 
 
-def _policy(spec: MetricSpec, options: CallOptions) -> Undefined:
+def undefined_policy(spec: MetricSpec, options: CallOptions) -> Undefined:
     """What a user without relevant items gets: as the caller says, else as the convention does."""
     if options.undefined is not None:
         return options.undefined
@@ -100,7 +100,7 @@ def defined(
     known: npt.NDArray[np.bool_],
 ) -> UserValues:
     """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``."""
-    policy = _policy(spec, options)
+    policy = undefined_policy(spec, options)
     if policy == "nan":
         return values
     missing = np.isnan(values)
