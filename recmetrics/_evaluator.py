@@ -28,7 +28,7 @@ from recmetrics._options import (
     UserValues,
 )
 from recmetrics._ranking import RankedInputs, ScoredInputs
-from recmetrics._results import UserCounts, UserResults
+from recmetrics._results import Part, UserCounts, UserResults
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
 from recmetrics._topk import IntArray
@@ -140,6 +140,10 @@ class Evaluator:
             As in ``Metrics.compute``; also for users outside the truth, or as many users as there
             are no rows. Nothing of such a batch is taken in.
         """
+        self._take(self._measure(scores, users))
+
+    def _measure(self, scores: Scores, users: Users) -> Part:
+        """The rows of a batch, not taken in."""
         matrix = ScoreMatrix(scores)
         n_rows, n_items = matrix.shape
         if n_items != self._results.n_items:
@@ -149,7 +153,7 @@ class Evaluator:
             )
             raise ShapeError(msg)
         chosen = self._users(users, n_rows, "scores")
-        self._take(ScoredInputs(matrix, self._sets_of(chosen)), chosen)
+        return self._batch(ScoredInputs(matrix, self._sets_of(chosen)), chosen)
 
     def update_ranked(self, ranking: Truth, users: Users = None) -> None:
         """Take in a batch of users whose rankings exist already.
@@ -176,8 +180,7 @@ class Evaluator:
         """
         lists = as_ranking(ranking)
         chosen = self._users(users, len(lists), "ranking")
-        inputs = RankedInputs(lists, self._sets_of(chosen))
-        self._take(inputs, chosen)
+        self._take(self._batch(RankedInputs(lists, self._sets_of(chosen)), chosen))
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
@@ -218,6 +221,9 @@ class Evaluator:
             Where users were never updated; ``counts`` says what each mean is over.
         """
         self._results.warn_of_missing()
+        return self._means(prefix, at)
+
+    def _means(self, prefix: str, at: str) -> dict[str, float]:
         return {
             prefix + _key(text, at): _mean(values)
             for text, values in self._results.compute().items()
@@ -318,13 +324,16 @@ class Evaluator:
             f"{np.count_nonzero(results.updated)} updated)"
         )
 
-    def _take(self, inputs: Inputs, users: IntArray) -> None:
+    def _batch(self, inputs: Inputs, users: IntArray) -> Part:
         results = self._results
         sink = results.sink(len(users))
         side = self._side.take(users) if self._side.profile.n_users else self._side
         values = measure_users(inputs, results.specs, side, sink, results.options)
-        results.record(users, values, sink)
-        self._next = int(users[-1]) + 1 if len(users) else self._next
+        return results.batch(users, values, sink)
+
+    def _take(self, part: Part) -> None:
+        self._results.take(part)
+        self._next = int(part.users[-1]) + 1 if len(part.users) else self._next
 
     def _sets_of(self, users: IntArray) -> UserSets:
         if self._sets is None:
@@ -359,6 +368,10 @@ class Evaluator:
 
 def _read_truth(truth: Any, n_items: int | None) -> ItemSets:
     """The truth, which tells how many users and items there are."""
+    is_count = isinstance(n_items, int | np.integer) and not isinstance(n_items, bool)
+    if n_items is not None and not (is_count and n_items >= 0):
+        msg = f"n_items must be an integer >= 0, got {n_items!r}"
+        raise ArgumentError(msg)
     if not hasattr(truth, "shape") and not hasattr(truth, "__len__"):
         truth = as_array(truth, "truth")
     n_users = truth.shape[0] if getattr(truth, "shape", ()) else len(truth)

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from recmetrics._errors import ArgumentError
-from recmetrics._results import Part, UserResults
+from recmetrics._results import UserResults
 
 
 def gather(results: UserResults, group: Any) -> UserResults:
@@ -17,10 +17,12 @@ def gather(results: UserResults, group: Any) -> UserResults:
             "torch.distributed.init_process_group(...) first, or use merge()"
         )
         raise ArgumentError(msg)
-    parts: list[Part | None] = [None] * distributed.get_world_size(group)
+    if distributed.get_rank(group) < 0:
+        msg = "all_gather was called by a process outside the group; expected its members alone"
+        raise ArgumentError(msg)
+    parts: list[Any] = [None] * distributed.get_world_size(group)
     distributed.all_gather_object(parts, results.part(), group=group)
-    whole = parts[0].empty()
+    whole = results.empty()
     for part in parts:
-        if part is not None:
-            whole.merge(part)
+        whole.merge(part)
     return whole
