@@ -33,7 +33,7 @@ _CAST = {
 # Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
-_LEAST_SCORES = 1 << 19
+_LEAST_SCORES = 1 << 20  # in a block that a thread of its own is worth
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 
