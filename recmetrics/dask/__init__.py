@@ -106,7 +106,7 @@ def compute(
         genres=genres,
         profile=profile,
     )
-    blocks, items = (blocks_of(chunks, "pred_scores") for chunks in pred_scores.chunks)
+    blocks, items = (blocks_of(chunks) for chunks in pred_scores.chunks)
     call = Call(blocks, items[-1].stop, ground_truth, parse_all(metrics_list), options)
     return call.result(call.of_scores(pred_scores), lazy=lazy)
 
@@ -178,7 +178,7 @@ def compute_factors(
     )
     item_factors = _factors(item_factors, user_factors.shape[1])
     n_items = item_factors.shape[0]
-    blocks = blocks_of(user_factors.chunks[0], "user_factors")
+    blocks = blocks_of(user_factors.chunks[0])
     call = Call(blocks, n_items, ground_truth, parse_all(metrics_list), options)
     whole = user_factors.rechunk({1: -1})
     return call.result(call.of_factors(whole, item_factors, _bias(item_bias, n_items)), lazy=lazy)

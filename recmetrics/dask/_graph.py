@@ -139,20 +139,14 @@ class Call:
         return {text: found[text] if lazy else np.array(found[text]) for text in question.specs}
 
 
-def blocks_of(chunks: Sequence[float], what: str) -> list[slice]:
+def blocks_of(chunks: Sequence[int]) -> list[slice]:
     """The ranges that chunks of these lengths cover."""
-    if any(np.isnan(length) for length in chunks):
-        msg = (
-            f"{what} has chunks of unknown length, expected a Dask array of known shape; "
-            f"type {what}.compute_chunk_sizes()"
-        )
-        raise ShapeError(msg)
     edges = np.concatenate(([0], np.cumsum(chunks))).astype(int).tolist()
     return [slice(*edge) for edge in pairwise(edges)]
 
 
 def check_array(array: Any, what: str, instead: str) -> None:
-    """Refuse what is no Dask array with the users and items, or factors, of real numbers."""
+    """Refuse what is no Dask array of real numbers in two dimensions, of known shape."""
     if not isinstance(array, da.Array):
         msg = (
             f"{what} must be a dask.array, got {type(array).__name__}; "
@@ -160,6 +154,16 @@ def check_array(array: Any, what: str, instead: str) -> None:
         )
         raise InputTypeError(msg)
     check_matrix(array, what)
+    _check_known(array, what)
+
+
+def _check_known(array: Any, what: str) -> None:
+    if np.isnan(array.shape).any():
+        msg = (
+            f"{what} has chunks of unknown length, expected a Dask array of known shape; "
+            f"type {what}.compute_chunk_sizes()"
+        )
+        raise ShapeError(msg)
 
 
 def _task(function: Callable[..., Any], nout: int | None = None) -> Callable[..., Task]:
@@ -180,7 +184,7 @@ def _narrowed(parts: list[Task], merge: Callable[[list[Task]], Task], at_most: i
 
 def _lines(array: Any) -> list[list[Chunk]]:
     """The chunks of a Dask array line by line, without those that hold nothing beside others."""
-    users, columns = (blocks_of(chunks, "array") for chunks in array.chunks)
+    users, columns = (blocks_of(chunks) for chunks in array.chunks)
     kept = [i for i, own in enumerate(columns) if own.stop > own.start] or [0]
     return [
         [Chunk(line[i], own, columns[i]) for i in kept]
@@ -205,6 +209,7 @@ def _by_block(
 ) -> list[Task | ItemSets | None]:
     """What each block of users has of ``value``, in any form."""
     if isinstance(value, da.Array):
+        _check_known(value, what)
         if what != "profile":
             check_shape(value.shape, shape, what)
         return _chunks_by_block(value, what, read, blocks)
