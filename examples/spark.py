@@ -54,7 +54,7 @@ def evaluate(
         if whole is not None:
             yield pd.DataFrame({"state": [to_bytes(whole.state())]})
 
-    states = frame.mapInPandas(measure, "state binary").toLocalIterator()
+    states = frame.mapInPandas(measure, "state binary").collect()
     parts = (Evaluator.from_state(from_bytes(row.state)) for row in states)
     return functools.reduce(Evaluator.merge, parts)
 

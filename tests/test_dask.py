@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import re
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -265,6 +267,19 @@ def test_dasks_own_bar_shows_progress(capsys):
     with ProgressBar():
         recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, "ndcg@5")
     assert "100% Completed" in capsys.readouterr().out
+
+
+def test_the_page_does_what_it_says():
+    page = (Path(__file__).parents[1] / "docs" / "many_machines.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, scope)
+        if "scores, truth, [" in block:
+            scores, train = scope["scores"].compute(), scope["train"]
+            expected = Metrics.compute(scores, scope["truth"], list(scope["values"]), exclude=train)
+            assert_same(scope["values"], expected)
+    assert scope["mean"] == pytest.approx(np.nanmean(expected["ndcg@10"]), rel=1e-14)
+    assert 0 < np.nanmean(scope["values"]["ndcg@10"]) < 1  # of the factors
 
 
 # --- Mistakes ------------------------------------------------------------------------------------

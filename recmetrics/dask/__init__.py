@@ -132,6 +132,9 @@ def compute_factors(
 ) -> dict[str, Any]:
     """Metrics of the scores user_factors @ item_factors.T + item_bias, a block of users per task.
 
+    BLAS may round the last bit of a score differently in blocks of another number of users, and so
+    order two items whose scores differ by as little.
+
     >>> import dask.array as da
     >>> import recmetrics.dask
     >>> users = da.from_array([[1.0, 0.0], [0.0, 1.0]], chunks=(1, 2))
