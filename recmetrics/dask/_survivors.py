@@ -23,7 +23,7 @@ from recmetrics._side import Side
 from recmetrics._topk import IntArray
 
 Survivors = Rows
-"""Items of each user in ascending order; their values are scores, in the dtype of the chunk."""
+"""Items of each user, those of equal scores in ascending order; their values are the scores."""
 
 
 class _Best(ListReader):
@@ -56,17 +56,16 @@ def best_of_chunk(
     ScoredInputs(scores, own).top_k((), options, best)
     lists = best.kept.joined()
     listed = lists >= 0
-    users, places = np.nonzero(listed)
-    users, places = np.divmod(np.sort(users * n_items + lists[users, places]), max(1, n_items))
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(listed, axis=1))))
-    return Survivors(start, places + first_item, scores.array[users, places])
+    chosen = lists[listed]
+    return Survivors(start, chosen + first_item, scores.array[np.nonzero(listed)[0], chosen])
 
 
 def best_of(parts: Sequence[Survivors], depth: int) -> Survivors:
     """The ``depth`` best items of each user among those of ``parts``, ranges of items in order."""
     pool = side_by_side(parts)
     places, length = _best_places(pool, depth)
-    kept = np.sort(places[np.arange(places.shape[1]) < length[:, np.newaxis]])
+    kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
     start = np.concatenate(([0], np.cumsum(length)))
     return Survivors(start, pool.items[kept], pool.values[kept])
 
@@ -85,7 +84,7 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
     """One row per user from parts with the same users, each of later items than the one before."""
     if len(parts) == 1:
         return parts[0]
-    # A stable sort by user leaves the parts, and with them the items, in order.
+    # A stable sort by user leaves the parts of each in order.
     order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
     return Rows(
         np.sum([part.start for part in parts], axis=0),
