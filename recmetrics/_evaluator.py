@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ class Evaluator:
         sets = UserSets(truth, read_exclude(exclude, shape), read_candidates(candidates, shape))
         self._sets: UserSets | None = sets.in_memory()
         self._side = replace(side, profile=side.profile.in_memory())
-        self._results = UserResults(specs, *shape, _without_data(options))
+        self._results = UserResults(specs, *shape, options.without_data())
         self._next = 0
 
     def update(self, scores: Scores, users: Users = None) -> None:
@@ -421,14 +421,6 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
         msg = f"users names user {users[outside][0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
     return users.astype(np.int64)
-
-
-def _without_data(options: CallOptions) -> CallOptions:
-    """What a batch needs of the options: all but the matrices, which are prepared."""
-    kept = {"undefined", "convention", "nan", "ties", "n_threads"}
-    return CallOptions(
-        **{f.name: getattr(options, f.name) for f in fields(options) if f.name in kept}
-    )
 
 
 def _key(text: str, at: str) -> str:
