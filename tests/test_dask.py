@@ -107,7 +107,11 @@ def test_random_problems(problem, data):
     chunks = cut(scores.shape[0]), cut(scores.shape[1])
     metrics = ["ndcg@3", "map@2", "recall@5", "coverage@2", "exposure_gini@4"]
     metrics += data.draw(st.sampled_from([[], ["auc"]]))
-    options = {"exclude": exclude, "candidates": candidates}
+    sets = {"exclude": exclude, "candidates": candidates}
+    options = {  # arrays: a plain list of all items could be a matrix of 0 and 1
+        name: None if lists is None else [np.array(items, np.int64) for items in lists]
+        for name, lists in sets.items()
+    }
     with dask.config.set(scheduler="synchronous"):
         got = recmetrics.dask.compute(in_chunks(scores, chunks), truth, metrics, **options)
     assert_same(got, Metrics.compute(scores, truth, metrics, **options))
@@ -463,7 +467,8 @@ def client():
 
 
 @pytest.fixture
-def _cluster(client):  # noqa: ARG001
+def _cluster(client):
+    client.wait_for_workers(2)  # the test before may have killed one
     with dask.config.set(scheduler="distributed"):
         yield
 
