@@ -18,6 +18,7 @@ from recmetrics._ranking import RankedInputs, ScoredInputs, deepest
 from recmetrics._results import KeptLists
 from recmetrics._selected import read_factors, with_sets
 from recmetrics._side import Side
+from recmetrics._ties import needs_groups
 from recmetrics._topk import FloatArray, IntArray
 from recmetrics.dask._survivors import (
     Survivors,
