@@ -67,7 +67,7 @@ def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, Us
     }
 
 
-def _policy(spec: MetricSpec, options: CallOptions) -> Undefined:
+def undefined_policy(spec: MetricSpec, options: CallOptions) -> Undefined:
     """What a user without relevant items gets: as the caller says, else as the convention does."""
     if options.undefined is not None:
         return options.undefined
@@ -98,9 +98,13 @@ def defined(
     spec: MetricSpec,
     options: CallOptions,
     known: npt.NDArray[np.bool_],
+    first_user: int = 0,
 ) -> UserValues:
-    """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``."""
-    policy = _policy(spec, options)
+    """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``.
+
+    ``first_user`` is whose value the first one is, where these are some of the users of a call.
+    """
+    policy = undefined_policy(spec, options)
     if policy == "nan":
         return values
     missing = np.isnan(values)
@@ -109,15 +113,16 @@ def defined(
     if policy == "zero":
         values[missing] = 0.0
     elif missing.any():
-        raise UndefinedMetricError(_undefined(missing, text, spec.metric))
+        raise UndefinedMetricError(_undefined(missing, text, spec.metric, first_user))
     return values
 
 
-def _undefined(missing: npt.NDArray[np.bool_], text: str, metric: Metric) -> str:
+def _undefined(missing: npt.NDArray[np.bool_], text: str, metric: Metric, first_user: int) -> str:
     if missing.ndim == 0:
         return f"{text} is undefined ({metric.undefined}); give undefined='nan' or 'zero'"
     return (
         f"{text} is undefined for {missing.sum()} of {missing.size} users "
-        f"({metric.undefined}), the first is user {np.flatnonzero(missing)[0]}; expected a "
+        f"({metric.undefined}), the first is user "
+        f"{first_user + np.flatnonzero(missing)[0]}; expected a "
         "value for every user; give undefined='nan' or 'zero', or leave these users out"
     )

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
@@ -29,7 +30,7 @@ _OPTION = re.compile(
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricSpec:
     """One requested metric; ``str`` gives its canonical string.
 
@@ -41,16 +42,19 @@ class MetricSpec:
     k: int | None = None
     options: tuple[tuple[str, OptionValue], ...] = ()
 
-    @property
+    @cached_property  # read many times in every call
     def metric(self) -> Metric:
         """The registered metric."""
         return lookup(self.name)
 
-    @property
+    @cached_property
     def values(self) -> dict[str, OptionValue]:
         """Every option of the metric with its value, the defaults filled in."""
         defaults = {name: option.default for name, option in self.metric.options.items()}
         return defaults | dict(self.options)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"name": self.name, "k": self.k, "options": self.options}
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={_spelled(value)}" for key, value in self.options)

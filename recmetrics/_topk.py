@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError
+from recmetrics._jit import kernel
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
+_SHORT = 32  # values, which an insertion sorts faster than np.sort
 _LARGEST = 1e100  # of a weight, so that no sum of products overflows
 
 
@@ -80,8 +82,25 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
     """Each user's values from the largest down; binary truth is so already."""
     if values.size == 0 or np.all(values == values[0]):
         return values
-    users = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return values[np.lexsort((-values, users))]
+    descending = values.copy()
+    _sort_down(start, descending)
+    return descending
+
+
+@kernel
+def _sort_down(start: IntArray, values: FloatArray) -> None:
+    for user in range(start.size - 1):
+        own = values[start[user] : start[user + 1]]
+        if own.size > _SHORT:
+            own[:] = np.sort(own)[::-1]
+            continue
+        for i in range(1, own.size):  # insertion: a call of a sort costs more than this
+            value = own[i]
+            place = i
+            while place > 0 and own[place - 1] < value:
+                own[place] = own[place - 1]
+                place -= 1
+            own[place] = value
 
 
 class Views:
