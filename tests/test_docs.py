@@ -123,7 +123,8 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     package = tmp_path / "recmetrics"
     shutil.copytree(ROOT / "recmetrics", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", tmp_path / "tests")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
     file = package / "metrics" / "accuracy.py"
     definition, declaration = SHOWN.findall(ADD_A_METRIC.read_text())
     mark = "# --- The declarations"
@@ -150,5 +151,5 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     code, shown = ("".join(parts) for parts in zip(*blocks(ADD_A_METRIC), strict=True))
     assert_same(python("-c", code), shown)
     selected = "borda and not hand_worked"
-    tested = ["tests/test_kernels.py", "tests/test_readme.py"]
+    tested = ["tests/test_kernels.py", "tests/test_ties.py", "tests/test_readme.py"]
     assert " passed" in python("-m", "pytest", "-q", "-k", selected, *tested)
