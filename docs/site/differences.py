@@ -19,4 +19,4 @@ def of(convention: str) -> str:
 
 
 def _bullets(facts: tuple[str, ...]) -> list[str]:
-    return [*(f"- {fact[0].upper()}{fact[1:]}." for fact in facts), ""]
+    return [*(f"- {fact}." for fact in facts), ""]

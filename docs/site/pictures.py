@@ -126,10 +126,10 @@ def flow() -> str:
     """From what goes in to what comes out."""
     parts = [
         _box(0, 0, 200, 40, "metric strings"),
-        _box(0, 60, 200, 56, "scores, truth,", "exclude, candidates"),
+        _box(0, 60, 200, 56, "scores and truth", "exclude, candidates"),
         _box(250, 0, 150, 40, "specs"),
-        _box(250, 60, 150, 56, "checked inputs,", "no copy"),
-        _box(450, 60, 190, 56, "ranks of the relevant", "items, row blocks in threads"),
+        _box(250, 60, 150, 56, "checked inputs", "no copy"),
+        _box(450, 60, 190, 56, "ranks of relevant items", "row blocks in threads"),
         _box(450, 150, 190, 40, "one kernel per spec"),
         _box(250, 150, 150, 40, "(n_users,) each"),
     ]

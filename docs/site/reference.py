@@ -11,6 +11,7 @@ import griffe
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "recmetrics"
+COMMAND = "cli"  # which says itself what it takes
 
 
 @functools.cache
@@ -24,7 +25,8 @@ def _public_modules() -> list[Any]:
     def walk(module: Any) -> list[Any]:
         found = [module] if module.exports else []
         for name, member in sorted(module.members.items()):
-            if not member.is_alias and member.is_module and not name.startswith("_"):
+            public = name != COMMAND and not name.startswith("_")
+            if public and not member.is_alias and member.is_module:
                 found += walk(member)
         return found
 
