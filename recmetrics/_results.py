@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, NotUpdatedWarning
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._lists import cutoff, exposures, system_specs
 from recmetrics._measure import Specs, defined, measure_system
 from recmetrics._options import CallOptions, UserValues
@@ -31,6 +31,10 @@ _STATE = (
     "lists",
     "offered",
 )
+
+
+class NotUpdatedWarning(UserWarning):
+    """Results were asked for before every user was updated."""
 
 
 class UserCounts(NamedTuple):
