@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, NotUpdatedWarning
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._lists import cutoff, exposures, system_specs
 from recmetrics._measure import Specs, defined, measure_system
 from recmetrics._options import CallOptions, UserValues
@@ -31,6 +31,10 @@ _STATE = (
     "lists",
     "offered",
 )
+
+
+class NotUpdatedWarning(UserWarning):
+    """Results were asked for before every user was updated."""
 
 
 class UserCounts(NamedTuple):
@@ -92,7 +96,8 @@ class UserResults:
         self._item = np.int32 if n_items < 1 << 31 else np.int64
         self.of = {
             "metrics": {text: str(spec) for text, spec in specs.items()},
-            "undefined": options.undefined,
+            # Without a convention, to say "nan" and to say nothing is the same.
+            "undefined": options.undefined or (None if options.convention else "nan"),
             "convention": options.convention,
             "ties": options.ties,
             "users and items": (n_users, n_items),
@@ -201,7 +206,7 @@ class UserResults:
         return {
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
-            "undefined": np.array(self.options.undefined or "", np.str_),
+            "undefined": np.array(self.of["undefined"] or "", np.str_),
             "ties": np.array(self.options.ties, np.str_),
             "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),

@@ -415,6 +415,8 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
         "metrics": ["hit@1", "coverage@2"],
         "specs": ["hit@1", "coverage@2"],
         "undefined": "zero",
+        "convention": "",
+        "ties": "index",
         "shape": [3, 3],
         "users": [1],
         "values": [[0.0]],
@@ -630,8 +632,8 @@ def test_nan_scores_may_be_excluded():
 
 
 NEEDS_SIZE = (
-    "Evaluator needs the size of the catalogue, which a truth of item indices does not tell; give "
-    "n_items=, or truth as a matrix (n_users, n_items)"
+    "n_items= is needed where truth lists item indices, which do not tell the size of the "
+    "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
 )
 
 
@@ -659,7 +661,7 @@ NEEDS_SIZE = (
         ),
         (
             ShapeError,
-            "truth must have the users and items of the scores, (3, 4), got (3, 3)",
+            "truth has 3 items, got n_items=4; leave n_items out",
             {"n_items": 4},
             {"n_items": 3},
         ),
