@@ -8,6 +8,7 @@ import importlib
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from recmetrics._registry import METRICS
+from recmetrics.cli import main
 
 ROOT = Path(__file__).parents[1]
 ADD_A_METRIC = ROOT / "docs" / "add_a_metric.md"
@@ -102,6 +104,22 @@ def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch, capsy
         file.write_text(code)
         run(code, str(file), scope)
         assert_same(capsys.readouterr().out, shown)
+
+
+def test_the_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
+    if find_spec("rich") is None or find_spec("matplotlib") is None:
+        pytest.skip("the extra cli is not installed")
+    page = ROOT / "docs" / "guides" / "command.md"
+    monkeypatch.chdir(tmp_path)
+    for code, _ in blocks(page):
+        exec(code, {})
+    commands = re.findall(r"^recmetrics (.*)", page.read_text(), re.MULTILINE)
+    assert len(commands) > 10
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+        printed = capsys.readouterr()
+        assert printed.out
+        assert not printed.err
 
 
 WORKED = [text for metric in METRICS.values() for text in example.strings(metric)]
