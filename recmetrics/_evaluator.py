@@ -400,7 +400,8 @@ class Evaluator:
                 raise InputError(msg)
             return np.arange(self._next, self._next + n_rows)
         if isinstance(users, slice):
-            chosen = np.arange(n_users)[users]
+            rows = range(n_users)[users]
+            chosen = np.arange(rows.start, rows.stop, rows.step)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if len(chosen) != n_rows:
@@ -416,9 +417,9 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
             f"{users.ndim}-d of dtype {users.dtype}"
         )
         raise InputTypeError(msg)
-    outside = (users < 0) | (users >= n_users)
-    if outside.any():
-        msg = f"users names user {users[outside][0]}; expected indices 0 .. {n_users - 1}"
+    if users.size and (users.min() < 0 or users.max() >= n_users):
+        outside = users[(users < 0) | (users >= n_users)]
+        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
     return users.astype(np.int64)
 

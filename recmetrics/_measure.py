@@ -9,7 +9,7 @@ import numpy.typing as npt
 from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
-from recmetrics._lists import ListReader, ListSink, codes, cutoff, exposures
+from recmetrics._lists import ListReader, ListSink, cutoff, exposures
 from recmetrics._options import CallOptions, Ties, Undefined, UserValues
 from recmetrics._registry import Metric
 from recmetrics._side import Side
@@ -61,7 +61,7 @@ def measure_users(
 def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, UserValues]:
     """The system metrics among ``specs``, of all lists that were added to ``state``."""
     return {
-        text: np.array(spec.metric.kernel(state.at(cutoff(spec, n_items)), *codes(spec)))
+        text: np.array(spec.metric.kernel(state.at(cutoff(spec, n_items)), *spec.kernel_arguments))
         for text, spec in specs.items()
         if spec.metric.kind == "system"
     }
@@ -82,13 +82,8 @@ def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
     top = views.view(k, values)
     if metric.check is not None:
         metric.check(top, values)
-    arguments = [
-        option.code(values[name])
-        for name, option in metric.options.items()
-        if name not in Views.OPTIONS
-    ]
     out = np.empty(len(top.n_hits))
-    metric.kernel(top, k, out, *arguments)
+    metric.kernel(top, k, out, *spec.kernel_arguments)
     return out
 
 

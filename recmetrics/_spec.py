@@ -17,6 +17,7 @@ from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._options import Convention
 from recmetrics._registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
+from recmetrics._topk import Views
 
 OptionValue = str | float | Callable[[int], float] | None
 
@@ -52,6 +53,12 @@ class MetricSpec:
         """Every option of the metric with its value, the defaults filled in."""
         defaults = {name: option.default for name, option in self.metric.options.items()}
         return defaults | dict(self.options)
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[float | int, ...]:
+        """The options that the kernel takes, as it reads them, in the order of the method."""
+        options = self.metric.options.items()
+        return tuple(o.code(self.values[name]) for name, o in options if name not in Views.OPTIONS)
 
     def __getstate__(self) -> dict[str, object]:
         return {"name": self.name, "k": self.k, "options": self.options}

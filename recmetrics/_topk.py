@@ -6,6 +6,7 @@ follow the number of hits, not users times k, and a metric without a cutoff (k =
 the same record as one at 10.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -177,6 +178,11 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
+@functools.lru_cache(maxsize=64)  # a logarithm takes longer than all else of a small batch
+def _named_discounts(discount: str, depth: int) -> FloatArray:
+    return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
+
+
 def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     """Weight of the ranks 1 .. depth.
 
@@ -184,9 +190,8 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
     since a weight that grows with the rank would reward bad lists.
     """
-    ranks = np.arange(1.0, depth + 1.0)
     if isinstance(discount, str):
-        return 1.0 / _DIVISORS[discount](ranks)
+        return _named_discounts(discount, depth)
     answers = [discount(rank) for rank in range(1, depth + 1)]
     try:
         values = np.array([float(answer) for answer in answers])
