@@ -28,8 +28,10 @@ log = logging.getLogger("mkdocs.hooks.recmetrics")
 
 # Files of the repository that the site shows as pages; links to them lead there.
 COPIED = {
-    "benchmarks/README.md": "benchmarks.md",
-    "benchmarks/curves.png": "curves.png",
+    str(file.relative_to(ROOT)): f"benchmarks/{file.name.replace('README', 'index')}"
+    for pattern in ("*.md", "*.png")
+    for file in sorted((ROOT / "benchmarks").glob(pattern))
+} | {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }
@@ -48,6 +50,7 @@ def on_config(config: Any) -> Any:
         "Metrics": catalogue.navigation(),
         "Reference": reference.navigation(),
         "Examples": [{title: path} for path, title, _ in examples()],
+        "Benchmarks": [path for path in COPIED.values() if re.match(r"benchmarks/.*\.md", path)],
     }
     config.nav = _fill(config.nav, filled)
     return config
