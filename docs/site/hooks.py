@@ -46,6 +46,9 @@ _LOADED = re.compile(
 
 def on_config(config: Any) -> Any:
     """Fill in the parts of the navigation that depend on the code."""
+    if config.strict:  # which counts warnings, and --quiet would silence them before that
+        mkdocs_log = logging.getLogger("mkdocs")
+        mkdocs_log.setLevel(min(mkdocs_log.level, logging.WARNING))
     filled = {
         "Metrics": catalogue.navigation(),
         "Reference": reference.navigation(),
