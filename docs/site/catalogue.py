@@ -208,7 +208,7 @@ def facts(metric: Metric) -> str:
     told = explain(metric.name)
     rows = {
         "values": interval(metric.bounds),
-        "a user without relevant items": told.no_relevant_item.replace(
+        "a user without relevant items": told.no_relevant_item.partition("; NaN")[0].replace(
             "undefined=", "`undefined=`"
         ),
         "NaN": "" if metric.kind == "accuracy" else metric.undefined,

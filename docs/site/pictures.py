@@ -15,34 +15,41 @@ DISCOUNTS = ("dcg", "ndcg")
 
 
 def one_list(metric: Metric) -> str:
-    """The list of the worked example: each item with its relevance, or with its popularity."""
+    """The list of the worked example, with what the metric reads of each item below it."""
     listed = [item for item in example.RANKING[0] if item >= 0]
-    others = [item for item, relevance in enumerate(example.TRUTH[0]) if item not in listed]
-    about: list[float] = list(example.TRUTH[0])
-    what = "relevance"
-    if metric.kind == "list" and "rel" not in metric.options:
-        about, what = list(example.POPULARITY), "popularity"
-    boxes = _boxes(listed, about, 0) + _boxes(others, about, 210)
-    marks = "".join(
+    others = [item for item in range(len(example.ITEMS)) if item not in listed]
+    what, about = _read_by(metric)
+    parts = [_item(item, 44 * place, what[item]) for place, item in enumerate(listed)]
+    parts += [_item(item, 210 + 44 * place, what[item]) for place, item in enumerate(others)]
+    parts += [
         f'<text x="{20 + 44 * place}" y="12" class="small">{place + 1}</text>'
         for place in range(len(listed))
+    ]
+    parts.append('<text x="210" y="12" class="small start">not listed</text>')
+    picture = _svg(f"The list, and {about}", 480, 84, "".join(parts))
+    return f"{picture}\nAbove each item its rank, below it {about}.\n"
+
+
+def _read_by(metric: Metric) -> tuple[list[str], str]:
+    """What the metric reads of each item, and what that is called."""
+    if metric.kind == "accuracy":
+        return [f"{grade:g}" for grade in example.TRUTH[0]], "its relevance"
+    if ("popularity",) not in metric.needs:
+        vectors = [" ".join(f"{number:g}" for number in row) for row in example.FEATURES]
+        return vectors, "its features" if metric.name == "diversity" else "its genres"
+    shares = [f"{share:g}" for share in example.POPULARITY]
+    if "rel" not in metric.options:
+        return shares, "its popularity"
+    return shares, "its popularity; the coloured ones are relevant"
+
+
+def _item(item: int, x: int, below: str) -> str:
+    kind = "hit" if example.TRUTH[0][item] else "miss"  # relevant, or not
+    return (
+        f'<rect x="{x}" y="20" width="40" height="40" rx="4" class="{kind}"/>'
+        f'<text x="{x + 20}" y="45" class="letter">{example.ITEMS[item]}</text>'
+        f'<text x="{x + 20}" y="76" class="small">{below}</text>'
     )
-    words = '<text x="210" y="12" class="small start">not listed</text>'
-    return _svg(f"The list, with the {what} of each item", 480, 84, marks + words + boxes)
-
-
-def _boxes(items: list[int], about: list[float], left: int) -> str:
-    parts = []
-    for place, item in enumerate(items):
-        x = left + 44 * place
-        kind = "hit" if about[item] else "miss"
-        value = f"{about[item]:g}"
-        parts.append(
-            f'<rect x="{x}" y="20" width="40" height="40" rx="4" class="{kind}"/>'
-            f'<text x="{x + 20}" y="45" class="letter">{example.ITEMS[item]}</text>'
-            f'<text x="{x + 20}" y="76" class="small">{value}</text>'
-        )
-    return "".join(parts)
 
 
 def lists() -> str:
