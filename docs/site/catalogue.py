@@ -188,7 +188,7 @@ def worked(metric: Metric) -> str:
         rows.append([f"`{text}`", by_hand, number(example.value(text))])
     intro = {
         "accuracy": "A user has six relevant items in a catalogue of ten, A to J; the model "
-        "recommends four items, and five ranks count.",
+        f"recommends four items{', and five ranks count' if metric.takes_k else ''}.",
         "list": "The model recommends four items of a catalogue of ten, and five ranks count.",
         "system": "Three users get lists from a catalogue of ten items, A to J: A B C D; A B E; "
         "A C.",

@@ -71,8 +71,8 @@ class FullRankingMethods:
         reference=auc_reference,
         formula="share of the pairs (relevant item, other item), both recommendable, in which the "
         "relevant item has the higher score; equal scores count 1/2",
-        latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} [s_i > s_j] + "
-        r"\frac{1}{2} [s_i = s_j]",
+        latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} "
+        r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
         citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
         "UAI 2009",
         averages_ties=True,
