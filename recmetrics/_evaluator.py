@@ -90,7 +90,7 @@ class Evaluator:
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
-        ties: Ties = "index",
+        ties: Ties | None = None,
         n_threads: int | None = None,
         popularity: ItemValues | None = None,
         features: Matrix | None = None,
@@ -114,7 +114,7 @@ class Evaluator:
         )
         specs = parse_all(metrics_list, convention)
         require_side(specs, options)
-        require_policy(specs, ties)
+        require_policy(specs, options)
         truth, n_items = read_whole_truth(ground_truth, n_items)
         shape = truth.n_users, n_items
         side = read_side(specs.values(), options, *shape)

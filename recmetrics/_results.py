@@ -200,7 +200,7 @@ class UserResults:
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
             "undefined": np.array(self.options.undefined or "", np.str_),
-            "ties": np.array(self.options.ties, np.str_),
+            "ties": np.array(self.options.ties or "", np.str_),
             "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),
             "users": part.users,

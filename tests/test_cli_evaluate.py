@@ -304,7 +304,7 @@ def test_a_metric_without_tie_policies_names_the_option(files, capsys):
     assert main(["evaluate", *argv, "--ties", "best"]) == 2
     err = capsys.readouterr().err
     assert "coverage@3 reads the lists themselves and has no --ties best; hit, precision" in err
-    assert err.endswith("; leave --ties index\n")
+    assert err.endswith("; give --ties index\n")
 
 
 def odd_files(files):

@@ -198,9 +198,8 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--ties",
         choices=get_args(Ties),
-        default="index",
         help="equal scores: by item index, or the mean, the least or the greatest value over all "
-        "of their orders (default index)",
+        "of their orders (default: as --convention has it, else index)",
     )
     parser.add_argument(
         "--chance",
