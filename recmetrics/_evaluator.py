@@ -393,7 +393,7 @@ class Evaluator:
                 raise InputError(msg)
             return np.arange(self._next, self._next + n_rows)
         if isinstance(users, slice):
-            chosen = np.arange(n_users)[users]
+            chosen = _sliced(users, n_users)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if len(chosen) != n_rows:
@@ -402,11 +402,20 @@ class Evaluator:
         return chosen
 
 
+def _sliced(users: slice, n_users: int) -> IntArray:
+    try:
+        return np.arange(n_users)[users]
+    except (TypeError, ValueError) as error:
+        msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
+        raise InputTypeError(msg) from None
+
+
 def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
+        hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
         msg = (
             "users must be a slice or a 1-d array of integer user indices, got "
-            f"{users.ndim}-d of dtype {users.dtype}"
+            f"{users.ndim}-d of dtype {users.dtype}{hint}"
         )
         raise InputTypeError(msg)
     outside = (users < 0) | (users >= n_users)

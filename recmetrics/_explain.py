@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from recmetrics._conventions import CONVENTIONS, Line, System, line_for
-from recmetrics._options import Convention
+from recmetrics._options import CallOptions, Convention
 from recmetrics._spec import MetricSpec, OptionValue, make_spec, parse
 from recmetrics.metrics._reference import OneUser
 
@@ -114,7 +114,10 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     ------
     MetricSpecError
         If the string cannot be read, or the convention has no such metric.
+    ArgumentError
+        If there is no such convention.
     """
+    CallOptions(convention=convention)  # refuses one that there is not
     spec = parse(metric, convention)
     line = None
     if convention is not None:

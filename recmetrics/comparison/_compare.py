@@ -317,7 +317,8 @@ def _pairs(models: Sequence[str], baseline: str | None) -> list[tuple[str, str]]
 def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozenset[str]:
     if isinstance(lower_is_better, str):
         lower_is_better = (lower_is_better,)
-    for metric in lower_is_better:
+    asked: object = lower_is_better
+    for metric in asked if isinstance(asked, Iterable) else (asked,):
         if metric not in metrics:
             known = ", ".join(repr(each) for each in metrics)
             msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
@@ -344,9 +345,10 @@ def _check_confidence(confidence: Any) -> float:
 
 
 def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:
-    given = (tests,) if isinstance(tests, str) else tuple(tests)
+    asked: object = tests
+    given = tuple(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else (asked,)
     known = get_args(Test)
-    if not given or len(set(given)) != len(given) or any(test not in known for test in given):
+    if not given or any(test not in known for test in given) or len(set(given)) != len(given):
         msg = f"tests must be one or several of 't', 'wilcoxon' and 'permutation', got {tests!r}"
         raise ArgumentError(msg)
     return given

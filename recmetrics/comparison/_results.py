@@ -114,6 +114,9 @@ def _array(model: str, metric: Any, column: Any) -> Floats:
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
+    if isinstance(column, np.ma.MaskedArray):
+        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        raise InputTypeError(msg)
     try:
         array = np.asarray(column)
     except (TypeError, ValueError) as error:
