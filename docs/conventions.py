@@ -64,7 +64,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - A user without relevant items gets what the system gives, unless `undefined=` is given. Where a
   system leaves the user out of its mean, the value is NaN: take `np.nanmean`.
 - A metric that the system does not compute is an error that names those it does.
-- The order of tied scores is this library's, not the system's; each section says what it is there.
+- Where a system averages over all orders of tied scores, so does the plain name, unless `ties=` is
+  given. Any other order of ties is this library's; each section says what it is there.
 - Where a system is wrong rather than different, its section says so, and the numbers here are the
   right ones.
 
@@ -82,9 +83,10 @@ def page(agreement: dict[str, Any]) -> str:
 
 
 def exact(line: Line) -> str:
-    """The metric string that computes the line without a convention."""
+    """What computes the line without a convention: a metric string, and ties= where needed."""
     name, at, _ = line.metric.partition("@")
-    return f"{make_spec(name, None, line.options)}{at}{'k' if at else ''}"
+    text = f"`{make_spec(name, None, line.options)}{at}{'k' if at else ''}`"
+    return text if line.ties == "index" else f"{text} with {_ties(line)}"
 
 
 def _overview() -> str:
@@ -104,7 +106,12 @@ def _overview() -> str:
 
 
 def _options(line: Line) -> str:
-    return " ".join(f"`{key}={value}`" for key, value in line.options.items())
+    options = [f"`{key}={value}`" for key, value in line.options.items()]
+    return " ".join([*options, *([] if line.ties == "index" else [_ties(line)])])
+
+
+def _ties(line: Line) -> str:
+    return f'`ties="{line.ties}"`'
 
 
 def _agreement(agreement: dict[str, Any]) -> str:
@@ -132,7 +139,7 @@ def _section(convention: str, system: System) -> str:
     rows = [
         [
             f"`{line.call.format(k='k')}`",
-            f"`{exact(line)}`",
+            exact(line),
             _without_relevant_items(line),
             _with_stop(line.gap),
         ]

@@ -16,7 +16,7 @@ from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions, Candidates, Progress, Scores, Truth
 from recmetrics._ranking import ScoredInputs
 from recmetrics._side import Side
-from recmetrics._spec import make_spec
+from recmetrics._spec import as_cutoff, make_spec
 from recmetrics._topk import IntArray, TopK
 
 BoolArray = npt.NDArray[np.bool_]
@@ -140,6 +140,7 @@ def audit(
         As in ``Metrics.compute``.
     """
     options = CallOptions(nan="exclude", ties="expected", n_threads=n_threads, progress=progress)
+    k = as_cutoff(k)
     spec = make_spec("ndcg", k)
     matrix = ScoreMatrix(scores)
     sets = read_sets(ground_truth, exclude, candidates, matrix.shape)

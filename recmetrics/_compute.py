@@ -59,7 +59,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
-        ties: Ties = "index",
+        ties: Ties | None = None,
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -99,15 +99,16 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         convention
             The system whose numbers the plain names mean: "rectorch", "lenskit", "capri", "trec",
             "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". An option typed
-            in a metric string wins, and so does ``undefined``; ``recmetrics.explain`` shows the
-            definition.
+            in a metric string wins, and so do ``undefined`` and ``ties``; ``recmetrics.explain``
+            shows the definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
         ties
             How equal scores rank: "index", by the lower item index; "expected", the exact mean of
             each metric over all of their orders; "worst" and "best", the least and the greatest
             value over these orders. Metrics that read the lists themselves know "index" alone.
-            ``auc`` averages over ties under "index", too: that is its definition.
+            ``auc`` averages over ties under "index", too: that is its definition. None means what
+            the convention says of each metric, without one "index".
         n_threads
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
@@ -246,7 +247,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
-        ties: Ties = "index",
+        ties: Ties | None = None,
         n_threads: int | None = None,
         progress: Progress = None,
         popularity: ItemValues | None = None,
@@ -259,8 +260,8 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
 
         The scores are ``user_factors @ item_factors.T + item_bias``: tiles of the product are
         computed by BLAS and selected while in cache, so that memory does not grow with users times
-        items. Metrics that read whole rows, those without a cutoff and those under ``ties`` other
-        than "index", get the scores of a few users at a time.
+        items. Metrics that read whole rows, those without a cutoff and those for which ties are
+        not ranked by index, get the scores of a few users at a time.
 
         >>> from recmetrics import Metrics
         >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
@@ -319,7 +320,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         )
         specs = parse_all(metrics_list, convention)
         require_side(specs, options)
-        require_policy(specs, options.ties)
+        require_policy(specs, options)
         factors = read_factors(user_factors, item_factors, item_bias)
         return _measured(factors, ground_truth, specs, options)
 
@@ -438,7 +439,7 @@ def compute_specs(
 ) -> dict[str, UserValues]:
     """The data flow of the package, from metric strings that are read."""
     require_side(specs, options)
-    require_policy(specs, options.ties)
+    require_policy(specs, options)
     return _measured(read_scores(pred_scores), ground_truth, specs, options)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recmetrics._errors import UnknownMetricError
-from recmetrics._options import Convention
+from recmetrics._options import Convention, Ties
 
 NoTruth = Literal["nan", "zero"]
 """What a user without relevant items gets; "nan" also where a system leaves the user out."""
@@ -26,6 +26,7 @@ class Line:
     undefined: NoTruth
     options: Mapping[str, str | float] = field(default_factory=dict)
     gap: str = ""  # where the numbers still differ
+    ties: Ties = "index"  # also where a system has another order, or none; its ``ties`` says which
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,13 +252,13 @@ CONVENTIONS: dict[Convention, System] = {
     "sklearn": System(
         name="scikit-learn",
         version="1.9.1",
-        ties="ndcg_score and dcg_score average over all orders; average_precision_score takes tied "
-        "items as one step; roc_auc_score counts 1/2, as here",
+        ties="ndcg_score and dcg_score average over all orders, as here; average_precision_score "
+        "takes tied items as one step; roc_auc_score counts 1/2, as here",
         lines=(
-            Line("ndcg@k", "ndcg_score([truth], [scores], k={k})", "zero"),
-            Line("ndcg", "ndcg_score([truth], [scores])", "zero"),
-            Line("dcg@k", "dcg_score([truth], [scores], k={k})", "zero"),
-            Line("dcg", "dcg_score([truth], [scores])", "zero"),
+            Line("ndcg@k", "ndcg_score([truth], [scores], k={k})", "zero", ties="expected"),
+            Line("ndcg", "ndcg_score([truth], [scores])", "zero", ties="expected"),
+            Line("dcg@k", "dcg_score([truth], [scores], k={k})", "zero", ties="expected"),
+            Line("dcg", "dcg_score([truth], [scores])", "zero", ties="expected"),
             Line("map", "average_precision_score(truth, scores)", "zero", _RELEVANT),
             Line("auc", "roc_auc_score(truth, scores)", "nan"),
         ),
@@ -266,8 +267,8 @@ CONVENTIONS: dict[Convention, System] = {
     "torchmetrics": System(
         name="torchmetrics",
         version="1.9.0",
-        ties="retrieval_normalized_dcg averages over all orders, retrieval_auroc counts 1/2, the "
-        "others do not decide (torch.topk, torch.argsort)",
+        ties="RetrievalNormalizedDCG averages over all orders and RetrievalAUROC counts 1/2, as "
+        "here; the others do not decide (torch.topk, torch.argsort)",
         lines=(
             Line("hit@k", "RetrievalHitRate(top_k={k})", "zero"),
             Line("hit", "RetrievalHitRate()", "zero"),
@@ -279,8 +280,8 @@ CONVENTIONS: dict[Convention, System] = {
             Line("map", "RetrievalMAP()", "zero", {"denom": "hits"}),
             Line("mrr@k", "RetrievalMRR(top_k={k})", "zero"),
             Line("mrr", "RetrievalMRR()", "zero"),
-            Line("ndcg@k", "RetrievalNormalizedDCG(top_k={k})", "zero"),
-            Line("ndcg", "RetrievalNormalizedDCG()", "zero"),
+            Line("ndcg@k", "RetrievalNormalizedDCG(top_k={k})", "zero", ties="expected"),
+            Line("ndcg", "RetrievalNormalizedDCG()", "zero", ties="expected"),
             Line("r_precision", "RetrievalRPrecision()", "zero"),
             Line("auc", "RetrievalAUROC()", "zero"),
         ),

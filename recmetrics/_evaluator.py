@@ -90,7 +90,7 @@ class Evaluator:
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
-        ties: Ties = "index",
+        ties: Ties | None = None,
         n_threads: int | None = None,
         popularity: ItemValues | None = None,
         features: Matrix | None = None,
@@ -114,7 +114,7 @@ class Evaluator:
         )
         specs = parse_all(metrics_list, convention)
         require_side(specs, options)
-        require_policy(specs, ties)
+        require_policy(specs, options)
         truth, n_items = read_whole_truth(ground_truth, n_items)
         shape = truth.n_users, n_items
         side = read_side(specs.values(), options, *shape)
@@ -400,8 +400,7 @@ class Evaluator:
                 raise InputError(msg)
             return np.arange(self._next, self._next + n_rows)
         if isinstance(users, slice):
-            rows = range(n_users)[users]
-            chosen = np.arange(rows.start, rows.stop, rows.step)
+            chosen = _sliced(users, n_users)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if len(chosen) != n_rows:
@@ -410,11 +409,21 @@ class Evaluator:
         return chosen
 
 
+def _sliced(users: slice, n_users: int) -> IntArray:
+    try:
+        rows = range(n_users)[users]
+    except (TypeError, ValueError) as error:
+        msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
+        raise InputTypeError(msg) from None
+    return np.arange(rows.start, rows.stop, rows.step)
+
+
 def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
+        hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
         msg = (
             "users must be a slice or a 1-d array of integer user indices, got "
-            f"{users.ndim}-d of dtype {users.dtype}"
+            f"{users.ndim}-d of dtype {users.dtype}{hint}"
         )
         raise InputTypeError(msg)
     if users.size and (users.min() < 0 or users.max() >= n_users):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from recmetrics._conventions import CONVENTIONS, Line, System, line_for
-from recmetrics._options import Convention
+from recmetrics._options import CallOptions, Convention
 from recmetrics._spec import MetricSpec, OptionValue, make_spec, parse
 from recmetrics.metrics._reference import OneUser
 
@@ -114,19 +114,22 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     ------
     MetricSpecError
         If the string cannot be read, or the convention has no such metric.
+    ArgumentError
+        If there is no such convention.
     """
+    CallOptions(convention=convention)  # refuses one that there is not
     spec = parse(metric, convention)
-    no_truth = None
+    line = None
     if convention is not None:
-        no_truth = line_for(convention, spec.name, cutoff=spec.k is not None).undefined
+        line = line_for(convention, spec.name, cutoff=spec.k is not None)
     return Explanation(
         metric=str(spec),
         summary="" if spec.options else spec.metric.summary,
         formula=formula_of(spec),
         systems=tuple(_described(*found, spec) for found in same_as(spec)),
-        no_relevant_item=_without_truth(spec, no_truth),
+        no_relevant_item=_without_truth(spec, line),
         graded=_graded(spec),
-        ties=_ties(spec),
+        ties=_ties(spec, line),
         bounds=spec.metric.bounds,
         citation=spec.metric.citation,
     )
@@ -171,6 +174,8 @@ def _described(system: System, line: Line, spec: MetricSpec) -> str:
         notes.append("of truth as 0 or 1")
     if line.undefined == "zero" and _alone(spec) != 0.0:
         notes.append("0 without relevant items")
+    if line.ties == "expected":
+        notes.append("the mean over all orders of ties")
     call = line.call.format(k=spec.k)
     return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
 
@@ -183,13 +188,13 @@ def _alone(spec: MetricSpec) -> float:
     return spec.metric.reference(nobody, 1, **spec.values)
 
 
-def _without_truth(spec: MetricSpec, no_truth: str | None) -> str:
+def _without_truth(spec: MetricSpec, line: Line | None) -> str:
     metric = spec.metric
     if metric.kind != "accuracy" and "rel" not in metric.options:
         return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
     if _alone(spec) == 0.0:
         return "0, by the formula"
-    if no_truth == "zero":
+    if line is not None and line.undefined == "zero":
         return "0, as the convention has it, unless undefined= says otherwise"
     return "NaN, unless undefined= says otherwise"
 
@@ -204,7 +209,10 @@ def _graded(spec: MetricSpec) -> str:
     return "the truth is not read"
 
 
-def _ties(spec: MetricSpec) -> str:
+def _ties(spec: MetricSpec, line: Line | None) -> str:
     if spec.metric.averages_ties:
         return "a pair of equal scores counts 1/2"
-    return "equal scores rank by the lower item index"
+    if line is not None and line.ties == "expected":
+        return "the mean over all orders, as the convention has it, unless ties= says otherwise"
+    unless = ", unless ties= says otherwise" if spec.metric.kind == "accuracy" else ""
+    return f"equal scores rank by the lower item index{unless}"

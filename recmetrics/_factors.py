@@ -70,8 +70,8 @@ class FactorScores:
     """
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
-        self._users = _read(user_factors, "user_factors", "n_users")
-        self._items = _read(item_factors, "item_factors", "n_items")
+        self._users = _read(user_factors, "user_factors", "user")
+        self._items = _read(item_factors, "item_factors", "item")
         if self._users.shape[1] != self._items.shape[1]:
             transposed = self._items.shape[0] == self._users.shape[1]
             msg = (
@@ -85,7 +85,7 @@ class FactorScores:
         self._bias = None if item_bias is None else self._read_bias(item_bias)
 
     def _read_bias(self, item_bias: Any) -> Array:
-        bias = as_array(item_bias, "item_bias")
+        bias = as_array(item_bias, "item_bias", "item")
         if bias.shape != self.shape[1:]:
             hint = "; type item_bias.ravel()" if bias.size == self.shape[1] else ""
             msg = (
@@ -267,11 +267,11 @@ class FactorScores:
         )
 
 
-def _read(factors: Any, what: str, rows: str) -> Array:
-    array = as_array(factors, what)
+def _read(factors: Any, what: str, each: str) -> Array:
+    array = as_array(factors, what, each)
     if array.ndim != 2:
         hint = f"; type {what}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
-        msg = f"{what} must be 2-d ({rows}, d), got {array.ndim}-d of shape {array.shape}{hint}"
+        msg = f"{what} must be 2-d (n_{each}s, d), got {array.ndim}-d of shape {array.shape}{hint}"
         raise ShapeError(msg)
     _check_real(array, what)
     return array

@@ -37,8 +37,11 @@ _LEAST_SCORES = 1 << 20  # in a block that a thread of its own is worth
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 
-def as_array(value: Any, what: str) -> npt.NDArray[Any]:
-    """``value`` as a NumPy array, without a copy wherever it hands out its memory."""
+def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
+    """``value`` as a NumPy array, without a copy wherever it hands out its memory.
+
+    It should have one entry for ``each``.
+    """
     if isinstance(value, np.ma.MaskedArray):
         msg = (
             f"{what} is a masked array, whose mask would be lost; expected a plain array; "
@@ -62,7 +65,7 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
         raise InputTypeError(msg) from None
     if array.ndim == 0:
         msg = (
-            f"{what} must be an array or a list with one entry per user, "
+            f"{what} must be an array or a list with one entry per {each}, "
             f"got {value!r:.40} of type {type(value).__name__}"
         )
         raise InputTypeError(msg)
@@ -171,12 +174,13 @@ def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
         )
         raise InputTypeError(msg)
     return [
-        as_array(_listed(entry, f"{what} of user {user}"), f"{what} of user {user}")
+        as_array(in_order(entry, f"{what} of user {user}"), f"{what} of user {user}")
         for user, entry in enumerate(value)
     ]
 
 
-def _listed(entry: Any, what: str) -> Any:
+def in_order(entry: Any, what: str) -> Any:
+    """A set as a sorted list; anything else as it is."""
     try:
         return sorted(entry) if isinstance(entry, Set) else entry
     except TypeError:

@@ -22,6 +22,7 @@ from recmetrics._inputs import (
     check_indices,
     check_matrix,
     half_to_single,
+    in_order,
     is_half,
     is_nonzero,
     is_real,
@@ -269,14 +270,8 @@ def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
 
     ``n_items`` is what the caller says of the catalogue, for lists of item indices.
     """
-    if not hasattr(truth, "shape") and not isinstance(truth, Sized):
-        truth = as_array(truth, "truth")
-    shape: tuple[int, ...] = getattr(truth, "shape", ())
-    known = _as_count(n_items)
-    if known is not None and len(shape) == 2 and shape[1] != known:
-        msg = f"truth has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
-        raise ShapeError(msg)
-    sets = read_truth(truth, (int(shape[0]) if shape else len(truth), known))
+    truth, shape = _whole(truth, "truth", n_items)
+    sets = read_truth(truth, shape)
     if sets.n_items is None:
         msg = (
             "n_items= is needed where truth lists item indices, which do not tell the size of the "
@@ -286,12 +281,30 @@ def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
     return sets, sets.n_items
 
 
-def _as_count(n_items: Any) -> int | None:
+def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
+    """What nothing else tells the shape of, and its shape as far as it, or ``n_items``, tells."""
+    shape = getattr(value, "shape", None)
+    if shape == () or (shape is None and not isinstance(value, Sized)):
+        value = as_array(value, what)
+        check_matrix(value, what)
+        shape = value.shape
+    n_users = len(value) if shape is None else int(shape[0])
+    known = _as_count(n_items, n_users)
+    if known is not None and shape is not None and len(shape) == 2 and shape[1] != known:
+        msg = f"{what} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+        raise ShapeError(msg)
+    return value, (n_users, known)
+
+
+def _as_count(n_items: Any, n_users: int) -> int | None:
     try:
         count = None if n_items is None else operator.index(n_items)
     except TypeError:
         count = -1
-    if isinstance(n_items, bool) or (count is not None and count < 0):
+    # Users and items are numbered together.
+    if isinstance(n_items, bool) or (
+        count is not None and not 0 <= count * max(1, n_users) < UNBOUNDED
+    ):
         msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
         raise ArgumentError(msg)
     return count
@@ -306,8 +319,10 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets | None:
     """The only items to recommend: a set per user, or one array of indices for all."""
     if candidates is None:
         return None
-    if isinstance(candidates, Set) or (isinstance(candidates, list) and not candidates):
-        candidates = np.array(sorted(candidates), np.int64)
+    if isinstance(candidates, Set):
+        candidates = in_order(candidates, "candidates")
+    if isinstance(candidates, list) and not candidates:
+        candidates = np.empty(0, np.int64)
     if not sp.issparse(candidates) and per_user(candidates, "candidates") is None:
         array = as_array(candidates, "candidates")
         if array.ndim == 1:
@@ -325,8 +340,8 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Training interactions of any number of users; what is not 0 counts, whatever its value."""
-    n_users = train.shape[0] if getattr(train, "shape", ()) else len(train)
-    return _read(train, "train", (n_users, n_items), repeats="merge")
+    train, shape = _whole(train, "train", n_items)
+    return _read(train, "train", shape, repeats="merge")
 
 
 def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
@@ -422,10 +437,14 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
 def check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
+    if len(got) != 2:
+        msg = f"{what} must be 2-d (n_users, n_items), got {len(got)}-d of shape {got}"
+        raise ShapeError(msg)
     if expected[1] is None:
         wanted = f"of the ranking, ({expected[0]}, n_items)"
     else:
-        wanted = f"and items of the scores, {expected}"
+        # The truth itself was held against the scores, where there are any.
+        wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
     hint = f"; it looks transposed: type {what}.T" if got == expected[::-1] else ""
     msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)

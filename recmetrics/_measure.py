@@ -49,7 +49,7 @@ def measure_users(
     values = {}
     for text, spec in specs.items():
         if spec.metric.kind == "accuracy":
-            policy = policy_of(spec.metric, options.ties)
+            policy = policy_of(spec, options)
             if policy not in views:
                 views[policy] = Views(settle(top, policy))
             values[text] = _run(spec, views[policy], inputs.n_items)

@@ -91,7 +91,7 @@ class Shared(TypedDict, total=False):
     undefined: Undefined | None
     convention: Convention | None
     nan: NaNPolicy
-    ties: Ties
+    ties: Ties | None
     n_threads: int | None
     progress: Progress
     popularity: ItemValues | None
@@ -117,7 +117,7 @@ class CallOptions:
     undefined: Undefined | None = None  # None: as the convention has it, or "nan"
     convention: Convention | None = None
     nan: NaNPolicy = "raise"
-    ties: Ties = "index"
+    ties: Ties | None = None  # None: as the convention has it, or "index"
     n_threads: int | None = None
     progress: Progress = None
     # Side information: checked in _side.py, and only what a metric of the call needs.
@@ -133,7 +133,8 @@ class CallOptions:
         if self.convention is not None:
             _one_of("convention", self.convention, Convention)
         _one_of("nan", self.nan, NaNPolicy)
-        _one_of("ties", self.ties, Ties)
+        if self.ties is not None:
+            _one_of("ties", self.ties, Ties)
         if not (
             self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
         ):

@@ -40,7 +40,7 @@ class ScoredInputs:
         k = deepest(specs, self.n_items)
         if self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
-        ties = needs_groups(specs, options.ties)
+        ties = needs_groups(specs, options)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
             relevant = self.truth.rows(rows)

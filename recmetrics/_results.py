@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError
 from recmetrics._lists import cutoff, exposures, system_specs
 from recmetrics._measure import Specs, defined, measure_system
 from recmetrics._options import CallOptions, UserValues
@@ -96,10 +96,10 @@ class UserResults:
         self._item = np.int32 if n_items < 1 << 31 else np.int64
         self.of = {
             "metrics": {text: str(spec) for text, spec in specs.items()},
-            # Without a convention, to say "nan" and to say nothing is the same.
+            # Without a convention, to say "nan" or "index" and to say nothing is the same.
             "undefined": options.undefined or (None if options.convention else "nan"),
             "convention": options.convention,
-            "ties": options.ties,
+            "ties": options.ties or (None if options.convention else "index"),
             "users and items": (n_users, n_items),
         }
         self.clear()
@@ -207,7 +207,7 @@ class UserResults:
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
             "undefined": np.array(self.of["undefined"] or "", np.str_),
-            "ties": np.array(self.options.ties, np.str_),
+            "ties": np.array(self.of["ties"] or "", np.str_),
             "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),
             "users": part.users,
@@ -219,6 +219,9 @@ class UserResults:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "UserResults":
         """What ``state`` gave."""
+        if not isinstance(state, Mapping):
+            msg = f"state is a {type(state).__name__}; expected what Evaluator.state() gave"
+            raise InputTypeError(msg)
         missing = [name for name in _STATE if name not in state]
         if missing:
             msg = f"state lacks {', '.join(missing)}; expected what Evaluator.state() gave"

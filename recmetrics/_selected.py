@@ -96,7 +96,7 @@ class SelectedInputs(ScoredInputs):
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
         """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
         specs = list(specs)
-        if any(spec.k is None for spec in specs) or needs_groups(specs, options.ties):
+        if any(spec.k is None for spec in specs) or needs_groups(specs, options):
             return super().top_k(specs, options, reader)
         k = deepest([spec for spec in specs if spec.metric.kind == "accuracy"], self.n_items)
         depth = max(k, reader.depth)

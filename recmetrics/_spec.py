@@ -171,17 +171,27 @@ def make_spec(
 
 
 def _check_k(k: str | int) -> int:
-    if isinstance(k, str):
-        count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
-    else:
-        try:
-            count = 0 if isinstance(k, bool) else operator.index(k)
-        except TypeError:
-            count = 0
+    if not isinstance(k, str):
+        return as_cutoff(k)
+    count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
     if count < 1:
-        msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
-        raise MetricSpecError(msg) if isinstance(k, str) else ArgumentError(msg)
+        raise MetricSpecError(_no_cutoff(k))
     return count
+
+
+def as_cutoff(k: object) -> int:
+    """A cutoff that is an argument, not part of a string."""
+    try:
+        count = 0 if isinstance(k, bool) else operator.index(k)  # type: ignore[arg-type]
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ArgumentError(_no_cutoff(k))
+    return count
+
+
+def _no_cutoff(k: object) -> str:
+    return f"k must be an integer >= 1, such as 10, got {k!r:.40}"
 
 
 def parse_all(

@@ -17,35 +17,46 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError
-from recmetrics._options import Ties
-from recmetrics._registry import METRICS, Metric
+from recmetrics._options import CallOptions, Ties
+from recmetrics._registry import METRICS
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import TopK
 
 
-def policy_of(metric: Metric, ties: Ties) -> Ties:
-    """The policy under which a metric is computed: one that averages over ties always does."""
-    return "expected" if metric.averages_ties and ties == "index" else ties
+def policy_of(spec: MetricSpec, options: CallOptions) -> Ties:
+    """The policy of a metric: as the caller says, else as the convention does, else by index.
+
+    A metric that averages over ties by definition does so instead of by index.
+    """
+    ties = options.ties
+    if ties is None:
+        ties = "index"
+        if options.convention is not None:
+            ties = line_for(options.convention, spec.name, cutoff=spec.k is not None).ties
+    return "expected" if spec.metric.averages_ties and ties == "index" else ties
 
 
-def needs_groups(specs: Iterable[MetricSpec], ties: Ties) -> bool:
+def needs_groups(specs: Iterable[MetricSpec], options: CallOptions) -> bool:
     """Whether selection must find the tie groups, or ranks by item index are enough."""
-    return any(policy_of(spec.metric, ties) != "index" for spec in specs)
+    return any(policy_of(spec, options) != "index" for spec in specs)
 
 
-def require_policy(specs: Mapping[str, MetricSpec], ties: Ties) -> None:
-    """Refuse a metric that has no value under this tie policy.
+def require_policy(specs: Mapping[str, MetricSpec], options: CallOptions) -> None:
+    """Refuse a metric that has no value under its tie policy.
 
     Raises
     ------
     ArgumentError
         If a metric reads the lists themselves, or divides by what they happen to hold.
     """
-    if ties != "index":
-        asked, instead = f"ties={ties!r}", "leave ties='index'"
-        require_accuracy(specs, asked, instead)
-        require_fixed_divisor(specs, asked, instead)
+    for text, spec in specs.items():
+        ties = policy_of(spec, options)
+        if ties != "index":
+            asked, instead = f"ties={ties!r}", "give ties='index'"
+            require_accuracy({text: spec}, asked, instead)
+            require_fixed_divisor({text: spec}, asked, instead)
 
 
 def require_accuracy(specs: Mapping[str, MetricSpec], asked: str, instead: str) -> None:

@@ -23,6 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 _MAX_EXPONENT = 1000.0
 _SHORT = 32  # values, which an insertion sorts faster than np.sort
 _LARGEST = 1e100  # of a weight, so that no sum of products overflows
+_MOST_RANKS = 1 << 24  # whose weights are held: 128 MiB
 
 
 class TopK(NamedTuple):
@@ -135,6 +136,12 @@ class Views:
     def _depth(self, k: int, options: dict[str, Any]) -> int:
         """How many ranks are weighted: no more, since a callable may not know them."""
         if options.get("ideal_depth") == "full" and k:
+            if k > _MOST_RANKS:
+                msg = (
+                    f"ideal_depth='full' adds up the discounts of all k ranks, got k = {k}; "
+                    f"expected at most {_MOST_RANKS}; leave out @k for the whole list"
+                )
+                raise ArgumentError(msg)
             return k
         if options.get("ideal_depth") == "all" or k == 0:
             return max(self._longest, self._most_relevant)

@@ -123,7 +123,7 @@ class RankingMetrics(Metric):
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
-        ties: Ties = "index",
+        ties: Ties | None = None,
         n_threads: int | None = None,
         popularity: ItemValues | None = None,
         features: Matrix | None = None,

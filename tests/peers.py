@@ -102,6 +102,7 @@ def ours(convention, line, given, *, variant=False):
         exclude=exclude,
         convention=None if variant else convention,
         undefined=line.undefined if variant else None,
+        ties=line.ties if variant else None,
     )
     return got[text]
 

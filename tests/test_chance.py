@@ -220,7 +220,9 @@ def test_bad_input(level, policy, given, error, message):  # noqa: ARG001
 
 @BOTH
 def test_sets_of_another_shape(level, policy):  # noqa: ARG001
-    with pytest.raises(ShapeError, match=r"^exclude must have the users and items .* \(1, 2\)"):
+    with pytest.raises(
+        ShapeError, match=r"^exclude must have the users and items of the truth, \(1, 2\)"
+    ):
         level([[0.0, 1.0]], "hit@1", exclude=np.zeros((1, 3)))
 
 

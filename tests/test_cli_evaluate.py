@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from recmetrics import Metrics
+from recmetrics import Finding, Metrics, audit
 from recmetrics._registry import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._output import write_per_user
@@ -304,4 +304,51 @@ def test_a_metric_without_tie_policies_names_the_option(files, capsys):
     assert main(["evaluate", *argv, "--ties", "best"]) == 2
     err = capsys.readouterr().err
     assert "coverage@3 reads the lists themselves and has no --ties best; hit, precision" in err
-    assert err.endswith("; leave --ties index\n")
+    assert err.endswith("; give --ties index\n")
+
+
+def odd_files(files):
+    """Scores with a tie across cutoff 2, and what is relevant and excluded at once."""
+    odd = SCORES.copy()
+    odd[0, 1:3] = 3
+    np.save(files / "odd.npy", odd)
+    return odd, [files / "odd.npy", files / "truth.npz", "--exclude", files / "train.npz"]
+
+
+def test_the_audit_stands_above_the_table(files, capsys):
+    odd, argv = odd_files(files)
+    metrics = ["-m", "ndcg@1", "-m", "recall@2", "-m", "auc"]
+    assert main(["evaluate", *map(str, argv), *metrics]) == 0
+    table = capsys.readouterr().out
+    assert main(["evaluate", *map(str, argv), *metrics, "--audit"]) == 0
+    report = str(audit(odd, TRUTH, exclude=TRAIN, k=2))
+    assert "relevant items are excluded" in report
+    assert capsys.readouterr().out == f"{report}\n\n{table}"
+
+
+def test_the_audit_in_json(files, capsys):
+    odd, argv = odd_files(files)
+    found = run_json(capsys, *argv, "-m", "ndcg@1", "-m", "recall@2", "--audit")["audit"]
+    expected = audit(odd, TRUTH, exclude=TRAIN, k=2)
+    assert (found["k"], found["dtype"]) == (2, "float32")
+    assert {name: Finding(**one) for name, one in found["findings"].items()} == expected.findings
+    assert found["findings"]["excluded_relevant"]["users"] == 2
+    assert "audit" not in run_json(capsys, *argv, "-m", "ndcg@1")
+
+
+def test_an_audit_without_a_cutoff_is_of_the_whole_list(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npz", "-m", "auc", "--audit")
+    assert found["audit"]["k"] == SCORES.shape[1]
+
+
+def test_the_audit_tells_of_what_ends_the_command_and_names_the_option(files, capsys):
+    odd = SCORES.copy()
+    odd[1, 2] = np.nan
+    np.save(files / "odd.npy", odd)
+    argv = [str(files / "odd.npy"), str(files / "truth.npz"), "-m", "ndcg@3", "--audit"]
+    assert main(["evaluate", *argv]) == 2
+    printed = capsys.readouterr()
+    assert "  scores are NaN, an error unless --nan exclude: 1 of 1 user (25.0%)" in printed.out
+    assert printed.err.startswith("recmetrics: error: scores hold 1 NaN, the first at (user 1, ")
+    assert main(["evaluate", *argv, "--nan", "exclude"]) == 0
+    assert "ndcg@3" in capsys.readouterr().out

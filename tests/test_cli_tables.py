@@ -187,6 +187,8 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
         assert refused(capsys, *base, option, files / "recs.csv") == (
             f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
         )
+    for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
+        assert refused(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
     assert refused(capsys, *base, "-m", "coverage@2").startswith(
         "coverage@2 needs the catalogue, which tables do not tell"
     )

@@ -688,6 +688,97 @@ def test_targets_that_are_none(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+# --- Levels --------------------------------------------------------------------------------------
+
+LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
+
+
+def test_levels_are_shown_and_not_compared():
+    plain, found = compare(SMALL, rng=0), compare(SMALL, rng=0, levels=LEVELS)
+    assert found.differences == plain.differences
+    assert (found.models, found.levels) == (("old", "new"), ("chance", "ceiling"))
+    shown = [each for each in found.means if each.model in found.levels]
+    own = tuple(each for each in found.means if each.model in found.models)
+    assert repr(own) == repr(plain.means)  # NaN and all
+    assert [(each.model, each.metric, each.best) for each in shown] == [
+        ("chance", "m", False),
+        ("ceiling", "m", False),
+    ]
+    assert [each.mean for each in shown] == [pytest.approx(1.2 / 6), 1.0]
+    assert shown[0].low < shown[0].mean < shown[0].high
+    assert found.to_records("means")[2]["model"] == "chance"
+
+
+def test_levels_in_text():
+    lines = str(compare(SMALL, rng=0, levels=LEVELS)).splitlines()
+    rows = [line.split() for line in lines[2:8]]
+    # A metric that the levels lack has the rows of the models alone.
+    names = [["m", "old"], ["new"], ["chance"], ["ceiling"], ["coverage@5", "old"], ["new"]]
+    assert [row[: len(name)] for row, name in zip(rows, names, strict=True)] == names
+    assert ["best" in row for row in rows] == [False, True, False, False, False, True]
+    assert "not compared: chance, ceiling" in lines
+    assert "not compared" not in str(compare(SMALL, rng=0))
+
+
+def test_levels_in_latex():
+    latex = compare(SMALL, rng=0, levels=LEVELS).to_latex()
+    assert "\nchance & 0.2000 & - \\\\\nceiling & 1.0000 & - \\\\\n\\bottomrule" in latex
+
+
+def test_levels_of_groups():
+    found = compare(SMALL, rng=0, levels=LEVELS, by=["x", "y"] * 3)
+    [chance] = [each for each in found.means if (each.model, each.group) == ("chance", "y")]
+    assert chance.mean == pytest.approx((0.1 + 0.2 + 0.6) / 3)
+
+
+def test_levels_do_not_change_how_many_digits_are_shown():
+    small = {name: {"m": np.array(values) / 1e4} for name, values in (("a", OLD), ("b", NEW))}
+    for levels in (None, LEVELS):
+        first = str(compare(small, rng=0, levels=levels)).splitlines()[2]
+        assert first.split()[:3] == ["m", "a", "0.0000250"]
+
+
+def test_chance_and_ceiling_are_levels():
+    rng = np.random.default_rng(4)
+    truth = rng.random((30, 20)) < 0.2
+    metrics = ["ndcg@5", "recall@5"]
+    runs = {name: Metrics.compute(rng.random(truth.shape), truth, metrics) for name in "ab"}
+    levels = {name: getattr(Metrics, name)(truth, metrics) for name in ("chance", "ceiling")}
+    found = compare(runs, levels=levels, rng=0)
+    mean = {(each.model, each.metric): each.mean for each in found.means}
+    for metric in metrics:
+        assert mean["chance", metric] < 0.5 < mean["ceiling", metric] == 1.0
+
+
+@NEEDS_MATPLOTLIB
+def test_levels_in_a_plot():
+    figure = compare(SMALL, rng=0, levels=LEVELS).plot()
+    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert names == ["old", "new (best)", "chance", "ceiling"]
+
+
+@pytest.mark.parametrize(
+    "levels, error, message",
+    [
+        ([GOOD_LEVEL := {"m": OLD}], InputTypeError, "levels must be a dict of name and result, "
+         "got list"),
+        ({"old": GOOD_LEVEL}, InputError, "'old' names a model and a level; expected a name of its "
+         "own for each"),
+        ({"chance": {"n": OLD}}, InputError, "'old' has no metric 'n', which 'chance' has; compute "
+         "the same metrics for every model"),
+        ({"chance": {"m": OLD[:5]}}, ShapeError, "metric 'm' of 'old' has 6 users and metric 'm' "
+         "of 'chance' 5; compare results on the same users"),
+        ({"": GOOD_LEVEL}, InputError, "names of models must be strings that are not blank, "
+         "got ''"),
+    ],
+)  # fmt: skip
+def test_bad_levels(levels, error, message):
+    compare(SMALL, levels={"chance": GOOD_LEVEL}, rng=0)
+    with pytest.raises(error) as caught:
+        compare(SMALL, levels=levels)
+    assert str(caught.value) == message
+
+
 # --- Bad input -----------------------------------------------------------------------------------
 
 RESULT = (
@@ -696,7 +787,7 @@ RESULT = (
 )
 GOOD = {"m": [1.0, 2.0]}
 BAD_RESULTS = [
-    ([GOOD, GOOD], InputTypeError, "results must be a dict of model name and result, got list"),
+    ([GOOD, GOOD], InputTypeError, "results must be a dict of name and result, got list"),
     ({"a": GOOD}, InputError, "expected the results of at least two models to compare, got 1"),
     ({1: GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got 1"),
     ({" ": GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got"),

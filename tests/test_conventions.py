@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from problems import side_information
 
-from recmetrics import Metrics, UndefinedMetricError, UnknownMetricError
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    Metrics,
+    UndefinedMetricError,
+    UnknownMetricError,
+)
 from recmetrics._conventions import CONVENTIONS
 from recmetrics._options import Convention
 from recmetrics._registry import METRICS
@@ -60,7 +66,9 @@ def test_a_plain_name_means_the_line(convention, line):
     del side["genres"], side["profile"]
     plain, spelled = str(make_spec(name, k)), str(make_spec(name, k, line.options))
     got = Metrics.compute(SCORES, TRUTH, plain, convention=convention, **side)
-    expected = Metrics.compute(SCORES, TRUTH, spelled, undefined=line.undefined, **side)
+    expected = Metrics.compute(
+        SCORES, TRUTH, spelled, undefined=line.undefined, ties=line.ties, **side
+    )
     np.testing.assert_array_equal(got[plain], expected[spelled])
 
 
@@ -201,6 +209,74 @@ def test_undefined_wins():
     rectorch = Metrics.compute(SCORES, TRUTH, ["mrr@2", "recall@2"], convention="rectorch")
     assert rectorch["mrr@2"][1] == 0
     assert math.isnan(rectorch["recall@2"][1])
+
+
+def entry_points(metric, scores, truth, k, **options):
+    """The values of one metric by every entry point that reads scores."""
+    evaluator = Evaluator(truth, metric, **options)
+    evaluator.update(scores[:1])
+    evaluator.update(scores[1:])
+    by_factors = Evaluator(truth, metric, **options)
+    by_factors.update_factors(scores, np.eye(scores.shape[1]))
+    return [
+        Metrics.compute(scores, truth, metric, **options)[metric],
+        Metrics.compute_factors(scores, np.eye(scores.shape[1]), truth, metric, **options)[metric],
+        getattr(Metrics, parse(metric).metric.method)(scores, truth, k, **options),
+        evaluator.compute()[metric],
+        Evaluator.from_state(evaluator.state()).compute()[metric],
+        by_factors.compute()[metric],
+    ]
+
+
+TIED = np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0]])
+TIED_TRUTH = np.array([[0, 1, 0], [0, 0, 1]])
+
+
+def test_the_convention_says_how_ties_count():
+    # User 0: ranks 1 and 2 alike. User 1: ranks 1, 2 and 3 alike, of which two are read.
+    second = 1 / math.log2(3)
+    averaged = [(1 + second) / 2, (1 + second) / 3]
+    for values in entry_points("ndcg@2", TIED, TIED_TRUTH, 2, convention="sklearn"):
+        np.testing.assert_allclose(values, averaged, rtol=1e-14)
+    for convention in (None, "ranx", "irspack"):
+        for values in entry_points("ndcg@2", TIED, TIED_TRUTH, 2, convention=convention):
+            np.testing.assert_allclose(values, [second, 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("ties", ["index", "worst", "best", "expected"])
+def test_ties_win(ties):
+    expected = Metrics.compute(TIED, TIED_TRUTH, "ndcg@2", ties=ties)["ndcg@2"]
+    options = {"convention": "sklearn", "ties": ties}
+    for values in entry_points("ndcg@2", TIED, TIED_TRUTH, 2, **options):
+        np.testing.assert_array_equal(values, expected)
+
+
+def test_each_metric_of_a_call_has_the_ties_of_its_line():
+    got = Metrics.compute(TIED, TIED_TRUTH, ["ndcg@2", "mrr@2", "auc"], convention="torchmetrics")
+    second = 1 / math.log2(3)
+    np.testing.assert_allclose(got["ndcg@2"], [(1 + second) / 2, (1 + second) / 3], rtol=1e-14)
+    assert got["mrr@2"].tolist() == [1 / 2, 0]
+    assert got["auc"].tolist() == [3 / 4, 1 / 2]
+
+
+def test_rankings_have_no_ties_under_any_convention():
+    got = Metrics.compute_ranked([[0, 1, 2], [2, 1, 0]], TIED_TRUTH, "ndcg@2", convention="sklearn")
+    assert got["ndcg@2"].tolist() == [1 / math.log2(3), 1]
+    evaluator = Evaluator(TIED_TRUTH, "ndcg@2", convention="sklearn")
+    evaluator.update_ranked([[0, 1, 2], [2, 1, 0]])
+    np.testing.assert_array_equal(evaluator.compute()["ndcg@2"], got["ndcg@2"])
+
+
+def test_a_typed_option_without_an_expectation_says_what_to_give():
+    text = "ndcg(ideal=retrieved)@2"
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn")
+    assert str(caught.value) == (
+        f"{text} has no ties='expected': with ideal=retrieved it divides by what the list happens "
+        "to hold; type ideal=truth, or give ties='index'"
+    )
+    got = Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn", ties="index")[text]
+    assert got.tolist() == [1 / math.log2(3), 0]
 
 
 def test_other_spellings_of_a_name_follow_too():

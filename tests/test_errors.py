@@ -351,8 +351,16 @@ ONE_EACH = (
         ),
         "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
         "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
-        "sparse and 1-d": truth(ShapeError, f"{SHAPE} (3,)", sp.coo_array(TRUTH[0])),
-        "sparse and 3-d": truth(ShapeError, f"{SHAPE} (1, 2, 3)", sp.coo_array(TRUTH[None])),
+        "sparse and 1-d": truth(
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 1-d of shape (3,)",
+            sp.coo_array(TRUTH[0]),
+        ),
+        "sparse and 3-d": truth(
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3)",
+            sp.coo_array(TRUTH[None]),
+        ),
         "1-d": truth(
             ShapeError,
             "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); "
@@ -533,7 +541,7 @@ def test_truth_as_lists(mistake):
     {
         "exclude transposed": option(
             ShapeError,
-            "exclude must have the users and items of the scores, (2, 3), got (3, 2); "
+            "exclude must have the users and items of the truth, (2, 3), got (3, 2); "
             "it looks transposed: type exclude.T",
             exclude=np.zeros((3, 2)),
             right={"exclude": np.zeros((2, 3))},

@@ -552,7 +552,8 @@ def test_an_incomplete_state_is_refused():
         ),
         (
             InputTypeError,
-            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype bool",
+            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype bool; "
+            "for a mask type np.flatnonzero(users)",
             lambda one: one.update(SCORES, np.array([True, True, True])),
         ),
         (
@@ -686,7 +687,7 @@ NEEDS_SIZE = (
         ),
         (
             ShapeError,
-            "exclude must have the users and items of the scores, (3, 3), got (2, 3)",
+            "exclude must have the users and items of the truth, (3, 3), got (2, 3)",
             {"exclude": np.zeros((2, 3))},
             {"exclude": np.zeros((3, 3))},
         ),

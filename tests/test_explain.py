@@ -119,7 +119,7 @@ def test_the_systems_that_compute_exactly_this():
     )
     assert explain("dcg@5").systems == (
         "ranx: dcg@5",
-        "scikit-learn: dcg_score([truth], [scores], k=5)",
+        "scikit-learn: dcg_score([truth], [scores], k=5) (the mean over all orders of ties)",
     )
     assert explain("ndcg(discount=ln)@5").systems == ()
 
@@ -154,7 +154,14 @@ def test_how_graded_truth_is_read():
 
 def test_how_ties_are_treated():
     assert explain("auc").ties == "a pair of equal scores counts 1/2"
-    assert explain("mrr").ties == "equal scores rank by the lower item index"
+    by_index = "equal scores rank by the lower item index"
+    assert explain("mrr").ties == f"{by_index}, unless ties= says otherwise"
+    assert explain("coverage@5").ties == by_index
+    assert explain("ndcg@5", convention="ranx").ties == explain("mrr").ties
+    assert explain("ndcg@5", convention="sklearn").ties == (
+        "the mean over all orders, as the convention has it, unless ties= says otherwise"
+    )
+    assert explain("auc", convention="sklearn").ties == explain("auc").ties
 
 
 def test_a_convention_names_what_it_means():
@@ -178,7 +185,7 @@ def test_it_prints_as_text():
         "          irspack: Evaluator(truth, cutoff=10): map",
         "no truth  NaN, unless undefined= says otherwise",
         "graded    relevant or not: an item is relevant where its relevance is > 0",
-        "ties      equal scores rank by the lower item index",
+        "ties      equal scores rank by the lower item index, unless ties= says otherwise",
         "bounds    [0, 1]",
         "citation  Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
     ]

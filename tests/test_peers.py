@@ -115,12 +115,44 @@ def test_irspack_breaks_ties_by_index():
         assert there == pytest.approx(here, rel=1e-12)
 
 
-@pytest.mark.parametrize("convention", ["sklearn", "torchmetrics"])
-def test_ndcg_there_averages_over_ties(convention):
+AVERAGED = [
+    (convention, each.metric)
+    for convention, system in CONVENTIONS.items()
+    for each in (*system.lines, *system.variants)
+    if each.ties == "expected"
+]
+
+
+@pytest.mark.parametrize("convention, metric", AVERAGED)
+def test_ndcg_there_averages_over_ties(convention, metric):
     need(convention)
-    there, here = one(convention, "ndcg", given([0.5, 0.5, 0.5], [1, 0, 0]))
+    problem = given([0.5, 0.5, 0.5], [1, 0, 0])
+    there, here = one(convention, metric, problem)
     second, third = 1 / math.log2(3), 1 / math.log2(4)
-    assert (there, here) == (pytest.approx((1 + second + third) / 3), 1)
+    expected = pytest.approx((1 + second + third) / 3, rel=1e-6 if convention in SINGLE else 1e-12)
+    assert (there, here) == (expected, expected)
+    name = metric.replace("@k", "@3")
+    by_index = Metrics.compute(
+        problem.scores, problem.truth, name, convention=convention, ties="index"
+    )
+    assert by_index[name] == 1
+
+
+@pytest.mark.parametrize("convention, metric", AVERAGED)
+def test_tied_scores_average_as_there_in_random_problems(convention, metric):
+    need(convention)
+    rng = np.random.default_rng(9)
+    tolerance = 1e-6 if convention in SINGLE else 1e-12
+    worst = 0.0
+    for _ in range(30):
+        random = peers.problem(rng, graded=True)
+        tied = random._replace(scores=np.ceil(random.scores * 6) / 8)
+        found = line(convention, metric)
+        there, here = peers.theirs(convention, found, tied), peers.ours(convention, found, tied)
+        np.testing.assert_allclose(here, there, rtol=tolerance)
+        broken = peers.ours(convention, found, random)
+        worst = max(worst, float(np.abs(broken - there).max()))
+    assert worst > 0.05  # the ties of these problems matter
 
 
 def test_scikit_learn_takes_tied_items_as_one_step():

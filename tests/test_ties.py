@@ -303,7 +303,7 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
         Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text, ties=ties)
     assert str(caught.value) == (
         f"{text} has no ties={ties!r}: with {option}={choice} it divides by what the list happens "
-        f"to hold; type {option}={default}, or leave ties='index'"
+        f"to hold; type {option}={default}, or give ties='index'"
     )
 
 
@@ -317,7 +317,7 @@ def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
         Metrics.compute([[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side)
     assert str(caught.value) == (
         f"{text} reads the lists themselves and has no ties={ties!r}; {able} have; "
-        "leave ties='index'"
+        "give ties='index'"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from recmetrics._options import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._errors import CommandError, reason, with_options
 from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
 from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
@@ -66,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         discard_stdout()
         return 141  # what the shell reports of a program that a closed pipe ended
     except (CommandError, RecmetricsError) as error:
-        return _fail(_with_options(str(error)))
+        return _fail(with_options(str(error)))
     except MemoryError as error:
         return _fail(f"not enough memory: {reason(error)}")
     except OSError as error:  # what no file's own message covers, such as a failing disk
@@ -214,14 +213,19 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--ties",
         choices=get_args(Ties),
-        default="index",
         help="equal scores: by item index, or the mean, the least or the greatest value over all "
-        "of their orders (default index)",
+        "of their orders (default: as --convention has it, else index)",
     )
     parser.add_argument(
         "--chance",
         action="store_true",
         help="show beside each mean that of a random ranking and that of the best ranking possible",
+    )
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="first report what is odd about the files, for the largest cutoff asked for: NaN, "
+        "ties across the cutoff, relevant items that are excluded, users without truth, ...",
     )
     parser.add_argument(
         "--threads", type=_integer_from(1), metavar="N", help="threads (default: all cores)"
@@ -317,11 +321,6 @@ def _integer_from(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
-
-
-def _with_options(message: str) -> str:
-    """Turn what to type in Python into what to type here."""
-    return re.sub(r"""\b(undefined|nan|ties)=["'](\w+)["']""", r"--\1 \2", message)
 
 
 def _fail(message: str) -> int:

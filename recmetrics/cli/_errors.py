@@ -1,4 +1,6 @@
-"""The one exception of the command line."""
+"""The one exception of the command line, and the words of its messages."""
+
+import re
 
 
 class CommandError(Exception):
@@ -9,3 +11,8 @@ def reason(error: BaseException) -> str:
     """Say in a few words why ``error`` was raised, without file names or a final dot."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
+def with_options(message: str) -> str:
+    """Turn what to type in Python into what to type here."""
+    return re.sub(r"""\b(undefined|nan|ties)=["'](\w+)["']""", r"--\1 \2", message)

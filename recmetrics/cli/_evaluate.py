@@ -9,12 +9,12 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
-from recmetrics import Metrics, __version__, popularity_from
+from recmetrics import Audit, Metrics, __version__, audit, popularity_from
 from recmetrics._conventions import CONVENTIONS
 from recmetrics._options import Convention
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
-from recmetrics.cli._errors import CommandError
+from recmetrics.cli._errors import CommandError, with_options
 from recmetrics.cli._files import Source, open_scores, read_matrix, read_table
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._summary import Summary, summarise
@@ -67,6 +67,10 @@ def evaluate(args: Namespace) -> None:
         if path is not None
     }
     side = {name: _read_side(name, path, shape) for name, path in side_files.items()}
+    report = _audit(scores, truth, metrics, sets, args) if args.audit else None
+    if report is not None and not args.json:
+        # Before the metrics are computed: it tells more than an error that ends them.
+        show(with_options(str(report)), "")
     with progress("evaluating") as on_progress:
         values = Metrics.compute(
             scores,
@@ -86,8 +90,10 @@ def evaluate(args: Namespace) -> None:
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        counts = {"n_users": n_users, "n_items": n_items}
-        write(to_json(counts, args, summaries, levels))
+        about: dict[str, Any] = {"n_users": n_users, "n_items": n_items}
+        if report is not None:
+            about["audit"] = _findings(report)
+        write(to_json(about, args, summaries, levels))
     else:
         show(
             evaluation_table(summaries, levels),
@@ -95,6 +101,16 @@ def evaluate(args: Namespace) -> None:
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
             *left_out(n_users, summaries),
         )
+
+
+def _audit(
+    scores: Any, truth: Any, metrics: Sequence[str], sets: Mapping[str, Any], args: Namespace
+) -> Audit:
+    """What is odd, for the largest cutoff asked for; where there is none, for the whole list."""
+    cutoffs = [spec.k for spec in (parse(text) for text in metrics) if spec.k is not None]
+    k = max(cutoffs, default=max(1, scores.shape[1]))
+    with progress("auditing") as on_progress:
+        return audit(scores, truth, **sets, k=k, n_threads=args.threads, progress=on_progress)
 
 
 def _levels(
@@ -143,7 +159,7 @@ def left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
 
 
 def to_json(
-    counts: Mapping[str, int],
+    about: Mapping[str, Any],
     args: Namespace,
     summaries: Mapping[str, Summary],
     levels: Mapping[str, Mapping[str, float | None]],
@@ -153,7 +169,7 @@ def to_json(
         "recmetrics": __version__,
         "convention": args.convention,
         "undefined": args.undefined or ("nan" if args.convention is None else None),
-        **counts,
+        **about,
         "metrics": {
             metric: {
                 "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,
@@ -166,3 +182,9 @@ def to_json(
         },
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _findings(report: Audit) -> dict[str, Any]:
+    """What was found, under the names that the library gives it."""
+    found = {name: finding._asdict() for name, finding in report.findings.items()}
+    return {"k": report.k, "dtype": report.dtype, "findings": found}

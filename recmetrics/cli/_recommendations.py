@@ -31,7 +31,10 @@ _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user a
 Backend = Literal["polars", "pyarrow", "pandas"]
 _IDS = ("user", "item")
 _INSTALL = "pip install 'recmetrics-numba[tables]'"
-_OF_SCORES = ("exclude", "candidates", "features", "similarity", "genres", "profile")
+_OF_SCORES = (
+    *("exclude", "candidates", "features", "similarity", "genres", "profile"),
+    *("ties", "chance", "audit"),
+)
 
 
 def is_table(path: Path) -> bool:
@@ -97,7 +100,7 @@ def _refuse_what_needs_scores(text: str, args: Namespace) -> None:
         )
         raise CommandError(msg)
     for name in _OF_SCORES:
-        if getattr(args, name) is not None:
+        if getattr(args, name) not in (None, False):
             option = SIDE_OPTIONS.get(name, f"--{name}").partition(" ")[0]
             msg = f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
             raise CommandError(msg)

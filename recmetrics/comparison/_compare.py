@@ -37,6 +37,7 @@ def compare(
     correction: Correction | None = "holm",
     by: Any = None,
     lower_is_better: Collection[str] = (),
+    levels: Mapping[str, Any] | None = None,
     n_resamples: int = 2_000,
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
@@ -80,6 +81,10 @@ def compare(
     lower_is_better
         Metrics whose lower value is the better one, beside those that the library knows, such as
         gini.
+    levels
+        What the means can be compared with, by name, such as ``{"chance": Metrics.chance(truth,
+        metrics), "ceiling": Metrics.ceiling(truth, metrics)}``: shown below the means of the
+        models, in no pair, not tested, and never the best. They may lack metrics of the models.
     n_resamples
         Resamples of the bootstrap. Time grows with users, memory hardly: a million users, three
         models and one metric take about a minute.
@@ -104,7 +109,7 @@ def compare(
     ArgumentError
         A keyword argument outside its range.
     """
-    read = read_results(results)
+    read = read_results(results, {} if levels is None else levels)
     check_baseline(baseline, read.models)
     options = _Options(
         pairs=_pairs(read.models, baseline),
@@ -130,6 +135,7 @@ def compare(
     group_differences = _corrected(group_differences, correction, confidence)
     return Comparison(
         models=read.models,
+        levels=read.levels,
         metrics=read.metrics,
         groups=tuple(groups),
         means=(*means, *group_means),
@@ -170,7 +176,7 @@ def _describe(
         _Cell(metric, model, against)
         for metric in results.metrics
         if not results.is_system(metric)
-        for model, against in [*((model, None) for model in results.models), *options.pairs]
+        for model, against in [*((name, None) for name in results.having(metric)), *options.pairs]
     ]
     found: dict[_Cell, Mean | Difference] = {}
     for together in _of_one_length(cells, results, users):
@@ -182,10 +188,12 @@ def _describe(
     for metric in results.metrics:
         if results.is_system(metric):
             if users is None:  # one value for all users: none for a group
-                means += _marked([_system(results, metric, m) for m in results.models], options)
+                own = [_system(results, metric, name) for name in results.having(metric)]
+                means += _marked(own, results.models, options)
             continue
-        own = [found[_Cell(metric, model, None)] for model in results.models]
-        means += _marked([each for each in own if isinstance(each, Mean)], options)
+        of_each = [found[_Cell(metric, name, None)] for name in results.having(metric)]
+        own = [each for each in of_each if isinstance(each, Mean)]
+        means += _marked(own, results.models, options)
         pairs = [found[_Cell(metric, *pair)] for pair in options.pairs]
         differences += [each for each in pairs if isinstance(each, Difference)]
     return means, differences
@@ -271,13 +279,13 @@ def _system(results: Results, metric: str, model: str) -> Mean:
     )
 
 
-def _marked(means: list[Mean], options: _Options) -> list[Mean]:
-    """Mark the best; where all are equal none is."""
-    values = [each.mean for each in means if each.mean == each.mean]
+def _marked(means: list[Mean], models: Collection[str], options: _Options) -> list[Mean]:
+    """Mark the best of the models; where all are equal none is."""
+    values = [each.mean for each in means if each.model in models and each.mean == each.mean]
     if len(set(values)) < 2:
         return means
     best = min(values) if means[0].metric in options.lower else max(values)
-    return [replace(each, best=each.mean == best) for each in means]
+    return [replace(each, best=each.model in models and each.mean == best) for each in means]
 
 
 def _corrected(
@@ -309,7 +317,8 @@ def _pairs(models: Sequence[str], baseline: str | None) -> list[tuple[str, str]]
 def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozenset[str]:
     if isinstance(lower_is_better, str):
         lower_is_better = (lower_is_better,)
-    for metric in lower_is_better:
+    asked: object = lower_is_better
+    for metric in asked if isinstance(asked, Iterable) else (asked,):
         if metric not in metrics:
             known = ", ".join(repr(each) for each in metrics)
             msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
@@ -336,9 +345,10 @@ def _check_confidence(confidence: Any) -> float:
 
 
 def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:
-    given = (tests,) if isinstance(tests, str) else tuple(tests)
+    asked: object = tests
+    given = tuple(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else (asked,)
     known = get_args(Test)
-    if not given or len(set(given)) != len(given) or any(test not in known for test in given):
+    if not given or any(test not in known for test in given) or len(set(given)) != len(given):
         msg = f"tests must be one or several of 't', 'wilcoxon' and 'permutation', got {tests!r}"
         raise ArgumentError(msg)
     return given

@@ -35,16 +35,17 @@ class Comparison:
 
     Attributes
     ----------
-    models, metrics, groups
+    models, levels, metrics, groups
         What was compared, in the order given; ``groups`` is empty without ``by=``.
     means, differences
         ``Mean`` and ``Difference`` records: those of all users, whose ``group`` is None, then
-        those of each group.
+        those of each group. A level has means alone, as a ``model`` of its name.
     baseline, confidence, tests, correction, lower_is_better, n_resamples
         How they were compared.
     """
 
     models: tuple[str, ...]
+    levels: tuple[str, ...]
     metrics: tuple[str, ...]
     groups: tuple[Any, ...]
     means: tuple[Mean, ...]

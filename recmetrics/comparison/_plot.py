@@ -112,6 +112,7 @@ def _draw(
     if records and isinstance(records[0], Difference):
         axes.axvline(0, color="0.6", linewidth=1)
     colours = {model: f"C{i % 10}" for i, model in enumerate(comparison.models)}
+    colours |= dict.fromkeys(comparison.levels, "0.5")
     ticks = []
     for place, each in enumerate(records):
         marked = each.significant if isinstance(each, Difference) else each.best

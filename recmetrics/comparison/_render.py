@@ -96,6 +96,9 @@ def legend(comparison: Comparison) -> list[str]:
         f"{_percent(comparison.confidence)} intervals by percentile bootstrap over users, "
         f"{comparison.n_resamples:,} resamples"
     ]
+    if comparison.levels:
+        names = ", ".join(map(_one_line, comparison.levels))
+        lines.append(f"not compared: {names}")
     lower = [metric for metric in comparison.metrics if metric in comparison.lower_is_better]
     if lower:
         lines.append(f"lower is better: {', '.join(_one_line(each) for each in lower)}")
@@ -122,7 +125,8 @@ def legend(comparison: Comparison) -> list[str]:
 
 def decimals(comparison: Comparison, metric: str) -> int:
     """Four decimals, or as many as show three digits of the largest mean of a metric."""
-    means = [abs(each.mean) for each in comparison.means if each.metric == metric]
+    own = [each for each in comparison.means if each.model in comparison.models]
+    means = [abs(each.mean) for each in own if each.metric == metric]
     top = max((mean for mean in means if mean > 0), default=1.0)
     return min(8, max(4, 2 - math.floor(math.log10(top))))
 
@@ -243,6 +247,17 @@ def _models_by_metrics(comparison: Comparison, group: Any) -> tuple[Grid, Callab
             marks = "".join(sorted(better.get((metric, model), [])))
             row.append(f"{text}$^{{{marks}}}$" if marks else text)
         rows.append(row)
+    for level in comparison.levels:
+        of_level = [means.get((metric, level)) for metric in metrics]
+        rows.append(
+            [
+                _escape_latex(_one_line(level)),
+                *(
+                    _UNDEFINED if each is None else _number(each.mean, decimals(comparison, metric))
+                    for metric, each in zip(metrics, of_level, strict=True)
+                ),
+            ]
+        )
     headings = [Column(_escape_latex(_one_line(metric))) for metric in metrics]
     return Grid([Column("model", is_number=False), *headings], rows), str
 

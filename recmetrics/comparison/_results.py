@@ -25,40 +25,51 @@ class Results:
     """Per model and metric (n_users,) values, NaN where undefined; of shape () for all users."""
 
     models: tuple[str, ...]
+    levels: tuple[str, ...]  # what models are shown beside; these may lack metrics
     metrics: tuple[str, ...]
     values: dict[str, dict[str, Floats]]
     n_users: int
+
+    def having(self, metric: str) -> list[str]:
+        """The models, and the levels that have a metric."""
+        return [*self.models, *(each for each in self.levels if metric in self.values[each])]
 
     def is_system(self, metric: str) -> bool:
         """Tell whether a metric has one value for all users together."""
         return self.values[self.models[0]][metric].ndim == 0
 
 
-def read_results(results: Mapping[str, Any]) -> Results:
-    """Check that the models were measured by the same metrics on the same users."""
-    if not isinstance(results, Mapping):
-        msg = f"results must be a dict of model name and result, got {type(results).__name__}"
-        raise InputTypeError(msg)
+def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Results:
+    """Check that models, and levels, were measured by the same metrics on the same users."""
+    for what, given in (("results", results), ("levels", levels)):
+        if not isinstance(given, Mapping):
+            msg = f"{what} must be a dict of name and result, got {type(given).__name__}"
+            raise InputTypeError(msg)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
-    for name in results:
+    for name in (*results, *levels):
         model: object = name
         if not isinstance(model, str) or not model.strip():
             msg = f"names of models must be strings that are not blank, got {model!r}"
             raise InputError(msg)
-    read = align({model: _read(model, result) for model, result in results.items()})
+    both = next((name for name in levels if name in results), None)
+    if both is not None:
+        msg = f"{both!r} names a model and a level; expected a name of its own for each"
+        raise InputError(msg)
+    given = {**results, **levels}
+    read = align({name: _read(name, result) for name, result in given.items()})
     values = {
         model: {metric: _array(model, metric, column) for metric, column in columns.items()}
         for model, columns in read.items()
     }
     first, *others = values
-    for model in others:
-        _require_same_metrics(first, values[first], model, values[model])
+    for name in others:
+        _require_same_metrics(first, values[first], name, values[name], may_lack=name in levels)
     if not values[first]:
         msg = f"the result of {first!r} holds no metric; expected {_RESULT}"
         raise InputError(msg)
-    return Results(tuple(values), tuple(values[first]), values, _n_users(values))
+    return Results(tuple(results), tuple(levels), tuple(values[first]), values, _n_users(values))
 
 
 def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
@@ -103,6 +114,9 @@ def _array(model: str, metric: Any, column: Any) -> Floats:
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
+    if isinstance(column, np.ma.MaskedArray):
+        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        raise InputTypeError(msg)
     try:
         array = np.asarray(column)
     except (TypeError, ValueError) as error:
@@ -129,10 +143,15 @@ def _array(model: str, metric: Any, column: Any) -> Floats:
 
 
 def _require_same_metrics(
-    first: str, expected: dict[str, Floats], model: str, given: dict[str, Floats]
+    first: str,
+    expected: dict[str, Floats],
+    model: str,
+    given: dict[str, Floats],
+    *,
+    may_lack: bool,
 ) -> None:
     for lacking, missing, having in (
-        (model, [metric for metric in expected if metric not in given], first),
+        (model, [metric for metric in expected if metric not in given and not may_lack], first),
         (first, [metric for metric in given if metric not in expected], model),
     ):
         if missing:

@@ -72,7 +72,7 @@ class Call:
     ) -> None:
         shape = blocks[-1].stop, n_items
         require_side(specs, options)
-        require_policy(specs, options.ties)
+        require_policy(specs, options)
         profile = options.profile
         checked = options
         if isinstance(profile, da.Array):  # here its shape is checked, by the workers its entries

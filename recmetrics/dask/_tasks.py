@@ -57,7 +57,7 @@ class Question:
     def reads_whole_rows(self) -> bool:
         """Whether a metric without a cutoff is among them, or ties are to be weighed."""
         specs = self.specs.values()
-        return any(spec.k is None for spec in specs) or needs_groups(specs, self.options.ties)
+        return any(spec.k is None for spec in specs) or needs_groups(specs, self.options)
 
 
 class Known(NamedTuple):
