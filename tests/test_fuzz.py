@@ -23,7 +23,7 @@ def test_random_problems(name):
 # --- The fuzzer itself ---------------------------------------------------------------------------
 
 FAULTY = Problem(
-    metrics=("hit@2", "recall@3"),
+    metrics=("hit@1", "recall@1"),
     scores=((3.0, 2.0, 1.0, 0.0), (0.0, 1.0, 2.0, 3.0)),
     truth=((0.0, 1.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0)),
     exclude=((0,), ()),
@@ -56,7 +56,7 @@ def test_a_failure_is_found_and_shrunk():
 @pytest.mark.usefixtures("forgetful")
 def test_a_failure_prints_as_code_that_runs():
     code = fuzz.as_code(FAULTY, fuzz.failure(FAULTY))
-    with pytest.raises(AssertionError, match="hit@2"):
+    with pytest.raises(AssertionError, match="hit@1"):
         exec(code, {})
 
 
