@@ -72,6 +72,9 @@ python benchmarks/plot.py                 # curves.png
 python benchmarks/report.py               # this page
 python benchmarks/report.py --into README.md
 ```
+
+What stands around the kernels (updates of an Evaluator, factor models, tables, comparison, devices,
+clusters) has scripts and figures of its own: [integrations](integrations.md).
 """
 
 

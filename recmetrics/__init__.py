@@ -8,7 +8,6 @@ from recmetrics._errors import (
     InputTypeError,
     MetricSpecError,
     NaNScoreError,
-    NotUpdatedWarning,
     RecmetricsError,
     ShapeError,
     UndefinedMetricError,
@@ -17,7 +16,7 @@ from recmetrics._errors import (
 )
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
-from recmetrics._results import UserCounts
+from recmetrics._results import NotUpdatedWarning, UserCounts
 from recmetrics._side import popularity_from
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, compare

@@ -10,8 +10,6 @@ RecmetricsError
         NaNScoreError                  NaN among the scores
     InputTypeError (TypeError)         something that is no matrix of real numbers
     UndefinedMetricError (ValueError)  a user without relevant items under undefined="raise"
-
-NotUpdatedWarning (UserWarning)        an Evaluator is asked for results before all users came
 """
 
 
@@ -53,7 +51,3 @@ class InputTypeError(RecmetricsError, TypeError):
 
 class UndefinedMetricError(RecmetricsError, ValueError):
     """A user whose metric is undefined, under ``undefined="raise"``."""
-
-
-class NotUpdatedWarning(UserWarning):
-    """Results were asked for before every user was updated."""

@@ -4,7 +4,7 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from recmetrics._options import (
     UserValues,
 )
 from recmetrics._ranking import RankedInputs
-from recmetrics._results import UserCounts, UserResults
+from recmetrics._results import Part, UserCounts, UserResults
 from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
@@ -121,7 +121,7 @@ class Evaluator:
         sets = UserSets(truth, read_exclude(exclude, shape), read_candidates(candidates, shape))
         self._sets: UserSets | None = sets.in_memory()
         self._side = replace(side, profile=side.profile.in_memory())
-        self._results = UserResults(specs, *shape, _without_data(options))
+        self._results = UserResults(specs, *shape, options.without_data())
         self._next = 0
 
     def update(self, scores: Scores, users: Users = None) -> None:
@@ -149,7 +149,7 @@ class Evaluator:
             As in ``Metrics.compute``; also for users outside the truth, or as many users as there
             are no rows. Nothing of such a batch is taken in.
         """
-        self._update(read_scores(scores), users)
+        self._take(self._measure(read_scores(scores), users))
 
     def update_factors(
         self,
@@ -183,7 +183,8 @@ class Evaluator:
         InputError, InputTypeError
             As in ``Metrics.compute_factors`` and ``update``.
         """
-        self._update(read_factors(user_factors, item_factors, item_bias), users)
+        factors = read_factors(user_factors, item_factors, item_bias)
+        self._take(self._measure(factors, users))
 
     def update_ranked(self, ranking: Truth, users: Users = None) -> None:
         """Take in a batch of users whose rankings exist already.
@@ -210,8 +211,7 @@ class Evaluator:
         """
         lists = as_ranking(ranking)
         chosen = self._users(users, len(lists), "ranking")
-        inputs = RankedInputs(lists, self._sets_of(chosen))
-        self._take(inputs, chosen)
+        self._take(self._batch(RankedInputs(lists, self._sets_of(chosen)), chosen))
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
@@ -252,6 +252,9 @@ class Evaluator:
             Where users were never updated; ``counts`` says what each mean is over.
         """
         self._results.warn_of_missing()
+        return self._means(prefix, at)
+
+    def _means(self, prefix: str, at: str) -> dict[str, float]:
         return {
             prefix + _key(text, at): _mean(values)
             for text, values in self._results.compute().items()
@@ -352,7 +355,8 @@ class Evaluator:
             f"{np.count_nonzero(results.updated)} updated)"
         )
 
-    def _update(self, scores: ScoreMatrix | Selector, users: Users) -> None:
+    def _measure(self, scores: ScoreMatrix | Selector, users: Users) -> Part:
+        """The rows of a batch, not taken in."""
         n_rows, n_items = scores.shape
         if n_items != self._results.n_items:
             msg = (
@@ -361,15 +365,18 @@ class Evaluator:
             )
             raise ShapeError(msg)
         chosen = self._users(users, n_rows, "scores")
-        self._take(with_sets(scores, self._sets_of(chosen)), chosen)
+        return self._batch(with_sets(scores, self._sets_of(chosen)), chosen)
 
-    def _take(self, inputs: Inputs, users: IntArray) -> None:
+    def _batch(self, inputs: Inputs, users: IntArray) -> Part:
         results = self._results
         sink = results.sink(len(users))
         side = self._side.take(users) if self._side.profile.n_users else self._side
         values = measure_users(inputs, results.specs, side, sink, results.options)
-        results.record(users, values, sink)
-        self._next = int(users[-1]) + 1 if len(users) else self._next
+        return results.batch(users, values, sink)
+
+    def _take(self, part: Part) -> None:
+        self._results.take(part)
+        self._next = int(part.users[-1]) + 1 if len(part.users) else self._next
 
     def _sets_of(self, users: IntArray) -> UserSets:
         if self._sets is None:
@@ -393,7 +400,8 @@ class Evaluator:
                 raise InputError(msg)
             return np.arange(self._next, self._next + n_rows)
         if isinstance(users, slice):
-            chosen = np.arange(n_users)[users]
+            rows = range(n_users)[users]
+            chosen = np.arange(rows.start, rows.stop, rows.step)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if len(chosen) != n_rows:
@@ -409,19 +417,11 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
             f"{users.ndim}-d of dtype {users.dtype}"
         )
         raise InputTypeError(msg)
-    outside = (users < 0) | (users >= n_users)
-    if outside.any():
-        msg = f"users names user {users[outside][0]}; expected indices 0 .. {n_users - 1}"
+    if users.size and (users.min() < 0 or users.max() >= n_users):
+        outside = users[(users < 0) | (users >= n_users)]
+        msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
     return users.astype(np.int64)
-
-
-def _without_data(options: CallOptions) -> CallOptions:
-    """What a batch needs of the options: all but the matrices, which are prepared."""
-    kept = {"undefined", "convention", "nan", "ties", "n_threads"}
-    return CallOptions(
-        **{f.name: getattr(options, f.name) for f in fields(options) if f.name in kept}
-    )
 
 
 def _key(text: str, at: str) -> str:

@@ -9,6 +9,7 @@ in an int64 of its own: exact for 2^36 lists, with each weight within 2^-53.
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -157,3 +158,14 @@ class Exposures:
         with self._lock:
             for exposure in self._at.values():
                 exposure.add(items, length)
+
+    def merge(self, other: "Exposures") -> None:
+        """Add the lists of another state of the same metrics."""
+        for cutoff, exposure in self._at.items():
+            exposure.merge(other.at(cutoff))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_at": self._at}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())

@@ -17,6 +17,9 @@ def gather(results: UserResults, group: Any) -> UserResults:
             "torch.distributed.init_process_group(...) first, or use merge()"
         )
         raise ArgumentError(msg)
+    if distributed.get_rank(group) < 0:
+        msg = "all_gather was called by a process outside the group; expected its members alone"
+        raise ArgumentError(msg)
     parts: list[Any] = [None] * distributed.get_world_size(group)
     distributed.all_gather_object(parts, results.part(), group=group)
     whole = results.empty()

@@ -33,6 +33,7 @@ _CAST = {
 # Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
+_LEAST_SCORES = 1 << 20  # in a block that a thread of its own is worth
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 
@@ -227,16 +228,19 @@ class ScoreMatrix:
         """Row blocks for a call that reads ``row_items`` scores of each row."""
         copied = copied or not _is_native(self.array)
         row_bytes = max(1.0, row_items * self.array.itemsize)
-        return row_blocks(
-            self.shape[0], int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes), n_threads
-        )
+        rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
+        least = int(_LEAST_SCORES / max(1.0, row_items))
+        return row_blocks(self.shape[0], rows, n_threads, least)
 
 
-def row_blocks(n_rows: int, rows: int, n_threads: int) -> list[slice]:
-    """``n_rows`` cut into blocks of about ``rows``, or less where that keeps threads busy."""
+def row_blocks(n_rows: int, rows: int, n_threads: int, least: int = 1) -> list[slice]:
+    """``n_rows`` cut into blocks of about ``rows``, or less where that keeps threads busy.
+
+    No less than ``least``, where the work on a block would be less than that of Python around it.
+    """
     rows = max(1, rows)
     if n_threads > 1:
-        rows = min(rows, max(1, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
+        rows = min(rows, max(1, least, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
     starts = range(0, max(1, n_rows), rows)  # no rows are one empty block
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 

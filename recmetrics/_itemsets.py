@@ -29,7 +29,7 @@ from recmetrics._inputs import (
 )
 from recmetrics._topk import FloatArray, IntArray
 
-_LARGEST = 1e100  # relevance, so that no sum of gains overflows
+LARGEST_RELEVANCE = 1e100  # relevance, so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
 UNBOUNDED = int(np.iinfo(np.int64).max)  # the items of a catalogue that nothing tells
 _DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
@@ -37,9 +37,24 @@ _DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
 # of items takes any number: what is not 0 is in it.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
 _VALUES = {
-    "truth": (0.0, _LARGEST, f"relevances from 0 to {_LARGEST:g}", ("user", "item")),
-    "genres": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("item", "column")),
-    "profile": (0.0, _LARGEST, f"numbers from 0 to {_LARGEST:g}", ("user", "column")),
+    "truth": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"relevances from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "item"),
+    ),
+    "genres": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("item", "column"),
+    ),
+    "profile": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "column"),
+    ),
     "features": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
     "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
 }
@@ -100,6 +115,10 @@ class ItemSets(ABC):
     def take(self, users: IntArray) -> "ItemSets":
         """The sets of some users, in their order."""
 
+    @abstractmethod
+    def crop(self, items: slice) -> "ItemSets":
+        """The sets of all users within a range of items, which begins at item 0 from then on."""
+
     def in_memory(self) -> "ItemSets":
         """The same in the internal form, for whoever reads them more than once."""
         rows = max(1, _DENSE_ENTRIES // max(1, self.n_items or 1))
@@ -131,6 +150,10 @@ class SparseSets(ItemSets):
     def take(self, users: IntArray) -> ItemSets:
         return SparseSets(self._rows.take(users), self.n_items)
 
+    def crop(self, items: slice) -> ItemSets:
+        rows = self._rows.keep((self._rows.items >= items.start) & (self._rows.items < items.stop))
+        return SparseSets(rows._replace(items=rows.items - items.start), items.stop - items.start)
+
 
 class DenseSets(ItemSets):
     """Sets that are a dense matrix: what is not 0 is in the set."""
@@ -156,6 +179,9 @@ class DenseSets(ItemSets):
     def take(self, users: IntArray) -> ItemSets:
         return DenseSets(self._matrix[users], self._what)
 
+    def crop(self, items: slice) -> ItemSets:
+        return DenseSets(self._matrix[:, items], self._what)
+
 
 class SharedSet(ItemSets):
     """One set for all users."""
@@ -175,6 +201,10 @@ class SharedSet(ItemSets):
     def take(self, users: IntArray) -> ItemSets:
         return SharedSet(self.items, len(users), self.n_items)
 
+    def crop(self, items: slice) -> ItemSets:
+        within = self.items[(self.items >= items.start) & (self.items < items.stop)]
+        return SharedSet(within - items.start, self.n_users, items.stop - items.start)
+
 
 @dataclass(frozen=True)
 class UserSets:
@@ -184,6 +214,7 @@ class UserSets:
     exclude: ItemSets | None = None
     candidates: ItemSets | None = None
     users: IntArray | None = None  # whose they are, where they are not users 0, 1, 2, ...
+    first_item: int = 0  # of the catalogue, where these are the sets within a range of its items
 
     def name(self, row: int) -> int:
         """The user in that row."""
@@ -225,8 +256,11 @@ def read_sets(truth: Any, exclude: Any, candidates: Any, shape: tuple[int, int])
 def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
     """Ground truth as item sets whose values are relevances > 0.
 
-    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them. Tables
+    hand over item sets, which are checked already.
     """
+    if isinstance(truth, ItemSets):
+        return truth
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 
@@ -313,7 +347,7 @@ def _read(
     n_users, n_items = shape
     if sp.issparse(value):
         matrix: Any = value
-        _check_shape(matrix.shape, shape, what)
+        check_shape(matrix.shape, shape, what)
         return SparseSets(_from_sparse(matrix, what), matrix.shape[1])
     entries = per_user(value, what)
     if entries is None:
@@ -329,7 +363,7 @@ def _read(
         raise ShapeError(msg)
     else:
         return SparseSets(_from_lists(entries, what, n_items, repeats=repeats), n_items)
-    _check_shape(array.shape, shape, what)
+    check_shape(array.shape, shape, what)
     return DenseSets(array, what)
 
 
@@ -385,7 +419,7 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
     return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
 
 
-def _check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
+def check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
     if expected[1] is None:

@@ -71,7 +71,7 @@ class ListReader:
         """Take in one block; called in several threads at once."""
         for spec, values in self.values.items():
             k = 0 if spec.k is None else cutoff(spec, self._n_items)  # 0: the whole list
-            spec.metric.kernel(lists, self._side, k, values[lists.rows], *codes(spec))
+            spec.metric.kernel(lists, self._side, k, values[lists.rows], *spec.kernel_arguments)
         if self._sinks:
             self._sink.add(lists.rows, lists.items, lists.length)
 
@@ -95,11 +95,6 @@ def exposures(specs: Iterable[MetricSpec], n_items: int) -> Exposures:
         depth = cutoff(spec, n_items)
         sums[depth] = sums.get(depth, frozenset()) | spec.metric.sums
     return Exposures(n_items, sums)
-
-
-def codes(spec: MetricSpec) -> list[float | int]:
-    """The options as kernels read them, in the order of the method."""
-    return [option.code(spec.values[name]) for name, option in spec.metric.options.items()]
 
 
 def _unknown_catalogue(spec: MetricSpec) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
-from recmetrics._lists import ListReader, ListSink, codes, cutoff, exposures
+from recmetrics._lists import ListReader, ListSink, cutoff, exposures
 from recmetrics._options import CallOptions, Ties, Undefined, UserValues
 from recmetrics._registry import Metric
 from recmetrics._side import Side
@@ -61,13 +61,13 @@ def measure_users(
 def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, UserValues]:
     """The system metrics among ``specs``, of all lists that were added to ``state``."""
     return {
-        text: np.array(spec.metric.kernel(state.at(cutoff(spec, n_items)), *codes(spec)))
+        text: np.array(spec.metric.kernel(state.at(cutoff(spec, n_items)), *spec.kernel_arguments))
         for text, spec in specs.items()
         if spec.metric.kind == "system"
     }
 
 
-def _policy(spec: MetricSpec, options: CallOptions) -> Undefined:
+def undefined_policy(spec: MetricSpec, options: CallOptions) -> Undefined:
     """What a user without relevant items gets: as the caller says, else as the convention does."""
     if options.undefined is not None:
         return options.undefined
@@ -82,13 +82,8 @@ def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
     top = views.view(k, values)
     if metric.check is not None:
         metric.check(top, values)
-    arguments = [
-        option.code(values[name])
-        for name, option in metric.options.items()
-        if name not in Views.OPTIONS
-    ]
     out = np.empty(len(top.n_hits))
-    metric.kernel(top, k, out, *arguments)
+    metric.kernel(top, k, out, *spec.kernel_arguments)
     return out
 
 
@@ -98,9 +93,13 @@ def defined(
     spec: MetricSpec,
     options: CallOptions,
     known: npt.NDArray[np.bool_],
+    first_user: int = 0,
 ) -> UserValues:
-    """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``."""
-    policy = _policy(spec, options)
+    """Apply ``undefined=`` to the values that a kernel left NaN, of users who are ``known``.
+
+    ``first_user`` is whose value the first one is, where these are some of the users of a call.
+    """
+    policy = undefined_policy(spec, options)
     if policy == "nan":
         return values
     missing = np.isnan(values)
@@ -109,15 +108,16 @@ def defined(
     if policy == "zero":
         values[missing] = 0.0
     elif missing.any():
-        raise UndefinedMetricError(_undefined(missing, text, spec.metric))
+        raise UndefinedMetricError(_undefined(missing, text, spec.metric, first_user))
     return values
 
 
-def _undefined(missing: npt.NDArray[np.bool_], text: str, metric: Metric) -> str:
+def _undefined(missing: npt.NDArray[np.bool_], text: str, metric: Metric, first_user: int) -> str:
     if missing.ndim == 0:
         return f"{text} is undefined ({metric.undefined}); give undefined='nan' or 'zero'"
     return (
         f"{text} is undefined for {missing.sum()} of {missing.size} users "
-        f"({metric.undefined}), the first is user {np.flatnonzero(missing)[0]}; expected a "
+        f"({metric.undefined}), the first is user "
+        f"{first_user + np.flatnonzero(missing)[0]}; expected a "
         "value for every user; give undefined='nan' or 'zero', or leave these users out"
     )

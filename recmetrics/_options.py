@@ -71,6 +71,15 @@ Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
 
+_RULES = (
+    "undefined",
+    "convention",
+    "nan",
+    "ties",
+    "n_threads",
+)  # what is no data of users or items
+
+
 class Shared(TypedDict, total=False):
     """What every ``Metrics.<name>_at_k`` takes beside the options of its metric.
 
@@ -134,6 +143,10 @@ class CallOptions:
             )
             raise ArgumentError(msg)
         thread_count(self.n_threads)
+
+    def without_data(self) -> CallOptions:
+        """The same without matrices, for who has prepared them."""
+        return CallOptions(**{name: getattr(self, name) for name in _RULES})
 
     @property
     def threads(self) -> int:

@@ -293,6 +293,7 @@ def refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:
     count = sum(int(counted[0]) for counted in found)
     if count:
         _, row, item = next(counted for counted in found if counted[0])
+        item += sets.first_item
         msg = (
             f"scores hold {count} NaN, the first at (user {sets.name(int(row))}, item {item}); "
             "expected numbers; give nan='exclude' to treat NaN like a score of -inf"

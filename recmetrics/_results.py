@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, NotUpdatedWarning
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._lists import cutoff, exposures, system_specs
 from recmetrics._measure import Specs, defined, measure_system
 from recmetrics._options import CallOptions, UserValues
@@ -31,6 +31,10 @@ _STATE = (
     "lists",
     "offered",
 )
+
+
+class NotUpdatedWarning(UserWarning):
+    """Results were asked for before every user was updated."""
 
 
 class UserCounts(NamedTuple):
@@ -90,6 +94,14 @@ class UserResults:
         self._texts = [text for text, spec in specs.items() if spec.metric.kind != "system"]
         self._depth = max((cutoff(s, n_items) for s in system_specs(specs.values())), default=0)
         self._item = np.int32 if n_items < 1 << 31 else np.int64
+        self.of = {
+            "metrics": {text: str(spec) for text, spec in specs.items()},
+            # Without a convention, to say "nan" and to say nothing is the same.
+            "undefined": options.undefined or (None if options.convention else "nan"),
+            "convention": options.convention,
+            "ties": options.ties,
+            "users and items": (n_users, n_items),
+        }
         self.clear()
 
     def clear(self) -> None:
@@ -107,13 +119,17 @@ class UserResults:
         """Where the lists of a batch go."""
         return KeptLists(n_users, self.n_items, self._depth)
 
-    def record(self, users: IntArray, values: Mapping[str, UserValues], kept: KeptLists) -> None:
-        """Take in a batch; of a user who is in it twice the later row stands."""
-        self._put(users, [values[text] for text in self._texts], kept.joined(), kept.offered)
+    def batch(self, users: IntArray, values: Mapping[str, UserValues], kept: KeptLists) -> Part:
+        """The rows of a batch of users, measured but not taken in."""
+        rows = np.empty((len(self._texts), len(users)))
+        for row, text in zip(rows, self._texts, strict=True):
+            row[:] = values[text]
+        return Part(self.of, users, rows, kept.joined(), kept.offered)
 
-    def _put(self, users: IntArray, values: Any, lists: IntArray, offered: Any) -> None:
-        for own, batch in zip(self._values, values, strict=True):
-            own[users] = batch
+    def take(self, part: Part) -> None:
+        """Take in rows of the same metrics; of a user who is in them twice the later row stands."""
+        _, users, values, lists, offered = part
+        self._values[:, users] = values
         if lists.shape[1] > self._lists.shape[1]:
             wider = np.full((self.n_users, lists.shape[1]), -1, self._item)
             wider[:, : self._lists.shape[1]] = self._lists
@@ -167,27 +183,18 @@ class UserResults:
     def part(self) -> Part:
         """The users who were updated, for another evaluator of the same metrics."""
         users = np.flatnonzero(self.updated)
-        return Part(self._of(), users, self._values[:, users], self._lists[users], self._offered)
-
-    def _of(self) -> dict[str, Any]:
-        return {
-            "metrics": {text: str(spec) for text, spec in self.specs.items()},
-            "undefined": self.options.undefined,
-            "convention": self.options.convention,
-            "ties": self.options.ties,
-            "users and items": (self.n_users, self.n_items),
-        }
+        return Part(self.of, users, self._values[:, users], self._lists[users], self._offered)
 
     def merge(self, other: Part) -> None:
         """Take in another's users; where both have a user, the other's row stands."""
-        for what, own in self._of().items():
+        for what, own in self.of.items():
             if own != other.of[what]:
                 msg = (
                     f"evaluators of different {what} cannot be merged: {own} and "
                     f"{other.of[what]}; expected the same in both"
                 )
                 raise ArgumentError(msg)
-        self._put(*other[1:])
+        self.take(other)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as plain arrays, of the users who were updated."""
@@ -199,7 +206,7 @@ class UserResults:
         return {
             "metrics": np.array(list(self.specs), np.str_),
             "specs": np.array([str(spec) for spec in self.specs.values()], np.str_),
-            "undefined": np.array(self.options.undefined or "", np.str_),
+            "undefined": np.array(self.of["undefined"] or "", np.str_),
             "ties": np.array(self.options.ties, np.str_),
             "convention": np.array(self.options.convention or "", np.str_),
             "shape": np.array([self.n_users, self.n_items], np.int64),
@@ -225,8 +232,30 @@ class UserResults:
                 name: fields[name].item() or None for name in ("undefined", "convention", "ties")
             }
             results = cls(specs, n_users, n_items, CallOptions(**rules))
-            results._put(*(fields[name] for name in ("users", "values", "lists", "offered")))
+            part = Part({}, *(fields[name] for name in ("users", "values", "lists", "offered")))
+            results._check(part)
         except (IndexError, TypeError, ValueError) as error:
             msg = f"state is damaged ({error}); expected what Evaluator.state() gave"
             raise InputError(msg) from None
+        results.take(part)
         return results
+
+    def _check(self, part: Part) -> None:
+        """Refuse arrays that came from outside and are no rows of these metrics and users."""
+        n, n_items = len(part.users), self.n_items
+        ends = np.diff((part.lists >= 0).astype(np.int8), axis=1)
+        wrong = {
+            "users": part.users.dtype.kind not in "iu"
+            or part.users.shape != (n,)
+            or not np.all((part.users >= 0) & (part.users < self.n_users)),
+            "values": part.values.dtype != np.float64 or part.values.shape != (len(self._texts), n),
+            "lists": part.lists.dtype.kind not in "iu"
+            or part.lists.shape != (n, min(part.lists.shape[1], self._depth))
+            or not np.all((part.lists >= -1) & (part.lists < n_items))
+            or bool(np.any(ends > 0)),  # kernels follow these items: none may come after the end
+            "offered": part.offered.dtype != np.bool_ or part.offered.shape != self._offered.shape,
+        }
+        for name, is_wrong in wrong.items():
+            if is_wrong:
+                msg = f"{name} does not fit"
+                raise ValueError(msg)

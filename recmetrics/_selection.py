@@ -41,6 +41,7 @@ _COLLECT = 26
 _RUN = 24  # items sorted by insertion
 
 _FEW = 32  # hits that insertion sorts as fast as anything
+_SHORT_LIST = 32  # items compared in pairs; a sort of more costs less
 
 # What can be wrong with a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
@@ -768,6 +769,20 @@ def list_candidates(
 
 
 @kernel
+def _first_repeat(items: IntArray) -> int:
+    """The first place of an item that stands before it already, or -1."""
+    if items.size > _SHORT_LIST:
+        sorted_items = np.sort(items)
+        if np.all(sorted_items[1:] != sorted_items[:-1]):
+            return -1
+    for place in range(1, items.size):
+        for before in range(place):
+            if items[before] == items[place]:
+                return place
+    return -1
+
+
+@kernel
 def rank_lists(
     ranking: IntArray,
     relevant_items: IntArray,
@@ -794,16 +809,10 @@ def rank_lists(
                 fault[:] = (AFTER_END, user, i)
                 return
             listed += item >= 0
-        sorted_items = np.sort(ranking[user, :listed])
-        for i in range(1, listed):
-            if sorted_items[i] == sorted_items[i - 1]:
-                item = sorted_items[i]
-                seen = 0
-                for j in range(listed):
-                    seen += ranking[user, j] == item
-                    if seen == 2:
-                        fault[:] = (TWICE, user, j)
-                        return
+        place = _first_repeat(ranking[user, :listed])
+        if place >= 0:
+            fault[:] = (TWICE, user, place)
+            return
         top.n_listed[user] = min(k, listed)
         first = top.start[user]
         relevant = relevant_items[first : top.start[user + 1]]

@@ -11,11 +11,13 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._options import Convention
 from recmetrics._registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
+from recmetrics._topk import Views
 
 OptionValue = str | float | Callable[[int], float] | None
 
@@ -29,7 +31,7 @@ _OPTION = re.compile(
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricSpec:
     """One requested metric; ``str`` gives its canonical string.
 
@@ -41,16 +43,25 @@ class MetricSpec:
     k: int | None = None
     options: tuple[tuple[str, OptionValue], ...] = ()
 
-    @property
+    @cached_property  # read many times in every call
     def metric(self) -> Metric:
         """The registered metric."""
         return lookup(self.name)
 
-    @property
+    @cached_property
     def values(self) -> dict[str, OptionValue]:
         """Every option of the metric with its value, the defaults filled in."""
         defaults = {name: option.default for name, option in self.metric.options.items()}
         return defaults | dict(self.options)
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[float | int, ...]:
+        """The options that the kernel takes, as it reads them, in the order of the method."""
+        options = self.metric.options.items()
+        return tuple(o.code(self.values[name]) for name, o in options if name not in Views.OPTIONS)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"name": self.name, "k": self.k, "options": self.options}
 
     def __str__(self) -> str:
         options = ", ".join(f"{key}={_spelled(value)}" for key, value in self.options)

@@ -6,6 +6,7 @@ follow the number of hits, not users times k, and a metric without a cutoff (k =
 the same record as one at 10.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError
+from recmetrics._jit import kernel
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
+_SHORT = 32  # values, which an insertion sorts faster than np.sort
 _LARGEST = 1e100  # of a weight, so that no sum of products overflows
 
 
@@ -80,8 +83,25 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
     """Each user's values from the largest down; binary truth is so already."""
     if values.size == 0 or np.all(values == values[0]):
         return values
-    users = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return values[np.lexsort((-values, users))]
+    descending = values.copy()
+    _sort_down(start, descending)
+    return descending
+
+
+@kernel
+def _sort_down(start: IntArray, values: FloatArray) -> None:
+    for user in range(start.size - 1):
+        own = values[start[user] : start[user + 1]]
+        if own.size > _SHORT:
+            own[:] = np.sort(own)[::-1]
+            continue
+        for i in range(1, own.size):  # insertion: a call of a sort costs more than this
+            value = own[i]
+            place = i
+            while place > 0 and own[place - 1] < value:
+                own[place] = own[place - 1]
+                place -= 1
+            own[place] = value
 
 
 class Views:
@@ -158,6 +178,11 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
+@functools.lru_cache(maxsize=64)  # a logarithm takes longer than all else of a small batch
+def _named_discounts(discount: str, depth: int) -> FloatArray:
+    return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
+
+
 def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     """Weight of the ranks 1 .. depth.
 
@@ -165,9 +190,8 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
     since a weight that grows with the rank would reward bad lists.
     """
-    ranks = np.arange(1.0, depth + 1.0)
     if isinstance(discount, str):
-        return 1.0 / _DIVISORS[discount](ranks)
+        return _named_discounts(discount, depth)
     answers = [discount(rank) for rank in range(1, depth + 1)]
     try:
         values = np.array([float(answer) for answer in answers])

@@ -18,6 +18,7 @@ from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason
 from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
 from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
+from recmetrics.cli._recommendations import evaluate_recommendations, is_table
 from recmetrics.cli._terminal import discard_stdout, write
 from recmetrics.comparison._statistics import Correction, Test
 
@@ -30,6 +31,7 @@ examples:
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
   recmetrics compare old.npz new.npz --plot new.png
+  recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
   recmetrics metrics
   recmetrics metrics ndcg
 """
@@ -40,6 +42,12 @@ TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --ca
         'user item [relevance]' with 0-based indices, separated by blanks, tabs or commas;
         # begins a comment; without a relevance it is 1. In --exclude and --candidates
         every line counts, whatever its third number.
+
+Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .parquet; then TRUTH
+(and --popularity-from) is such a table, too. The first line names the columns:
+RECS    user, item, and maybe rank or score, which order the rows of a user's list (rank first;
+        without both the rows are in order). Ids are any text. Other columns are not looked at.
+TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant.
 """
 
 
@@ -150,8 +158,10 @@ def _add_evaluate(commands: _Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=evaluate)
-    parser.add_argument("scores", type=Path, metavar="SCORES", help="predicted scores")
+    parser.set_defaults(run=_evaluate)
+    parser.add_argument(
+        "scores", type=Path, metavar="SCORES", help="predicted scores, or recommendations (RECS)"
+    )
     parser.add_argument("truth", type=Path, metavar="TRUTH", help="what was relevant")
     parser.add_argument(
         "-m",
@@ -178,6 +188,11 @@ def _add_evaluate(commands: _Commands) -> None:
     for name, meaning in side.items():
         option, metavar = SIDE_OPTIONS[name].split()
         parser.add_argument(option, dest=name, type=Path, metavar=metavar, help=meaning)
+    parser.add_argument(
+        "--include-missing",
+        action="store_true",
+        help="with RECS: count users of TRUTH without recommendations, as empty lists",
+    )
     parser.add_argument(
         "--undefined",
         choices=("nan", "zero", "raise"),
@@ -267,6 +282,11 @@ def _add_compare(commands: _Commands) -> None:
     output.add_argument("--markdown", action="store_true", help="print Markdown tables")
     output.add_argument("--latex", action="store_true", help="print LaTeX tables")
     output.add_argument("--json", action="store_true", help="print JSON in full precision")
+
+
+def _evaluate(args: argparse.Namespace) -> None:
+    """Evaluate what the first file holds: scores, or recommendations."""
+    (evaluate_recommendations if is_table(args.scores) else evaluate)(args)
 
 
 def _add_metrics(commands: _Commands) -> None:

@@ -44,9 +44,12 @@ def default_metrics(convention: Convention | None = None) -> list[str]:
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
+    if args.include_missing:
+        msg = "--include-missing goes with RECS, a table of recommendations; SCORES holds all users"
+        raise CommandError(msg)
     metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
     for metric in metrics:  # a misspelt name should not cost the reading of the files
-        _require_side(metric, args)
+        refuse_missing_side(metric, args)
     if not args.json:
         require_rich()
     side_files = {name: getattr(args, name) for name in SIDE_OPTIONS if getattr(args, name)}
@@ -83,13 +86,14 @@ def evaluate(args: Namespace) -> None:
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
-        write(_to_json(n_users, n_items, args, summaries, levels))
+        counts = {"n_users": n_users, "n_items": n_items}
+        write(to_json(counts, args, summaries, levels))
     else:
         show(
             evaluation_table(summaries, levels),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
-            *_left_out(n_users, summaries),
+            *left_out(n_users, summaries),
         )
 
 
@@ -109,7 +113,7 @@ def _levels(
     }
 
 
-def _require_side(text: str, args: Namespace) -> None:
+def refuse_missing_side(text: str, args: Namespace) -> None:
     """Refuse a metric whose side information no option gives; the library checks what is given."""
     for group in parse(text, args.convention).metric.needs:
         if all(getattr(args, name) is None for name in group):
@@ -125,7 +129,7 @@ def _read_side(name: str, path: Path, shape: tuple[int, int]) -> Any:
     return read_table(source)
 
 
-def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
+def left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
     """Say why a mean is over fewer users than there are."""
     metrics = [parse(text).metric for text, one in summaries.items() if one.users is not None]
     users = [one.users for one in summaries.values() if one.users is not None]
@@ -138,19 +142,18 @@ def _left_out(n_users: int, summaries: Mapping[str, Summary]) -> list[str]:
     return [f"{who} are left out of the means; --undefined zero counts them"]
 
 
-def _to_json(
-    n_users: int,
-    n_items: int,
+def to_json(
+    counts: Mapping[str, int],
     args: Namespace,
     summaries: Mapping[str, Summary],
     levels: Mapping[str, Mapping[str, float | None]],
 ) -> str:
+    """Write a result as JSON, in full precision."""
     document: dict[str, Any] = {
         "recmetrics": __version__,
         "convention": args.convention,
         "undefined": args.undefined or ("nan" if args.convention is None else None),
-        "n_users": n_users,
-        "n_items": n_items,
+        **counts,
         "metrics": {
             metric: {
                 "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,

@@ -48,7 +48,7 @@ class Source:
 
 def open_scores(source: Source) -> Array:
     """Map the scores into memory; only what is evaluated is ever read."""
-    with _open(source, _SCORES) as file:
+    with open_file(source, _SCORES) as file:
         if not stat.S_ISREG(fstat(file.fileno()).st_mode):
             msg = f"{source} is not a regular file and cannot be mapped; expected {_SCORES}"
             raise CommandError(msg)
@@ -64,7 +64,7 @@ def open_scores(source: Source) -> Array:
 
 def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
     """Read relevance (``graded``) or a set of items per user (not), of the scores' shape."""
-    with _open(source, _MATRIX) as file:
+    with open_file(source, _MATRIX) as file:
         start = file.peek(len(_NPY))
         if start.startswith(_NPY):
             matrix = _read(source, _MATRIX, lambda: _map(source.path))
@@ -83,7 +83,7 @@ def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
 
 def read_table(source: Source) -> Any:
     """Read side information: a sparse ``.npz`` or a dense ``.npy`` of any shape."""
-    with _open(source, _TABLE) as file:
+    with open_file(source, _TABLE) as file:
         start = file.peek(len(_NPY))
         if start.startswith(_NPY):
             return _read(source, _TABLE, lambda: _map(source.path))
@@ -95,7 +95,7 @@ def read_table(source: Source) -> Any:
 
 def read_per_user(source: Source) -> PerUser:
     """Read the values of every user, as ``evaluate --per-user`` writes them."""
-    with _open(source, _PER_USER) as file:
+    with open_file(source, _PER_USER) as file:
         if file.peek(len(_ZIP)).startswith(_ZIP):
             return PerUser(_read(source, _PER_USER, lambda: read_npz(file)))
         if source.path.suffix.lower() != ".csv":
@@ -105,7 +105,8 @@ def read_per_user(source: Source) -> PerUser:
         return found
 
 
-def _open(source: Source, expected: str) -> BufferedReader:
+def open_file(source: Source, expected: str) -> BufferedReader:
+    """Open a file to read it."""
     try:
         return source.path.open("rb")
     except (OSError, ValueError) as error:

@@ -69,21 +69,31 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
         unfinished.discard(temporary)
 
 
-def write_per_user(path: Path, values: Mapping[str, npt.NDArray[np.float64]]) -> None:
+def write_per_user(
+    path: Path,
+    values: Mapping[str, npt.NDArray[np.float64]],
+    users: Sequence[str] | None = None,
+) -> None:
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
+    The rows are users 0, 1, ... or have the ids ``users``, which an ``.npz`` then holds as "user".
     A metric with one value for all lists together has no place in it.
     """
     columns = {metric: value for metric, value in values.items() if value.ndim == 1}
     with atomic(path) as file:
         if path.suffix.lower() == ".npz":
-            arrays: dict[str, Any] = dict(columns)
+            ids = {} if users is None else {"user": np.array(users, np.str_)}
+            arrays: dict[str, Any] = {**ids, **columns}
             np.savez(file, **arrays)
         else:
-            _write_csv(file, columns)
+            _write_csv(file, columns, users)
 
 
-def _write_csv(file: BinaryIO, columns: Mapping[str, npt.NDArray[np.float64]]) -> None:
+def _write_csv(
+    file: BinaryIO,
+    columns: Mapping[str, npt.NDArray[np.float64]],
+    users: Sequence[str] | None,
+) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     try:
         writer = csv.writer(text, lineterminator="\n")
@@ -92,7 +102,8 @@ def _write_csv(file: BinaryIO, columns: Mapping[str, npt.NDArray[np.float64]]) -
         for start in range(0, n_users, _ROWS_AT_A_TIME):
             stop = min(start + _ROWS_AT_A_TIME, n_users)
             block = [_cells(column[start:stop]) for column in columns.values()]
-            writer.writerows(zip(range(start, stop), *block, strict=True))
+            ids = range(start, stop) if users is None else users[start:stop]
+            writer.writerows(zip(ids, *block, strict=True))
     finally:
         text.detach()  # flushes; the file itself is closed by who opened it
 

@@ -1,0 +1,278 @@
+"""What a cluster would take: constants of one core, and one worker process against two.
+
+    python benchmarks/cluster.py                # some minutes, on a machine that does nothing else
+    python benchmarks/cluster.py --write        # and into docs/many_machines.md
+    python benchmarks/cluster.py --constants    # without the two workers
+
+The constants are those of one thread in a warm process. The table on paper follows from them and
+from the assumptions in ``PAPER`` alone.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"  # before NumPy: every figure is that of one core
+
+import dask.array as da  # noqa: E402
+import distributed  # noqa: E402
+import numpy as np  # noqa: E402
+from problems import eight_columns, item_sets, show_size  # noqa: E402
+from timing import environment  # noqa: E402
+
+import recmetrics.dask  # noqa: E402
+from recmetrics import Evaluator, Metrics  # noqa: E402
+from recmetrics._itemsets import UserSets, read_truth  # noqa: E402
+from recmetrics._options import CallOptions  # noqa: E402
+from recmetrics.dask._survivors import best_of_chunk  # noqa: E402
+
+PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"
+BEGIN, END = "<!-- figures: benchmarks/cluster.py --write -->", "<!-- end of figures -->"
+K = 100
+D = 128
+TILE = (256, 8_192)  # scores of one tile of factors: 8 MB
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The case on paper: its size and what is assumed of it."""
+
+    users: int = 100_000_000
+    items: int = 10_000_000
+    d: int = D
+    metrics: int = 8
+    relevant: int = 20  # items of a user in the truth
+    excluded: int = 100  # items of a user seen in training
+    block: int = 4_096  # users of a task
+    cores: int = 16  # of a worker
+    network: float = 1.25e9  # bytes per second into and out of a worker: 10 Gbit/s
+
+
+PAPER = Paper()
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What is measured on one core."""
+
+    product: float  # FLOP/s of user_factors @ item_factors.T in float32
+    selection: float  # bytes per second of a float32 score matrix, whole to eight columns
+    state: float  # bytes per user of the state of an Evaluator, eight columns
+    state_listing: float  # the same with coverage at K
+    survivors: float  # bytes per user that leave a chunk of a score matrix
+
+
+def seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The least time of ``run``, which is called once before: what else runs only adds to it."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def measure_constants() -> Constants:
+    """Measure on one thread."""
+    rng = np.random.default_rng(0)
+    users = rng.standard_normal((TILE[0], D), np.float32)
+    items = rng.standard_normal((TILE[1], D), np.float32)
+    out = np.empty(TILE, np.float32)
+    flops = 2 * TILE[0] * TILE[1] * D
+    product = flops / seconds(lambda: np.matmul(users, items.T, out=out), 50)
+
+    shape = 1_000, 200_000
+    scores = rng.standard_normal(shape, np.float32)
+    truth = item_sets(shape, PAPER.relevant, rng)
+    metrics = eight_columns(K)
+    selection = scores.nbytes / seconds(
+        lambda: Metrics.compute(scores, truth, metrics, n_threads=1)
+    )
+
+    sizes = []
+    for asked in (metrics, [*metrics, f"coverage@{K}"]):
+        evaluator = Evaluator(truth, asked)
+        evaluator.update(scores)
+        state = evaluator.state()
+        sizes.append(sum(state[name].nbytes for name in ("users", "values", "lists")) / shape[0])
+    sets = UserSets(read_truth(truth, shape))
+    leaving = best_of_chunk(scores, 0, sets, K, CallOptions())
+    return Constants(
+        product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
+    )
+
+
+def on_paper(constants: Constants) -> dict[str, float]:
+    """Sizes in bytes, work in FLOP and seconds of one core."""
+    p = PAPER
+    pairs = p.users * p.items
+    entry, number = 4, 8  # bytes of an item index, of a value
+    return {
+        "flops": 2.0 * pairs * p.d,
+        "score bytes": 4.0 * pairs,
+        "user factor bytes": 4.0 * p.users * p.d,
+        "item factor bytes": 4.0 * p.items * p.d,
+        "truth bytes": p.users * (p.relevant * (entry + 4) + number),
+        "exclude bytes": p.users * (p.excluded * (entry + 4) + number),
+        "state bytes": constants.state * p.users,
+        "state bytes with lists": constants.state_listing * p.users,
+        "product core seconds": 2.0 * pairs * p.d / constants.product,
+        "selection core seconds": 4.0 * pairs / constants.selection,
+    }
+
+
+def time_on(workers: int, paper: dict[str, float]) -> dict[str, float]:
+    """Seconds of each part on that many workers, done one after the other."""
+    work = paper["product core seconds"] + paper["selection core seconds"]
+    moved = paper["user factor bytes"] + paper["truth bytes"] + paper["exclude bytes"]
+    return {
+        "work": work / (workers * PAPER.cores),
+        "item factors": paper["item factor bytes"] / PAPER.network,
+        "user data": moved / (workers * PAPER.network),
+        "results": paper["state bytes"] / PAPER.network,
+    }
+
+
+def memory_of_worker(paper: dict[str, float]) -> float:
+    """Bytes: the item factors once, and for each core a block of users, their data and a tile."""
+    p = PAPER
+    of_user = paper["user factor bytes"] + paper["truth bytes"] + paper["exclude bytes"]
+    block = p.block * (of_user / p.users + K * 12 + p.metrics * 8)
+    return paper["item factor bytes"] + p.cores * (block + 4 * TILE[0] * TILE[1])
+
+
+def scaling() -> dict[str, dict[int, float]]:
+    """Seconds of each case on one and on two worker processes of one thread."""
+    rng = np.random.default_rng(0)
+    shape = 8_000, 50_000
+    truth = item_sets(shape, PAPER.relevant, rng)
+    factors = (20_000, 64), (50_000, 64)
+    users = rng.standard_normal(factors[0], np.float32)
+    items = rng.standard_normal(factors[1], np.float32)
+    users_truth = item_sets((factors[0][0], factors[1][0]), PAPER.relevant, rng)
+    metrics = eight_columns(20)
+    found: dict[str, dict[int, float]] = {}
+    for workers in (1, 2):
+        with cluster(workers):
+            for chunks in ((500, 50_000), (2_000, 12_500)):
+                made = da.random.default_rng(0).random(shape, dtype=np.float32, chunks=chunks)
+                scores = made.persist()
+                distributed.wait(scores)
+                case = f"scores {show_size(shape)} in chunks of {show_size(chunks)}"
+                found.setdefault(case, {})[workers] = seconds(
+                    lambda s=scores: recmetrics.dask.compute(s, truth, metrics), 3
+                )
+                del scores
+            case = f"factors {show_size((factors[0][0], factors[1][0]))} x {factors[0][1]}"
+            blocks = da.from_array(users, chunks=(1_000, -1))
+            found.setdefault(case, {})[workers] = seconds(
+                lambda b=blocks: recmetrics.dask.compute_factors(b, items, users_truth, metrics), 3
+            )
+    return found
+
+
+@contextmanager
+def cluster(workers: int):
+    """Worker processes of one thread each, and the scheduler of the calls inside."""
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as started,
+        distributed.Client(started),
+    ):
+        yield
+
+
+def report(
+    constants: Constants, scaled: dict[str, dict[int, float]], machine: dict[str, Any]
+) -> str:
+    """Write the figures of the page as Markdown."""
+    p, paper = PAPER, on_paper(constants)
+    lines = [
+        f"Measured on one core ({machine['processor']}, {machine['date']}):",
+        "",
+        "| constant | |",
+        "| --- | ---: |",
+        f"| product, float32, d = {D} | {constants.product / 1e9:,.0f} GFLOP/s |",
+        f"| `Metrics.compute`, float32 scores, eight columns, k = {K} "
+        f"| {constants.selection / 1e9:.2g} GB/s |",
+        f"| state of an `Evaluator`, eight columns | {constants.state:,.0f} bytes per user |",
+        f"| the same with `coverage@{K}` | {constants.state_listing:,.0f} bytes per user |",
+        f"| what leaves a chunk of scores, k = {K} | {constants.survivors:,.0f} bytes per user |",
+        "",
+        f"Of {p.users:,} users, {p.items:,} items, d = {p.d}:",
+        "",
+        "| what | |",
+        "| --- | ---: |",
+        f"| multiplications and additions | {paper['flops']:.3g} FLOP |",
+        f"| scores, which never exist as a whole | {paper['score bytes'] / 1e15:,.1f} PB |",
+        *(
+            f"| {name} | {paper[key] / 1e9:,.1f} GB |"
+            for name, key in (
+                ("user factors, each read by one worker", "user factor bytes"),
+                ("item factors, read by every worker", "item factor bytes"),
+                ("truth", "truth bytes"),
+                ("exclude", "exclude bytes"),
+                (f"results, {p.metrics} columns", "state bytes"),
+                (f"results with lists of {K}", "state bytes with lists"),
+            )
+        ),
+        f"| memory of a worker of {p.cores} cores | {memory_of_worker(paper) / 1e9:,.1f} GB |",
+        f"| work of the product | {paper['product core seconds'] / 3600:,.0f} core hours |",
+        f"| work of selection and metrics "
+        f"| {paper['selection core seconds'] / 3600:,.0f} core hours |",
+        "",
+        f"| workers of {p.cores} cores | work | item factors | user data | results | in all |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for workers in (1, 10, 100, 1_000):
+        parts = time_on(workers, paper)
+        shown = " | ".join(duration(value) for value in (*parts.values(), sum(parts.values())))
+        lines.append(f"| {workers:,} | {shown} |")
+    if scaled:
+        lines += [
+            "",
+            "One worker process of one thread against two, on one machine:",
+            "",
+            "| case | one | two | gain |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        lines += [
+            f"| {case} | {times[1]:.2f} s | {times[2]:.2f} s | {times[1] / times[2]:.2f} |"
+            for case, times in scaled.items()
+        ]
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """``90 s``, ``25 min`` or ``4.7 h``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--constants", action="store_true", help="leave the scaling out")
+    parser.add_argument("--write", action="store_true", help="write the figures into the page")
+    arguments = parser.parse_args()
+    constants = measure_constants()
+    text = report(constants, {} if arguments.constants else scaling(), environment())
+    print(text)
+    if arguments.write:
+        before, begin, rest = PAGE.read_text().partition(BEGIN)
+        _, end, after = rest.partition(END)
+        PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""What an update of an Evaluator costs, and a whole validation beside torchmetrics.
+
+    python benchmarks/evaluator.py           both, some minutes
+    python benchmarks/evaluator.py --quick   fewer repeats and users: checks the script alone
+
+The kernels are called as an update calls them, on arrays that are prepared before the clock starts:
+what is left of the ratio is Python. Run it while nothing else runs.
+"""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from problems import SMALL, Problem, make
+from timing import Ratio, environment, in_turn
+
+from recmetrics import Evaluator, Metrics, _selection
+from recmetrics._inputs import ScoreMatrix
+from recmetrics._itemsets import read_truth
+from recmetrics._ranking import deepest
+from recmetrics._spec import parse_all
+from recmetrics._topk import Views, empty_topk, join
+
+BATCH = 256
+EIGHT = [f"{name}@{k}" for name in ("ndcg", "recall", "map", "hit") for k in (10, 20)]
+COLUMNS = {"ndcg@20": ["ndcg@20"], "eight columns": EIGHT}
+TARGET = 1.2
+# What torchmetrics computes alike: its recall divides by R, its precision by k.
+TORCHMETRICS = {
+    "ndcg@20": "RetrievalNormalizedDCG",
+    "recall(denom=relevant)@20": "RetrievalRecall",
+    "precision@20": "RetrievalPrecision",
+    "hit@20": "RetrievalHitRate",
+}
+
+
+def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
+    """One batch by the jitted functions alone: selection, then one kernel per metric."""
+    specs = parse_all(metrics)
+    n_users, n_items = problem.scores.shape
+    block = ScoreMatrix(problem.scores).block(slice(0, n_users))
+    relevant = read_truth(problem.truth, (n_users, n_items)).rows(slice(0, n_users))
+    k = deepest(specs.values(), n_items)
+    nothing = np.empty(0, np.int64)
+    select = partial(
+        _selection.rank_rows,
+        block.values,
+        block.values[:, :0].copy(),
+        relevant.items,
+        relevant.values,
+        np.zeros(n_users + 1, np.int64),
+        nothing,
+        k,
+        block.lowest,
+        block.lowest_listed,
+        False,
+    )
+    top = empty_topk(relevant.start, relevant.values)
+    nan_found = np.zeros(3, np.int64)
+    select(top, nan_found)
+    views = Views(join([top]))
+    measure = []
+    for spec in specs.values():
+        codes = [
+            option.code(spec.values[name])
+            for name, option in spec.metric.options.items()
+            if name not in Views.OPTIONS
+        ]
+        view = views.view(spec.k, spec.values)
+        measure.append(partial(spec.metric.kernel, view, spec.k, np.empty(n_users), *codes))
+
+    def run() -> None:
+        select(top, nan_found)
+        for kernel in measure:
+            kernel()
+
+    return run
+
+
+def updates(repeats: int) -> None:
+    """Print an update over its kernels."""
+    print(f"Evaluator.update of {BATCH} x {SMALL[1]:,} float32 over selection and kernels alone")
+    problem = make((BATCH, SMALL[1]))
+    for name, metrics in COLUMNS.items():
+        for n_threads, threads in ((1, "one thread"), (None, "all cores")):
+            evaluator = Evaluator(problem.truth, metrics, n_threads=n_threads)
+            update = partial(evaluator.update, problem.scores, np.arange(BATCH))
+            alone = kernels_alone(problem, metrics)
+            update(), alone()
+            ratio = in_turn(update, alone, repeats)
+            met = "" if ratio.value <= TARGET else f"; target {TARGET}"
+            print(f"  {name + ', ' + threads:<28}{show(ratio)}{met}")
+
+
+def validations(problem: Problem, repeats: int) -> None:
+    """Print a whole validation beside that of torchmetrics, batch by batch."""
+    import torch
+    import torchmetrics.retrieval
+
+    n_users, n_items = problem.scores.shape
+    print(f"\nA validation of {n_users:,} x {n_items:,} in batches of {BATCH}, four metrics")
+    metrics = list(TORCHMETRICS)
+    evaluator = Evaluator(problem.truth, metrics)
+    batches = [np.arange(n_users)[first : first + BATCH] for first in range(0, n_users, BATCH)]
+
+    def ours() -> dict[str, float]:
+        evaluator.reset()
+        for users in batches:
+            evaluator.update(problem.scores[users[0] : users[-1] + 1], users)
+        return evaluator.mean()
+
+    classes = {name: getattr(torchmetrics.retrieval, kind) for name, kind in TORCHMETRICS.items()}
+    # Its metrics take flat tensors: a score, a relevance and the number of the user for each pair.
+    theirs = torchmetrics.MetricCollection({n: cls(top_k=20) for n, cls in classes.items()})
+    truth = torch.from_numpy(problem.truth.toarray().astype(np.int64))
+    scores = torch.from_numpy(problem.scores)
+
+    def retrieval() -> dict[str, float]:
+        theirs.reset()
+        for users in batches:
+            rows = slice(users[0], users[-1] + 1)
+            indexes = torch.from_numpy(users).repeat_interleave(n_items)
+            theirs.update(scores[rows].reshape(-1), truth[rows].reshape(-1), indexes=indexes)
+        return {name: value.item() for name, value in theirs.compute().items()}
+
+    means, values = ours(), retrieval()
+    expected = Metrics.compute(*problem, metrics)
+    for name, mean in means.items():
+        assert mean == expected[name].mean()
+        np.testing.assert_allclose(values[name], mean, rtol=1e-4)
+    ratio = in_turn(retrieval, ours, repeats)
+    print(f"  torchmetrics over Evaluator  {show(ratio)}")
+
+
+def show(ratio: Ratio) -> str:
+    """The ratio, its quartiles, and both times."""
+    quartiles = f"({ratio.low:.2f} to {ratio.high:.2f})"
+    return f"{ratio.value:8.2f} {quartiles:<18}{ratio.ms:10.3f} / {ratio.other_ms:.3f} ms"
+
+
+def main() -> None:
+    """Run both."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="checks the script alone")
+    quick = parser.parse_args().quick
+    about = environment()
+    print(f"{about['processor']}, {about['cores']} cores; {about['date']}\n")
+    updates(5 if quick else 51)
+    users, items = SMALL
+    # torchmetrics goes through the users one by one: more of them only take longer.
+    problem = make((users // 50 if quick else users // 10, items), "informed")
+    validations(problem, 1 if quick else 5)
+
+
+if __name__ == "__main__":
+    main()

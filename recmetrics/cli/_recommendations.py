@@ -1,0 +1,200 @@
+"""``recmetrics evaluate RECS TRUTH``: metrics of tables of recommendations."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from argparse import Namespace
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from recmetrics._spec import parse
+from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._evaluate import (
+    SIDE_OPTIONS,
+    default_metrics,
+    left_out,
+    refuse_missing_side,
+    to_json,
+)
+from recmetrics.cli._files import Source, open_file
+from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._summary import summarise
+from recmetrics.cli._tables import evaluation_table
+from recmetrics.cli._terminal import require_rich, show, write
+
+SUFFIXES = (".csv", ".tsv", ".parquet")
+_EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
+Backend = Literal["polars", "pyarrow", "pandas"]
+_IDS = ("user", "item")
+_INSTALL = "pip install 'recmetrics-numba[tables]'"
+_OF_SCORES = ("exclude", "candidates", "features", "similarity", "genres", "profile")
+
+
+def is_table(path: Path) -> bool:
+    """Whether the first file holds recommendations, by its name; scores are an .npy."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def evaluate_recommendations(args: Namespace) -> None:
+    """Read the tables, compute, write the per-user file, then print."""
+    metrics: Sequence[str] = args.metrics or [
+        text for text in default_metrics(args.convention) if parse(text, args.convention).k
+    ]
+    for metric in metrics:  # a misspelt name should not cost the reading of the files
+        _refuse_what_needs_scores(metric, args)
+    if not args.json:
+        require_rich()
+    inputs = [path for path in (args.scores, args.truth, args.popularity) if path is not None]
+    if args.per_user is not None:
+        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
+    tables = _tables()
+    recs = _read(Source("RECS", args.scores), ("rank", "score"))
+    truth = _read(Source("TRUTH", args.truth), ("rating",))
+    train = None
+    if args.popularity is not None:
+        train = _read(Source("--popularity-from", args.popularity), ())
+    result, summary = tables.evaluate_table(
+        recs,
+        truth,
+        metrics,
+        include_missing=args.include_missing,
+        undefined=args.undefined,
+        convention=args.convention,
+        n_threads=args.threads,
+        popularity=train,
+        return_summary=True,
+    )
+    import narwhals.stable.v2 as nw  # installed, since the tables are
+
+    frame = nw.from_native(result, eager_only=True)
+    users = frame["user"].to_list() if "user" in frame.columns else result.index.to_list()
+    values = {metric: frame[metric].to_numpy() for metric in summary.means}
+    summaries = {metric: summarise(value) for metric, value in values.items()}
+    if args.per_user is not None:
+        write_per_user(args.per_user, values, users)
+    if args.json:
+        counts = {"n_users": summary.n_lists, "n_missing": summary.n_missing}
+        write(to_json(counts, args, summaries, {}))
+        return
+    lines = [f"{summary.n_lists:,} users; intervals by normal approximation"]
+    if summary.n_missing and not args.include_missing:
+        lines.append(
+            f"left out: users of TRUTH without recommendations, {summary.n_missing:,}, the first "
+            f"{summary.first_missing}; --include-missing counts them"
+        )
+    show(evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries))
+
+
+def _refuse_what_needs_scores(text: str, args: Namespace) -> None:
+    if parse(text, args.convention).metric.kind == "system":
+        msg = (
+            f"{text} needs the catalogue, which tables do not tell; in Python type "
+            "recmetrics.tables.evaluate_table(..., catalogue=...)"
+        )
+        raise CommandError(msg)
+    for name in _OF_SCORES:
+        if getattr(args, name) is not None:
+            option = SIDE_OPTIONS.get(name, f"--{name}").partition(" ")[0]
+            msg = f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
+            raise CommandError(msg)
+    refuse_missing_side(text, args)
+
+
+def _tables() -> ModuleType:
+    try:
+        from recmetrics import tables
+    except ImportError as error:
+        msg = f"tables of recommendations need the package narwhals; type: {_INSTALL}"
+        raise CommandError(msg) from error
+    return tables
+
+
+def _backend() -> Backend:
+    """The library that holds the tables: the first that is installed."""
+    libraries: tuple[Backend, ...] = ("polars", "pyarrow", "pandas")
+    for name in libraries:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    msg = f"tables need one of the packages {', '.join(libraries)}; type: pip install polars"
+    raise CommandError(msg)
+
+
+def _read(source: Source, numbers: Sequence[str]) -> Any:
+    """The users, items and ``numbers`` of a table.
+
+    Ids are text, as they are written, so that files of two kinds have ids of one type.
+    """
+    import narwhals.stable.v2 as nw
+
+    backend = _backend()
+    if source.path.suffix.lower() == ".parquet":
+        with open_file(source, _EXPECTED):  # a missing file has one message, whatever the library
+            pass
+        try:
+            frame = nw.read_parquet(str(source.path), backend=backend)
+        except Exception as error:  # a damaged file makes the libraries raise nearly anything
+            msg = f"cannot read {source}: {reason(error)}; expected {_EXPECTED}"
+            raise CommandError(msg) from error
+        chosen = _chosen(source, frame.columns, numbers)
+        ids = [nw.col(name).cast(nw.String) for name in _IDS]
+        return frame.select(*ids, *(name for name in chosen if name in numbers)).to_native()
+    columns = _read_text(source, numbers)
+    schema = {name: nw.Float64 if name in numbers else nw.String for name in columns}
+    return nw.from_dict(columns, schema, backend=backend).to_native()
+
+
+def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
+    """The columns that are read, if all that must be there are."""
+    for name in columns:
+        if columns.count(name) > 1:
+            msg = f"{source} has the column {name!r} twice; expected every name once"
+            raise CommandError(msg)
+    for name in _IDS:
+        if name not in columns:
+            has = ", ".join(map(repr, columns)) or "no columns"
+            msg = f"{source} has no column {name!r} but {has}; expected {_EXPECTED}"
+            raise CommandError(msg)
+    return [name for name in columns if name in (*_IDS, *numbers)]
+
+
+def _read_text(source: Source, numbers: Sequence[str]) -> dict[str, list[Any]]:
+    separator = "\t" if source.path.suffix.lower() == ".tsv" else ","
+    with TextIOWrapper(open_file(source, _EXPECTED), encoding="utf-8-sig", newline="") as text:
+        lines = csv.reader(text, delimiter=separator, strict=True)
+        try:
+            header = next(lines, [])
+            chosen = _chosen(source, header, numbers)
+            columns: dict[str, list[Any]] = {name: [] for name in chosen}
+            places = [(header.index(name), columns[name], name) for name in chosen]
+            for fields in lines:
+                if len(fields) != len(header):
+                    if not fields:
+                        continue  # an empty line
+                    msg = f"{len(fields)} fields; expected {len(header)}, as in the header"
+                    raise ValueError(msg)
+                for place, column, name in places:
+                    column.append(_value(fields[place], name))
+        except (ValueError, csv.Error) as error:  # bytes that are not UTF-8 are a ValueError, too
+            msg = f"{source}, line {max(1, lines.line_num)}: {reason(error)}"
+            raise CommandError(msg) from None
+        except OSError as error:
+            msg = f"cannot read {source}: {reason(error)}"
+            raise CommandError(msg) from error
+    return columns
+
+
+def _value(field: str, name: str) -> str | float:
+    if name not in _IDS:
+        try:
+            return float(field)
+        except ValueError:
+            msg = f"cannot read {field[:40]!r} as {name}; expected a number"
+            raise ValueError(msg) from None
+    if not field:
+        msg = f"no {name}; expected an id in every row"
+        raise ValueError(msg)
+    return field

@@ -1,0 +1,242 @@
+"""The tasks of a call, and what they hand to each other: one chain of them per block of users.
+
+Nothing is computed here. Whatever a task reads is another task's result or a slice of what the
+caller holds, which travels with the task: nothing lies in the memory of one worker alone, so a
+worker that dies costs the time to do its tasks again.
+"""
+
+from __future__ import annotations  # the types of Dask are not those of the stubs
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._inputs import check_matrix
+from recmetrics._itemsets import (
+    ItemSets,
+    SharedSet,
+    check_shape,
+    read_candidates,
+    read_exclude,
+    read_numbers,
+    read_truth,
+)
+from recmetrics._options import CallOptions
+from recmetrics._side import Side, read_side, require_side
+from recmetrics._spec import MetricSpec
+from recmetrics._ties import require_policy
+from recmetrics.dask._survivors import best_of
+from recmetrics.dask._tasks import (
+    Chunk,
+    Question,
+    add_up,
+    know,
+    measure_all,
+    measure_factors,
+    measure_rows,
+    measure_survivors,
+    read_chunks,
+    select,
+)
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import delayed
+except ImportError as error:
+    _msg = "recmetrics.dask needs Dask; type: pip install 'recmetrics-numba[dask]'"
+    raise ImportError(_msg) from error
+
+Task = Any
+"""The result of a task, which is not there yet: a ``dask.delayed.Delayed``."""
+
+# Results that one task puts together: more would fill its memory, fewer would make more tasks.
+_FAN_IN = 8
+
+
+class Call:
+    """One call: what is asked, what is known of each block of users, and what comes of it."""
+
+    def __init__(
+        self,
+        blocks: Sequence[slice],
+        n_items: int,
+        ground_truth: Any,
+        specs: Mapping[str, MetricSpec],
+        options: CallOptions,
+    ) -> None:
+        shape = blocks[-1].stop, n_items
+        require_side(specs, options)
+        require_policy(specs, options.ties)
+        profile = options.profile
+        checked = options
+        if isinstance(profile, da.Array):  # here its shape is checked, by the workers its entries
+            checked = replace(options, profile=sp.csr_array(profile.shape))
+        side = read_side(specs.values(), checked, *shape)
+        reads_profile = side.profile.n_users > 0
+        bare = options.without_data()
+        self._question = Question(specs, replace(side, profile=Side().profile), bare, n_items)
+        self._blocks = blocks
+        self._asked = _shared(self._question)
+        sources = (
+            _by_block(ground_truth, "truth", read_truth, shape, blocks),
+            _by_block(options.exclude, "exclude", read_exclude, shape, blocks),
+            _by_block(options.candidates, "candidates", read_candidates, shape, blocks),
+            _by_block(profile if reads_profile else None, "profile", _read_profile, shape, blocks),
+        )
+        self._known = [
+            _task(know)(users, *sets) for users, *sets in zip(blocks, *sources, strict=True)
+        ]
+
+    def of_scores(self, scores: Any) -> list[Task]:
+        """Measure each block of users by its chunks of scores."""
+        depth = self._question.depth
+        measured = []
+        for line, known in zip(_lines(scores), self._known, strict=True):
+            if len(line) == 1 or self._question.reads_whole_rows:
+                measured.append(_task(measure_rows, nout=2)(line, known, self._asked))
+            else:
+                best = [_task(select)(chunk, known, self._asked) for chunk in line]
+                best = _narrowed(best, lambda few: _task(best_of)(few, depth), _FAN_IN)
+                measured.append(_task(measure_survivors, nout=2)(best, known, self._asked))
+        return measured
+
+    def of_factors(self, user_factors: Any, item_factors: Any, item_bias: Any) -> list[Task]:
+        """Measure each block of users by its factors and those of all items."""
+        items, bias = _whole(item_factors), _whole(item_bias)
+        return [
+            _task(measure_factors, nout=2)(line[0], items, bias, known, self._asked)
+            for line, known in zip(_lines(user_factors), self._known, strict=True)
+        ]
+
+    def result(self, measured: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
+        """What ``Metrics.compute`` returns, as arrays of NumPy or, ``lazy``, of Dask."""
+        question = self._question
+        n_metrics = len(question.user_metrics)
+        values = da.concatenate(
+            [
+                da.from_delayed(block, (n_metrics, users.stop - users.start), np.float64)
+                for (block, _), users in zip(measured, self._blocks, strict=True)
+            ],
+            axis=1,
+        )
+        # No task of its own for each metric and block: all metrics of a block are one chunk.
+        parts = [values]
+        if question.system_metrics:
+            listed = [listed for _, listed in measured]
+            few = _narrowed(listed, lambda few: _task(add_up)(few, self._asked), _FAN_IN)
+            of_all = _task(measure_all)(few, self._asked)
+            parts.append(da.from_delayed(of_all, (len(question.system_metrics),), np.float64))
+        found: dict[str, Any] = {}
+        names = (question.user_metrics, question.system_metrics)
+        for texts, rows in zip(names, parts if lazy else dask.compute(*parts), strict=False):
+            found |= zip(texts, rows, strict=True)
+        return {text: found[text] if lazy else np.array(found[text]) for text in question.specs}
+
+
+def blocks_of(chunks: Sequence[int]) -> list[slice]:
+    """The ranges that chunks of these lengths cover."""
+    edges = np.concatenate(([0], np.cumsum(chunks))).astype(int).tolist()
+    return [slice(*edge) for edge in pairwise(edges)]
+
+
+def check_array(array: Any, what: str, instead: str) -> None:
+    """Refuse what is no Dask array of real numbers in two dimensions, of known shape."""
+    if not isinstance(array, da.Array):
+        msg = (
+            f"{what} must be a dask.array, got {type(array).__name__}; "
+            f"type dask.array.from_array({what}, chunks=(1000, -1)), or use {instead}"
+        )
+        raise InputTypeError(msg)
+    check_matrix(array, what)
+    _check_known(array, what)
+
+
+def _check_known(array: Any, what: str) -> None:
+    if np.isnan(array.shape).any():
+        msg = (
+            f"{what} has chunks of unknown length, expected a Dask array of known shape; "
+            f"type {what}.compute_chunk_sizes()"
+        )
+        raise ShapeError(msg)
+
+
+def _task(function: Callable[..., Any], nout: int | None = None) -> Callable[..., Task]:
+    return delayed(function, pure=False, nout=nout)  # type: ignore[no-any-return]
+
+
+def _shared(value: Any) -> Task:
+    """One value that many tasks read: sent to a worker once."""
+    return delayed(value, traverse=False, pure=False)
+
+
+def _narrowed(parts: list[Task], merge: Callable[[list[Task]], Task], at_most: int) -> list[Task]:
+    """``parts`` merged a few at a time, until there are ``at_most``."""
+    while len(parts) > at_most:
+        parts = [merge(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+    return parts
+
+
+def _lines(array: Any) -> list[list[Chunk]]:
+    """The chunks of a Dask array line by line, without those that hold nothing beside others."""
+    users, columns = (blocks_of(chunks) for chunks in array.chunks)
+    kept = [i for i, own in enumerate(columns) if own.stop > own.start] or [0]
+    return [
+        [Chunk(line[i], own, columns[i]) for i in kept]
+        for own, line in zip(users, array.to_delayed(), strict=True)
+    ]
+
+
+def _whole(array: Any) -> Task:
+    """An array that every task needs whole, on the workers; ``None`` stays ``None``."""
+    if isinstance(array, da.Array):
+        (task,) = array.rechunk(-1).to_delayed().ravel()
+        return task
+    return None if array is None else _shared(array)
+
+
+def _by_block(
+    value: Any,
+    what: str,
+    read: Callable[[Any, tuple[int, int]], ItemSets | None],
+    shape: tuple[int, int],
+    blocks: Sequence[slice],
+) -> list[Task | ItemSets | None]:
+    """What each block of users has of ``value``, in any form."""
+    if isinstance(value, da.Array):
+        _check_known(value, what)
+        if what != "profile":
+            check_shape(value.shape, shape, what)
+        return _chunks_by_block(value, what, read, blocks)
+    sets = read(value, shape)
+    if sets is None:
+        return [None] * len(blocks)
+    sets = sets.in_memory()
+    if isinstance(sets, SharedSet):
+        return [_shared(sets)] * len(blocks)
+    return [sets.take(np.arange(users.start, users.stop)) for users in blocks]
+
+
+def _chunks_by_block(
+    array: Any, what: str, read: Callable[..., Any], blocks: Sequence[slice]
+) -> list[Task]:
+    lines = _lines(array)
+    tasks = []
+    for users in blocks:
+        own = [
+            line
+            for line in lines
+            if line[0].users.start < users.stop and line[0].users.stop > users.start
+        ]
+        tasks.append(_task(read_chunks)(read, what, own or lines[:1], users))
+    return tasks
+
+
+def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets | None:  # noqa: ARG001
+    """The shape tells what it holds, which has been checked."""
+    return None if matrix is None else read_numbers(matrix, "profile")

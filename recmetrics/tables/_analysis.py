@@ -1,0 +1,207 @@
+"""RecListAnalysis: metrics of tables, in the shape of LensKit's class of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._spec import MetricSpec, make_spec, parse
+from recmetrics.tables._frames import keyed, read_frame, with_columns
+from recmetrics.tables._lenskit import definition, is_defined
+from recmetrics.tables._measure import Asked, ByFunction, BySpec, measure_problem
+from recmetrics.tables._problem import Columns, read_problem
+from recmetrics.tables._summary import TableSummary, summarise
+
+_NOT_KEYS = ("item", "rank", "score", "rating")
+
+
+class RecListAnalysis:
+    """Metrics of every list of a table of recommendations.
+
+    LensKit's example runs with the import changed:
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables as topn
+    >>> recs = pd.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pd.DataFrame({"user": [1, 2], "item": [8, 9]})
+    >>> analysis = topn.RecListAnalysis()
+    >>> analysis.add_metric(topn.recip_rank)
+    >>> analysis.add_metric("hit@1")
+    >>> analysis.compute(recs, truth).reset_index()
+       user  nrecs  recip_rank  hit@1
+    0     1      2         0.5    0.0
+    1     2      1         0.0    0.0
+
+    Parameters
+    ----------
+    group_cols
+        The columns that tell the lists apart; None for all columns of the recommendations but
+        ``item``, ``rank``, ``score`` and ``rating``.
+    """
+
+    def __init__(self, group_cols: Sequence[str] | None = None) -> None:
+        if isinstance(group_cols, str):
+            group_cols = [group_cols]
+        if group_cols is not None and not len(group_cols):
+            msg = "group_cols is empty, expected the columns that tell the lists apart, or None"
+            raise ArgumentError(msg)
+        self.group_cols = None if group_cols is None else list(group_cols)
+        self._asked: dict[str, Asked] = {}
+        self._summary: TableSummary | None = None
+
+    @property
+    def summary(self) -> TableSummary:
+        """Counts and means of the last ``compute``: ``print(analysis.summary)``.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing has been computed yet.
+        """
+        if self._summary is None:
+            msg = "summary tells of the last compute(recs, truth); call that first"
+            raise ArgumentError(msg)
+        return self._summary
+
+    def add_metric(
+        self,
+        metric: str | MetricSpec | Callable[..., Any],
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Have a metric computed, as a column of the result.
+
+        Parameters
+        ----------
+        metric
+            A metric string of this library, such as "ndcg@10"; one of LensKit's functions
+            ``precision, recall, hit, recip_rank, dcg, ndcg`` of ``recmetrics.tables``; or any
+            callable of (recs, truth). Such a callable gets the rows of one list in list order, and
+            the rows of its truth, as tables of the caller's own kind; a pandas truth is indexed
+            by item. It gives a number, or None where it is undefined, and is called list by list
+            in Python. It is not called for lists without truth, which are undefined, nor for
+            missing lists, which are 0.
+        name
+            The name of the column: by default the string as it is typed, or the function's name.
+        **options
+            Options of the metric: ``k`` and those of the metric string, or what the function
+            takes beside (recs, truth).
+
+        Raises
+        ------
+        MetricSpecError
+            A metric string that cannot be read, or an unknown metric or option.
+        ArgumentError
+            Another metric of that name, an option that the function does not take, or a metric
+            that needs more than the two tables.
+        """
+        asked: Asked
+        if isinstance(metric, str | MetricSpec):
+            name = str(metric) if name is None else name
+            asked = BySpec(name, _spec(metric, options))
+            _refuse_what_needs_more(asked.spec)
+        elif callable(metric):
+            name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
+            make = definition if is_defined(metric) else _function
+            asked = make(metric, name, options)
+        else:
+            msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
+            raise MetricSpecError(msg)
+        if name in self._asked or name in ("nrecs", "ntruth"):
+            msg = f"there is a column {name!r} already; give another, such as name='{name}_2'"
+            raise ArgumentError(msg)
+        self._asked[name] = asked
+
+    def compute(self, recs: Any, truth: Any, *, include_missing: bool = False) -> Any:
+        """Compute the metrics of every list.
+
+        Parameters
+        ----------
+        recs
+            Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
+            ``item`` and the columns that tell the lists apart, such as ``user``. The rows of a
+            list are in the order of ``rank`` where there is such a column, else of descending
+            ``score`` where there is one, else as they come; equal scores keep the order of the
+            rows. Only the order of ranks matters: gaps in them do not. Ids may be of any type.
+        truth
+            The truth, of the same kind of table: ``item`` and those of the grouping columns that
+            it has; it is matched on these. ``rating`` gives graded relevance; without it every
+            item has 1. Metric strings take an item rated 0 for not relevant; LensKit's ``precision,
+            recall, hit, recip_rank`` take every item of the truth for relevant.
+        include_missing
+            Whether users in the truth without recommendations get rows, as empty lists: of zeros
+            where a metric is defined for them; and a column ``ntruth`` is added, the number of
+            rows of the truth. Where the recommendations have grouping columns that the truth has
+            not, such as the algorithm, for each combination of these.
+
+        Returns
+        -------
+        DataFrame or Table
+            One row for each list, in the order in which the lists first appear; missing ones last:
+            the grouping columns, ``nrecs`` (the length of the list), and one column for each
+            metric. The same kind of table as ``recs``; pandas indexed by the grouping columns. A
+            list whose user has no truth has undefined values: NaN, but 0 in LensKit's ``precision``
+            and ``recip_rank``, and in ``dcg`` and ``cg``. How many users of the truth have no
+            recommendations is told by ``summary``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            What are no tables, missing columns, null ids, ids of two types, an item twice in a list
+            or in a truth, a rank twice in a list, scores and ratings that are no such: the message
+            names the columns and the first row.
+        """
+        listed, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
+        has, rated = listed.columns, "rating" in relevant.columns
+        keys = self.group_cols
+        if keys is None:
+            keys = [column for column in has if column not in _NOT_KEYS]
+        if not keys:
+            msg = "recs has no column to tell lists apart, expected one such as 'user'"
+            raise ArgumentError(msg)
+        columns = Columns(
+            keys=tuple(keys),
+            item="item",
+            rank="rank" if "rank" in has else None,
+            score="score" if "score" in has else None,
+            rating="rating" if rated else None,
+        )
+        problem = read_problem(listed, relevant, columns)
+        missing = problem.missing()
+        if include_missing:
+            problem = problem.with_missing()
+        values = measure_problem(problem, list(self._asked.values()))
+        self._summary = summarise(problem, values, missing, included=include_missing)
+        counts = {"nrecs": np.diff(problem.start)}
+        if include_missing:
+            counts["ntruth"] = problem.truth_sizes
+        return keyed(with_columns(problem.keys, counts | values), keys)
+
+
+def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
+    """The spec of a metric string, and of options that are given beside it."""
+    spec = parse(str(metric)) if isinstance(metric, str) else metric
+    own = dict(spec.options)
+    k = options.pop("k", None)
+    twice = [key for key in options if key in own] + (["k"] if k is not None and spec.k else [])
+    if twice:
+        msg = f"{metric!s} has {twice[0]} in the string already; give it once"
+        raise ArgumentError(msg)
+    return make_spec(spec.name, spec.k if k is None else k, own | options)
+
+
+def _refuse_what_needs_more(spec: MetricSpec) -> None:
+    needs = [" or ".join(f"{name}=" for name in group) for group in spec.metric.needs]
+    if spec.metric.kind == "system":
+        needs.append("catalogue=")
+    if needs:
+        msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"
+        raise ArgumentError(msg)
+
+
+def _function(metric: Callable[..., Any], name: str, options: dict[str, Any]) -> ByFunction:
+    return ByFunction(name, metric, options)

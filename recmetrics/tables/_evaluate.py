@@ -1,0 +1,320 @@
+"""evaluate_table: the metrics of a table of recommendations in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from recmetrics._compute import MetricsList
+from recmetrics._errors import ArgumentError, InputError, UndefinedMetricError
+from recmetrics._measure import undefined_policy
+from recmetrics._options import CallOptions, Convention, Undefined, UserValues
+from recmetrics._spec import MetricSpec, parse_all
+from recmetrics._topk import IntArray
+from recmetrics.tables._frames import (
+    Frame,
+    as_integers,
+    keyed,
+    read_frame,
+    require_columns,
+    require_same_kind,
+    value_at,
+    with_columns,
+)
+from recmetrics.tables._measure import BySpec, measure_problem
+from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._problem import Columns, Problem, read_problem
+from recmetrics.tables._side import (
+    ItemTable,
+    matrix_of,
+    popularity_of,
+    profile_of,
+    refuse_repeats,
+    require_tables,
+    similarity_columns,
+    similarity_of,
+)
+from recmetrics.tables._summary import summarise
+
+_OTHERS = "similar items"
+
+
+def evaluate_table(
+    recs: Any,
+    truth: Any,
+    metrics_list: MetricsList,
+    *,
+    user: str = "user",
+    item: str = "item",
+    score: str | None = None,
+    rank: str | None = None,
+    rating: str | None = None,
+    by: str | Sequence[str] | None = None,
+    include_missing: bool = False,
+    undefined: Undefined | None = None,
+    convention: Convention | None = None,
+    n_threads: int | None = None,
+    catalogue: Any = None,
+    popularity: Any = None,
+    features: Any = None,
+    similarity: Any = None,
+    genres: Any = None,
+    profile: Any = None,
+    return_summary: bool = False,
+) -> Any:
+    """Compute metrics of every user's list in a table of recommendations.
+
+    >>> import pandas as pd
+    >>> from recmetrics.tables import evaluate_table
+    >>> recs = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]})
+    >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [8, 9]})
+    >>> evaluate_table(recs, truth, ["mrr@10", "hit@1"]).reset_index()
+      user  nrecs  mrr@10  hit@1
+    0    a      2     0.5    0.0
+    1    b      1     0.0    0.0
+
+    Parameters
+    ----------
+    recs
+        Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
+        one of items, ids of any type; all other tables must be of the same library.
+    truth
+        What was relevant: users, items and maybe ratings. It is matched on ``user``, and on the
+        columns of ``by`` that it has.
+    metrics_list
+        Metric strings, as ``Metrics.compute`` takes them. A cutoff is never cut to the size of
+        the catalogue unless ``catalogue`` tells it.
+    user, item
+        The names of these columns, in all tables.
+    score, rank
+        The column of ``recs`` that orders the rows of a list: ``rank`` ascending, or ``score``
+        descending. By default the column "rank" where there is one, else the column "score" where
+        there is one, else the rows are in order as they come. Equal scores keep the order of the
+        rows; only the order of ranks matters.
+    rating
+        The column of ``truth`` with graded relevance, 0 = not relevant; by default "rating" where
+        there is one, else every item of the truth has 1.
+    by
+        Columns of ``recs`` beside the user that tell lists apart, such as the model. Other columns
+        are not looked at.
+    include_missing
+        Whether users in the truth without recommendations get rows, as empty lists, for each
+        combination of the ``by`` columns that the truth does not have; and a column ``ntruth`` is
+        added, the number of rows of the truth.
+    undefined, convention, n_threads
+        As in ``Metrics.compute``.
+    catalogue
+        A table with a row for each item that may be recommended; system metrics need it. Items
+        outside it are an error.
+    popularity
+        A table of the item and its share of users, 0 to 1, or the training interactions, users and
+        items. An item without a row has 0.
+    features
+        A table of the item and the numbers of its vector, one column each.
+    similarity
+        A table of the item, another item, and their similarity; in this order. A pair that stands
+        in one direction holds for both, a pair that does not stand is 0.
+    genres
+        A table of the item and a column for each genre, 1 where the item has it.
+    profile
+        A table of the user and the columns of ``genres``. A user without a row has no profile.
+    return_summary
+        Whether to return the ``TableSummary``, too.
+
+    Returns
+    -------
+    DataFrame or Table
+        One row for each list, in the order in which the lists first appear: the columns ``by`` and
+        ``user`` (in pandas as the index), ``nrecs``, and one column for each metric as it is typed.
+        A system metric such as coverage has one value for all lists of the same ``by`` columns,
+        repeated in their rows.
+    TableSummary
+        Counts and means, with ``return_summary=True``; ``str`` gives them as text.
+
+    Raises
+    ------
+    MetricSpecError, ArgumentError, UndefinedMetricError
+        As in ``Metrics.compute``.
+    InputError, InputTypeError
+        As in ``RecListAnalysis.compute``; also for the other tables, where an id stands twice or
+        an item that is listed has no row in ``features`` or ``genres``.
+    """
+    options = CallOptions(undefined=undefined, convention=convention, n_threads=n_threads)
+    specs = parse_all(metrics_list, convention)
+    side = {
+        "catalogue": catalogue,
+        "popularity": popularity,
+        "features": features,
+        "similarity": similarity,
+        "genres": genres,
+        "profile": profile,
+    }
+    require_tables(specs, side)
+    listed, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
+    by = [by] if isinstance(by, str) else list(by or ())
+    keys = [*by, user]
+    columns = _columns(listed, relevant, keys, item, score, rank, rating)
+    require_columns(listed, "recs", [*keys, item])
+    require_columns(relevant, "truth", [user, item])
+    require_same_kind(listed, "recs", relevant, "truth")
+    tables = _side_tables(specs, side, listed)
+    items = _ItemNumbers(listed, relevant, tables, item)
+    problem = read_problem(listed, relevant, columns, items.of_both)
+    missing = problem.missing()
+    if include_missing:
+        problem = problem.with_missing()
+    values = measure_problem(
+        problem,
+        [BySpec(text, spec) for text, spec in specs.items()],
+        CallOptions(n_threads=n_threads, **_side_arrays(items, problem, user)),
+        items.n_items if "catalogue" in tables else None,
+        _systems(problem, by),
+    )
+    _apply_undefined(values, specs, problem, options)
+    counts = {"nrecs": np.diff(problem.start)}
+    if include_missing:
+        counts["ntruth"] = problem.truth_sizes
+    result = keyed(with_columns(problem.keys, counts | values), keys)
+    if return_summary:
+        return result, summarise(problem, values, missing, included=include_missing)
+    return result
+
+
+def _columns(
+    recs: Frame,
+    truth: Frame,
+    keys: Sequence[str],
+    item: str,
+    score: str | None,
+    rank: str | None,
+    rating: str | None,
+) -> Columns:
+    """The columns to read; those that are named must be there."""
+    if rank is not None and score is not None:
+        msg = f"lists are in the order of rank= or of score=, got both ({rank!r}, {score!r})"
+        raise ArgumentError(msg)
+    require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
+    require_columns(truth, "truth", [] if rating is None else [rating])
+    if rank is None and score is None:
+        rank = "rank" if "rank" in recs.columns else None
+        score = "score" if "score" in recs.columns else None
+    if rating is None and "rating" in truth.columns:
+        rating = "rating"
+    return Columns(tuple(keys), item, rank, score, rating)
+
+
+def _side_tables(
+    specs: Mapping[str, MetricSpec], side: Mapping[str, Any], recs: Frame
+) -> dict[str, Frame]:
+    """The tables that a metric of the call needs, and the catalogue where there is one."""
+    needed = {name for spec in specs.values() for group in spec.metric.needs for name in group}
+    tables = {
+        name: read_frame(value, name)
+        for name, value in side.items()
+        if value is not None and (name in needed or name == "catalogue")
+    }
+    for name, frame in tables.items():
+        require_same_kind(recs, "recs", frame, name)
+    return tables
+
+
+class _ItemNumbers:
+    """The items of all tables, numbered together; those of the catalogue first."""
+
+    def __init__(self, recs: Frame, truth: Frame, tables: Mapping[str, Frame], item: str) -> None:
+        self.tables, self.item, self.recs = tables, item, recs
+        named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
+        named |= {"recs": recs, "truth": truth, **tables}
+        columns = [(frame, what, item) for what, frame in named.items() if what != "profile"]
+        codes_of = [what for _, what, _ in columns]
+        if "similarity" in tables:
+            other, self._similarity = similarity_columns(tables["similarity"], item)
+            columns.append((tables["similarity"], "similarity", other))
+            codes_of.append(_OTHERS)
+        for frame, what, name in columns:
+            require_columns(frame, what, [name])
+        numbers, first = number(as_integers(columns))
+        ends = np.cumsum([len(frame) for frame, _, _ in columns])
+        self._codes = dict(zip(codes_of, np.split(numbers, ends[:-1]), strict=True))
+        self.of_both = np.concatenate([self._codes["recs"], self._codes["truth"]])
+        self.n_items = len(first)
+        if "catalogue" in tables:
+            refuse_repeats(tables["catalogue"], "catalogue", [item], self._codes["catalogue"])
+            self.n_items = len(tables["catalogue"])
+            for what, frame in (("recs", recs), ("truth", truth)):
+                self._refuse_outside(frame, what)
+
+    def _refuse_outside(self, frame: Frame, what: str) -> None:
+        outside = self._codes[what] >= self.n_items
+        if outside.any():
+            row = int(outside.argmax())
+            msg = (
+                f"{what}, column {self.item!r}: row {row} (counted from 0) holds item "
+                f"{value_at(frame, self.item, row)!r}, which is not in the catalogue"
+            )
+            raise InputError(msg)
+
+    def table(self, name: str) -> ItemTable:
+        """A table about items, with their numbers."""
+        return ItemTable(self.tables[name], name, self.item, self._codes[name])
+
+    def matrix(self, name: str) -> Any:
+        """The numbers of each item."""
+        return matrix_of(
+            self.table(name), self.n_items, (self.recs, self.item, self._codes["recs"])
+        )
+
+    def similarity(self) -> Any:
+        """The similarity of every two items."""
+        return similarity_of(
+            self.table("similarity"), self._codes[_OTHERS], self._similarity, self.n_items
+        )
+
+
+def _side_arrays(items: _ItemNumbers, problem: Problem, user: str) -> dict[str, Any]:
+    """The side information as ``Metrics.compute_ranked`` takes it."""
+    arrays: dict[str, Any] = {}
+    if "popularity" in items.tables:
+        arrays["popularity"] = popularity_of(items.table("popularity"), user, items.n_items)
+    for name in ("features", "genres"):
+        if name in items.tables:
+            arrays[name] = items.matrix(name)
+    if "similarity" in items.tables:
+        arrays["similarity"] = items.similarity()
+    if "profile" in items.tables:
+        genres = items.table("genres").columns()
+        arrays["profile"] = profile_of(items.tables["profile"], user, problem.keys, genres)
+    return arrays
+
+
+def _systems(problem: Problem, by: Sequence[str]) -> IntArray:
+    """Which lists a system metric takes together: those with the same ``by`` columns."""
+    if not by:
+        return np.zeros(problem.n_lists, np.int64)
+    columns = [number(as_integers([(problem.keys, "recs", name)]))[0] for name in by]
+    return number(combine(columns))[0]
+
+
+def _apply_undefined(
+    values: dict[str, UserValues],
+    specs: Mapping[str, MetricSpec],
+    problem: Problem,
+    options: CallOptions,
+) -> None:
+    for text, found in values.items():
+        undefined = undefined_policy(specs[text], options)
+        if undefined == "nan":
+            continue
+        missing = np.isnan(found)
+        if undefined == "raise" and missing.any():
+            first = problem.key_of(int(missing.argmax()))
+            msg = (
+                f"{text} is undefined for {missing.sum()} of {missing.size} lists "
+                f"({specs[text].metric.undefined}), the first is {first}; "
+                "expected a value for every list; give undefined='nan' or 'zero', or leave these "
+                "lists out"
+            )
+            raise UndefinedMetricError(msg)
+        found[missing] = 0.0

@@ -1,0 +1,216 @@
+"""LensKit's metrics under LensKit's names and definitions (``lenskit.topn`` 0.14).
+
+Each is a function of the tables of one list, as LensKit's are. ``RecListAnalysis`` knows them and
+computes them for all lists at once, through the metric string that their definition stands for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError
+from recmetrics._spec import MetricSpec, OptionValue, make_spec
+from recmetrics.tables._frames import read_frame, with_item_column
+from recmetrics.tables._measure import BySpec, measure_problem
+from recmetrics.tables._problem import Columns, read_problem
+
+Discount = Callable[[Any], Any]
+
+
+def precision(recs: Any, truth: Any, k: int | None = None) -> float:
+    """Hits / length of the list, at most ``k`` of it.
+
+    0 where the truth is empty, undefined for an empty list. An item of the truth is relevant
+    whatever its rating.
+
+    Parameters
+    ----------
+    recs
+        A list as a table with the column ``item``, best first.
+    truth
+        The truth of the same user: a table with the column ``item``, or a pandas table indexed by
+        item; and maybe ``rating``.
+    k
+        How many ranks count; None for all.
+
+    Returns
+    -------
+    float
+        NaN where undefined.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> recs, truth = pd.DataFrame({"item": [2, 3, 4]}), pd.DataFrame({"item": [2, 4, 5]})
+    >>> round(tables.precision(recs, truth), 3), tables.precision(recs, truth, k=1)
+    (0.667, 1.0)
+    """
+    return _of_one_list(precision, recs, truth, k=k)
+
+
+def recall(recs: Any, truth: Any, k: int | None = None) -> float:
+    """Hits / R; with ``k`` hits in the top k / min(R, k).
+
+    Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> recs, truth = pd.DataFrame({"item": [2, 3, 4]}), pd.DataFrame({"item": [2, 4, 5, 6]})
+    >>> tables.recall(recs, truth), tables.recall(recs, truth, k=1)
+    (0.5, 1.0)
+    """
+    return _of_one_list(recall, recs, truth, k=k)
+
+
+def hit(recs: Any, truth: Any, k: int | None = None) -> float:
+    """1 if the list, or its top ``k``, holds an item of the truth, else 0.
+
+    Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> recs, truth = pd.DataFrame({"item": [2, 3]}), pd.DataFrame({"item": [3]})
+    >>> tables.hit(recs, truth), tables.hit(recs, truth, k=1)
+    (1.0, 0.0)
+    """
+    return _of_one_list(hit, recs, truth, k=k)
+
+
+def recip_rank(recs: Any, truth: Any, k: int | None = None) -> float:
+    """1 / rank of the first item of the truth in the list, or in its top ``k``; 0 if there is none.
+
+    0 where the truth is empty, too. Parameters, result and what is relevant: as ``precision``.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> tables.recip_rank(pd.DataFrame({"item": [2, 3]}), pd.DataFrame({"item": [3]}))
+    0.5
+    """
+    return _of_one_list(recip_rank, recs, truth, k=k)
+
+
+def dcg(recs: Any, truth: Any, discount: Discount = np.log2) -> float:
+    """Sum of the ratings of the list, each divided by max(``discount(rank)``, 1).
+
+    Parameters
+    ----------
+    recs, truth
+        As ``precision`` takes them. Without ``rating`` every item of the truth has 1.
+    discount
+        What the gain at a rank is divided by, as a callable of the rank (1, 2, ...) that never
+        falls; below 1 it counts as 1, so that log2 does at the first rank.
+
+    Returns
+    -------
+    float
+        0 where the truth is empty.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> recs, truth = pd.DataFrame({"item": [2, 3]}), pd.DataFrame({"item": [3], "rating": [4.0]})
+    >>> tables.dcg(recs, truth)
+    4.0
+    >>> round(tables.dcg(recs, truth, discount=lambda rank: np.log2(rank + 1)), 3)
+    2.524
+    """
+    return _of_one_list(dcg, recs, truth, discount=discount)
+
+
+def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = None) -> float:
+    """``dcg`` / ``dcg`` of all the truth in the best order; with ``k`` both of the top k.
+
+    Parameters
+    ----------
+    recs, truth, discount
+        As ``dcg`` takes them.
+    k
+        How many ranks count; None for all. Then the ideal has all of the truth, also what is
+        beyond the length of the list.
+
+    Returns
+    -------
+    float
+        NaN where the truth is empty or all of its ratings are 0.
+
+    >>> import pandas as pd
+    >>> from recmetrics import tables
+    >>> recs = pd.DataFrame({"item": [1, 2]})
+    >>> truth = pd.DataFrame({"item": [1, 2, 3], "rating": [3.0, 5.0, 4.0]})
+    >>> round(tables.ndcg(recs, truth), 4), round(tables.ndcg(recs, truth, k=2), 4)
+    (0.7344, 0.8889)
+    """
+    return _of_one_list(ndcg, recs, truth, discount=discount, k=k)
+
+
+def _precision(k: int | None) -> MetricSpec:
+    return make_spec("precision", k, {"denom": "list"})
+
+
+def _recall(k: int | None) -> MetricSpec:
+    return make_spec("recall", k, {"denom": "relevant" if k is None else "capped"})
+
+
+def _dcg(discount: Discount) -> MetricSpec:
+    return make_spec("dcg", None, {"discount": _clipped(discount)})
+
+
+def _ndcg(discount: Discount, k: int | None) -> MetricSpec:
+    depth = "all" if k is None else "k"
+    return make_spec("ndcg", k, {"discount": _clipped(discount), "ideal_depth": depth})
+
+
+def _clipped(discount: Discount) -> OptionValue:
+    if discount is np.log2:
+        return "log2_clip"
+    if not callable(discount):
+        msg = f"discount must be a callable of the rank, such as np.log2, got {discount!r}"
+        raise ArgumentError(msg)
+    return lambda rank: max(float(discount(rank)), 1.0)
+
+
+# The spec of each function's options, whether every item of the truth is relevant, and the value
+# of a list whose truth is empty.
+_DEFINITIONS: dict[Callable[..., float], tuple[Callable[..., MetricSpec], bool, float]] = {
+    precision: (_precision, True, 0.0),
+    recall: (_recall, True, nan),
+    hit: (lambda k: make_spec("hit", k), True, nan),
+    recip_rank: (lambda k: make_spec("mrr", k), True, 0.0),
+    dcg: (_dcg, False, 0.0),
+    ndcg: (_ndcg, False, nan),
+}
+
+
+def is_defined(function: Callable[..., Any]) -> bool:
+    """Whether it is one of the functions of this module."""
+    return any(function is known for known in _DEFINITIONS)  # any callable; it may have no hash
+
+
+def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> BySpec:
+    """What a function of this module stands for with these options."""
+    make, of_presence, without_truth = _DEFINITIONS[function]
+    try:
+        bound = inspect.signature(function).bind(None, None, **options)
+    except TypeError as error:
+        takes = ", ".join(list(inspect.signature(function).parameters)[2:])
+        msg = f"metric {name!r}: {error}; {function.__name__} takes {takes}"
+        raise ArgumentError(msg) from None
+    bound.apply_defaults()
+    chosen = {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
+    return BySpec(name, make(**chosen), of_presence, without_truth)
+
+
+def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
+    """The metric of one list, its rows in the order in which they come."""
+    asked = definition(function, function.__name__, options)
+    listed = read_frame(recs, "recs")
+    relevant = with_item_column(read_frame(truth, "truth"), "item")
+    rating = "rating" if "rating" in relevant.columns else None
+    columns = Columns(keys=(), item="item", rank=None, score=None, rating=rating)
+    problem = read_problem(listed, relevant, columns)
+    if function is precision and not len(listed):
+        return nan
+    return float(measure_problem(problem, [asked])[asked.name][0])

@@ -1,0 +1,166 @@
+"""Ids become numbers 0, 1, 2, ... in the order in which they first appear, without sorting them."""
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._jit import kernel
+from recmetrics._topk import IntArray
+
+_SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
+_ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
+_SHORT = 32  # rows, which an insertion sorts faster than a call of a sort
+_LARGEST = int(np.iinfo(np.int64).max)
+
+
+def number(values: IntArray) -> tuple[IntArray, IntArray]:
+    """The number of each value, and for each number the place where its value first appears."""
+    if not values.size:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    least, largest = int(values.min()), int(values.max())
+    if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
+        return _by_table(values, least, largest - least + 1)
+    return _by_hash(values)
+
+
+def combine(columns: list[IntArray]) -> IntArray:
+    """One integer for each row of several columns of numbers, equal where all of them are."""
+    whole, *rest = columns
+    for column in rest:
+        size = int(column.max(initial=0)) + 1
+        if int(whole.max(initial=0)) + 1 > _LARGEST // size:
+            whole, _ = number(whole)
+        whole = whole * size + column
+    return whole
+
+
+@kernel
+def _by_table(values: IntArray, least: int, size: int) -> tuple[IntArray, IntArray]:
+    numbers = np.full(size, -1, np.int32)
+    codes = np.empty(values.size, np.int64)
+    first = np.empty(min(size, values.size), np.int64)
+    n = 0
+    for row in range(values.size):
+        place = values[row] - least
+        if numbers[place] < 0:
+            numbers[place] = n
+            first[n] = row
+            n += 1
+        codes[row] = numbers[place]
+    return codes, first[:n].copy()
+
+
+@kernel
+def _by_hash(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Open addressing over a table that doubles, so that few ids stay in the cache."""
+    bits = np.uint64(10)
+    slots = np.full(1 << 10, -1, np.int32)
+    codes = np.empty(values.size, np.int64)
+    first = np.empty(values.size, np.int64)
+    n = 0
+    for row in range(values.size):
+        slot = _slot(slots, bits, values, first, values[row])
+        if slots[slot] < 0:
+            slots[slot] = n
+            first[n] = row
+            n += 1
+            if 2 * n > slots.size:
+                bits += np.uint64(1)
+                slots = np.full(2 * slots.size, -1, np.int32)
+                for code in range(n):
+                    slots[_slot(slots, bits, values, first, values[first[code]])] = code
+                slot = _slot(slots, bits, values, first, values[row])
+        codes[row] = slots[slot]
+    return codes, first[:n].copy()
+
+
+@kernel
+def _slot(
+    slots: npt.NDArray[np.int32], bits: np.uint64, values: IntArray, first: IntArray, value: int
+) -> int:
+    """Where ``value`` stands in the table, or the free place where it belongs."""
+    # Fibonacci hashing: the upper bits of a product with 2^64 / golden ratio.
+    slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> (np.uint64(64) - bits))
+    while slots[slot] >= 0 and values[first[slots[slot]]] != value:
+        slot = (slot + 1) & (slots.size - 1)
+    return slot  # type: ignore[return-value]
+
+
+@kernel
+def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """The rows of each code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
+    start = np.zeros(n + 1, np.int64)
+    for row in range(codes.size):
+        start[codes[row] + 1] += 1
+    for code in range(n):
+        start[code + 1] += start[code]
+    order = np.empty(codes.size, np.int64)
+    filled = start[:-1].copy()
+    for row in range(codes.size):
+        code = codes[row]
+        order[filled[code]] = row
+        filled[code] += 1
+    return start, order
+
+
+@kernel
+def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
+    """Bring each group into ascending order of ``key``; equal keys stay as they are.
+
+    ``key`` stands beside ``order``, and both are sorted in place.
+    """
+    for code in range(start.size - 1):
+        rows = order[start[code] : start[code + 1]]
+        keys = key[start[code] : start[code + 1]]
+        if rows.size > _SHORT and not _ascends(keys):
+            places = np.argsort(keys, kind="mergesort")
+            rows[:] = rows[places]
+            keys[:] = keys[places]
+            continue
+        for i in range(1, rows.size):  # insertion: one pass over rows that are sorted already
+            row, value = rows[i], keys[i]
+            place = i
+            while place > 0 and keys[place - 1] > value:
+                rows[place], keys[place] = rows[place - 1], keys[place - 1]
+                place -= 1
+            rows[place], keys[place] = row, value
+
+
+@kernel
+def _ascends(keys: npt.NDArray[np.float64]) -> bool:
+    ascends = True
+    for i in range(1, keys.size):
+        ascends = ascends and keys[i - 1] <= keys[i]
+    return ascends
+
+
+@kernel
+def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
+    """Whether a value below ``n_values`` stands twice in a group; values stand by group."""
+    found = False
+    seen = np.full(n_values, -1, np.int64)
+    for code in range(start.size - 1):
+        for i in range(start[code], start[code + 1]):
+            found = found or seen[values[i]] == code
+            seen[values[i]] = code
+    return found
+
+
+def first_repeat(codes: IntArray) -> tuple[int, int]:
+    """The first row whose code an earlier row has, and that row; -1 where there is none."""
+    numbers, first = number(codes)
+    repeated = first[numbers] != np.arange(len(codes))
+    if not repeated.any():
+        return -1, -1
+    row = int(repeated.argmax())
+    return row, int(first[numbers[row]])
+
+
+@kernel
+def fill_ranking(start: IntArray, items: IntArray, chosen: IntArray, ranking: IntArray) -> None:
+    """Write the lists ``chosen`` into rows of ``ranking``, -1 after their end."""
+    width = ranking.shape[1]
+    for i in range(chosen.size):
+        first = start[chosen[i]]
+        length = min(start[chosen[i] + 1] - first, width)
+        for rank in range(width):
+            ranking[i, rank] = items[first + rank] if rank < length else -1

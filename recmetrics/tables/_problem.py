@@ -1,0 +1,268 @@
+"""From two tables to lists and truth: ids numbered once, rows in list order, errors by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recmetrics._errors import InputError
+from recmetrics._itemsets import LARGEST_RELEVANCE, Rows
+from recmetrics._topk import FloatArray, IntArray
+from recmetrics.tables._frames import (
+    Frame,
+    as_integers,
+    described,
+    numbers_of,
+    require_columns,
+    require_same_kind,
+    stack,
+    take,
+    value_at,
+)
+from recmetrics.tables._numbering import (
+    combine,
+    first_repeat,
+    group,
+    has_repeat,
+    number,
+    sort_groups,
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read; ``keys`` tell the lists apart."""
+
+    keys: tuple[str, ...]
+    item: str
+    rank: str | None
+    score: str | None
+    rating: str | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The lists of a recommendations table and the truth of each.
+
+    List l has the rows ``order[start[l]:start[l + 1]]`` of ``recs``, best first, and the truth
+    ``truth_of[l]``; truth t has the rows ``truth_order[...]`` of ``truth``, between the same places
+    as its items in ``truth_rows``. Lists and truths are numbered as they first appear.
+    """
+
+    recs: Frame
+    truth: Frame
+    columns: Columns
+    keys: Frame  # of each list
+    truth_keys: list[str]  # those that the truth has
+    start: IntArray
+    order: IntArray
+    items: IntArray  # of the rows in ``order``
+    truth_of: IntArray
+    model_of: IntArray  # lists with the same values of the other keys are of one model
+    truth_rows: Rows
+    truth_order: IntArray
+
+    @property
+    def n_lists(self) -> int:
+        """Lists, the empty ones of ``with_missing`` too."""
+        return len(self.start) - 1
+
+    @property
+    def truth_sizes(self) -> IntArray:
+        """Rows of the truth of each list."""
+        return np.diff(self.truth_rows.start)[self.truth_of]
+
+    def key_of(self, one: int) -> str:
+        """The keys of a list, for a message."""
+        return described(self.keys, self.keys.columns, one)
+
+    def missing(self) -> tuple[int, str]:
+        """How many lists the truth expects that are not there, and the keys of the first."""
+        has_truth = np.diff(self.truth_rows.start) > 0
+        listed = self.model_of[has_truth[self.truth_of]]
+        n_models = max(1, int(self.model_of.max(initial=0)) + 1)
+        short = has_truth.sum() - np.bincount(listed, minlength=n_models)
+        if not short.any():
+            return 0, ""
+        model = int(np.flatnonzero(short)[0])
+        has_truth[self.truth_of[self.model_of == model]] = False
+        row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
+        return int(short.sum()), described(self.truth, self.truth_keys, int(row))
+
+    def with_missing(self) -> Problem:
+        """The same with an empty list wherever the truth expects one."""
+        expected = np.flatnonzero(np.diff(self.truth_rows.start))
+        models, lists = np.unique(self.model_of, return_index=True)
+        others = [name for name in self.keys.columns if name not in self.truth_keys]
+        if not len(models) and not others:
+            models = np.zeros(1, np.int64)
+        absent = [np.setdiff1d(expected, self.truth_of[self.model_of == m]) for m in models]
+        truths = np.concatenate([np.empty(0, np.int64), *absent])
+        counts = [len(one) for one in absent]
+        first_rows = self.truth_order[self.truth_rows.start[truths]]
+        keys = take(self.truth.select(self.truth_keys), first_rows)
+        if others:
+            same_model = take(self.keys, np.repeat(lists, counts))
+            keys = keys.with_columns(*(same_model[name] for name in others))
+        return replace(
+            self,
+            keys=stack(self.keys, keys.select(self.keys.columns)),
+            start=np.concatenate([self.start, np.full(len(truths), self.start[-1])]),
+            truth_of=np.concatenate([self.truth_of, truths]),
+            model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
+        )
+
+
+def read_problem(
+    recs: Frame, truth: Frame, columns: Columns, items: IntArray | None = None
+) -> Problem:
+    """Number the ids, group the rows, and check all that can be wrong with them.
+
+    ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
+    has numbered them together with those of other tables.
+    """
+    require_same_kind(recs, "recs", truth, "truth")
+    require_columns(recs, "recs", [*columns.keys, columns.item])
+    require_columns(truth, "truth", [columns.item])
+    truth_keys = [name for name in columns.keys if name in truth.columns]
+    if columns.keys and not truth_keys:
+        groups = ", ".join(map(repr, columns.keys))
+        msg = (
+            f"truth has none of the columns that recs is grouped by ({groups}), expected at least "
+            f"one; it has {', '.join(map(repr, truth.columns))}"
+        )
+        raise InputError(msg)
+    n_recs = len(recs)
+    tables = ((recs, "recs"), (truth, "truth"))
+    if items is None:
+        items, _ = number(as_integers([(table, what, columns.item) for table, what in tables]))
+    shared = [
+        number(as_integers([(table, what, name) for table, what in tables]))[0]
+        for name in truth_keys
+    ]
+    others = [
+        number(as_integers([(recs, "recs", name)]))[0]
+        for name in columns.keys
+        if name not in truth_keys
+    ]
+    if not columns.keys:
+        truth_ids = np.zeros(n_recs + len(truth), np.int64)
+    else:
+        truth_ids = shared[0] if len(shared) == 1 else number(combine(shared))[0]
+    model_ids = number(combine(others))[0] if others else np.zeros(n_recs, np.int64)
+    list_ids = number(combine([truth_ids[:n_recs], *others]))[0] if others else truth_ids[:n_recs]
+
+    n_lists = int(list_ids.max(initial=-1 if columns.keys else 0)) + 1
+    n_truths = int(truth_ids.max(initial=-1 if columns.keys else 0)) + 1
+    n_items = int(items.max(initial=-1)) + 1
+    start, order = group(list_ids, n_lists)
+    first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
+    rank = _sort_lists(recs, columns, start, order)
+    listed = items[:n_recs][order]
+    if has_repeat(start, listed, n_items):
+        _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
+    if rank is not None:
+        _refuse_equal_ranks(recs, columns, start, order, rank)
+    truth_items = items[n_recs:]
+    truth_start, truth_order = group(truth_ids[n_recs:], n_truths)
+    sort_groups(truth_start, truth_order, truth_items[truth_order].astype(np.float64))
+    relevant = truth_items[truth_order]
+    if has_repeat(truth_start, relevant, n_items):
+        _refuse_repeats(truth, "truth", columns, truth_keys, [truth_ids[n_recs:], truth_items])
+    relevance = _relevance(truth, columns)
+    no_keys = not columns.keys
+    return Problem(
+        recs=recs,
+        truth=truth,
+        columns=columns,
+        keys=recs.select([]) if no_keys else take(recs.select(columns.keys), first_rows),
+        truth_keys=truth_keys,
+        start=start,
+        order=order,
+        items=listed,
+        truth_of=np.zeros(1, np.int64) if no_keys else truth_ids[:n_recs][first_rows],
+        model_of=np.zeros(1, np.int64) if no_keys else model_ids[first_rows],
+        truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
+        truth_order=truth_order,
+    )
+
+
+def _relevance(truth: Frame, columns: Columns) -> FloatArray:
+    """The ratings, or 1 where there are none."""
+    if columns.rating is None:
+        return np.ones(len(truth))
+    relevance = numbers_of(truth, "truth", columns.rating)
+    wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = (
+            f"truth, column {columns.rating!r}: row {row} (counted from 0) is {relevance[row]:g}, "
+            f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
+        )
+        raise InputError(msg)
+    return relevance
+
+
+def _refuse_repeats(
+    frame: Frame, what: str, columns: Columns, keys: Sequence[str], ids: list[IntArray]
+) -> None:
+    row, earlier = first_repeat(combine(ids))
+    item = value_at(frame, columns.item, row)
+    named = ", ".join(repr(name) for name in (*keys, columns.item))
+    of = f" for {described(frame, keys, row)}" if keys else ""
+    advice = (
+        "expected an item once in each list; name the column that tells two lists apart"
+        if what == "recs"
+        else "expected an item once"
+    )
+    msg = (
+        f"{what}, columns {named}: row {row} (counted from 0) holds item {item!r} again{of}, "
+        f"first in row {earlier}; {advice}"
+    )
+    raise InputError(msg)
+
+
+def _sort_lists(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray
+) -> FloatArray | None:
+    """Bring the rows of each list into its order: by rank, else by score, else as they come.
+
+    Gives the ranks in that order, where there are any.
+    """
+    if columns.rank is not None:
+        rank = numbers_of(recs, "recs", columns.rank)[order]
+        sort_groups(start, order, rank)
+        return rank
+    if columns.score is not None:
+        score = numbers_of(recs, "recs", columns.score)
+        if (score == -np.inf).any():
+            row = int((score == -np.inf).argmax())
+            msg = (
+                f"recs, column {columns.score!r}: row {row} (counted from 0) is -inf, which means "
+                "not recommended; leave such rows out"
+            )
+            raise InputError(msg)
+        sort_groups(start, order, -score[order])
+    return None
+
+
+def _refuse_equal_ranks(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank: FloatArray
+) -> None:
+    equal = rank[1:] == rank[:-1]
+    ends = start[1:-1]
+    equal[ends[(ends > 0) & (ends < len(order))] - 1] = False  # from one list to the next
+    if equal.any():
+        places = np.flatnonzero(equal)
+        # Equal ranks keep the order of the rows, so the second of a pair is the later row.
+        place = places[order[places + 1].argmin()]
+        row, earlier = int(order[place + 1]), int(order[place])
+        of = f" for {described(recs, columns.keys, row)}" if columns.keys else ""
+        msg = (
+            f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {rank[place]:g} "
+            f"again{of}, first in row {earlier}; expected a rank once in each list; name the "
+            "column that tells two lists apart"
+        )
+        raise InputError(msg)

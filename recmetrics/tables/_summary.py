@@ -1,0 +1,79 @@
+"""What is said of a result as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from recmetrics._options import UserValues
+from recmetrics.tables._problem import Problem
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """Counts and means of one result; ``str`` gives them as lines of text.
+
+    Parameters
+    ----------
+    n_lists
+        Rows of the result.
+    n_without_truth
+        Lists whose user has no truth: most metrics are undefined there.
+    n_missing
+        Lists that are not in the recommendations, of users who are in the truth; counted once for
+        each model where the recommendations are of several.
+    first_missing
+        The keys of the first of them, "" where there is none.
+    missing_included
+        Whether these have rows in the result.
+    means
+        For each metric the mean over the lists where it is defined, NaN where it is nowhere.
+    n_defined
+        For each metric the number of these lists.
+    """
+
+    n_lists: int
+    n_without_truth: int
+    n_missing: int
+    first_missing: str
+    missing_included: bool
+    means: Mapping[str, float]
+    n_defined: Mapping[str, int]
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth"]
+        if self.n_missing:
+            told = (
+                "counted as empty lists"
+                if self.missing_included
+                else "left out; include_missing=True counts them as empty lists"
+            )
+            lines.append(
+                f"{self.n_missing:,} in the truth without recommendations, the first "
+                f"{self.first_missing}: {told}"
+            )
+        width = max(map(len, self.means), default=0)
+        for name, mean in self.means.items():
+            shown = "-" if np.isnan(mean) else f"{mean:.4f}"
+            lines.append(f"{name:<{width}}  mean {shown} of {self.n_defined[name]:,}")
+        return "\n".join(lines)
+
+
+def summarise(
+    problem: Problem, values: Mapping[str, UserValues], missing: tuple[int, str], *, included: bool
+) -> TableSummary:
+    """The summary of the values of ``problem``; ``missing`` is what was missing at first."""
+    defined = {name: found[~np.isnan(found)] for name, found in values.items()}
+    return TableSummary(
+        n_lists=problem.n_lists,
+        n_without_truth=int((problem.truth_sizes == 0).sum()),
+        n_missing=missing[0],
+        first_missing=missing[1],
+        missing_included=included,
+        means={
+            name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
+        },
+        n_defined={name: found.size for name, found in defined.items()},
+    )

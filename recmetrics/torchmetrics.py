@@ -1,0 +1,260 @@
+"""RankingMetrics: the Evaluator as a torchmetrics metric, for trainers that expect one.
+
+>>> import torch
+>>> from recmetrics.torchmetrics import RankingMetrics
+>>> metric = RankingMetrics([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"], prefix="val/")
+>>> metric.update(torch.tensor([[3.0, 2.0, 1.0]]), users=[1])
+>>> metric.update(torch.tensor([[3.0, 2.0, 1.0]]), users=[0])
+>>> metric.compute()
+{'val/hit@1': tensor(0.5000), 'val/recall@2': tensor(0.7500)}
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._compute import MetricsList
+from recmetrics._errors import InputTypeError
+from recmetrics._evaluator import Evaluator, Users
+from recmetrics._options import (
+    Candidates,
+    Convention,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Scores,
+    Ties,
+    Truth,
+    Undefined,
+)
+from recmetrics._results import Part
+from recmetrics._selected import read_scores
+
+try:
+    import torch
+    from torchmetrics import Metric
+except ImportError as error:
+    msg = (
+        f"recmetrics.torchmetrics needs torchmetrics, which cannot be imported ({error}); type "
+        "pip install 'recmetrics-numba[torchmetrics]'"
+    )
+    raise ImportError(msg) from error
+
+__all__ = ["RankingMetrics"]
+
+_NUMBERS = itertools.count()
+# The states that grow, each 1-d, so that those of all processes can be strung together. Values are
+# kept as the bits of float64: exact on every device, and some devices have no float64.
+_STRUNG = ("user_index", "value_bits", "list_items", "list_length")
+
+
+class RankingMetrics(Metric):
+    """Means of ranking metrics over the users of all batches and processes.
+
+    A ``torchmetrics.Metric`` whose states are the values of each user, and the lists of items that
+    system metrics need, never the scores. A user who comes twice counts once, also where a
+    distributed sampler hands the same user to two processes: the later values stand, those of the
+    process of higher rank. The values are those of ``Evaluator``, bit for bit.
+
+    >>> import torch
+    >>> from recmetrics.torchmetrics import RankingMetrics
+    >>> metric = RankingMetrics([[1, 0, 0], [0, 1, 1]], "hit@1")
+    >>> metric(torch.tensor([[3.0, 2.0, 1.0]]), users=[0])  # forward: the value of this batch
+    {'hit@1': tensor(1.)}
+    >>> metric(torch.tensor([[3.0, 2.0, 1.0]]), users=[1])
+    {'hit@1': tensor(0.)}
+    >>> metric.compute()
+    {'hit@1': tensor(0.5000)}
+
+    In a ``LightningModule``, which logs what a metric of many values computed, not the metric::
+
+        def validation_step(self, batch, batch_idx):
+            self.metric.update(self.scores(batch), batch)
+
+        def on_validation_epoch_end(self):
+            self.log_dict(self.metric.compute(), sync_dist=True)
+            self.metric.reset()
+
+    ``compute`` is synchronised already; ``sync_dist=True`` only tells Lightning that it is.
+
+    Parameters
+    ----------
+    ground_truth, metrics_list, exclude, candidates, n_items
+        As in ``Evaluator``, for all users, the same in every process.
+    undefined, convention, nan, ties, n_threads
+        As in ``Evaluator``.
+    popularity, features, similarity, genres, profile
+        Side information, as in ``Evaluator``, for all users.
+    prefix, at
+        The keys of ``compute``, as in ``Evaluator.mean``.
+    dist_sync_on_step, process_group, sync_on_compute
+        As in ``torchmetrics.Metric``.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``Evaluator``.
+
+    Notes
+    -----
+    Users who never came are in no mean, and nothing warns of them: trainers evaluate some batches
+    alone to try out a loop. ``evaluator().counts()`` tells their number.
+    """
+
+    full_state_update = False  # forward then updates once
+    is_differentiable = False
+    higher_is_better = None
+
+    offered: torch.Tensor  # (n_items,) what may be in a list
+
+    def __init__(
+        self,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        n_items: int | None = None,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        nan: NaNPolicy = "raise",
+        ties: Ties = "index",
+        n_threads: int | None = None,
+        popularity: ItemValues | None = None,
+        features: Matrix | None = None,
+        similarity: Matrix | None = None,
+        genres: Matrix | None = None,
+        profile: Matrix | None = None,
+        prefix: str = "",
+        at: str = "@",
+        dist_sync_on_step: bool = False,
+        process_group: Any = None,
+        sync_on_compute: bool = True,
+    ) -> None:
+        super().__init__(
+            dist_sync_on_step=dist_sync_on_step,
+            process_group=process_group,
+            sync_on_compute=sync_on_compute,
+        )
+        self._evaluator = Evaluator(
+            ground_truth,
+            metrics_list,
+            exclude=exclude,
+            candidates=candidates,
+            n_items=n_items,
+            undefined=undefined,
+            convention=convention,
+            ties=ties,
+            nan=nan,
+            n_threads=n_threads,
+            popularity=popularity,
+            features=features,
+            similarity=similarity,
+            genres=genres,
+            profile=profile,
+        )
+        self._prefix, self._at = prefix, at
+        for name in _STRUNG:
+            self.add_state(name, [], dist_reduce_fx="cat")
+        nothing = self._evaluator._results.part()
+        self._n_values = len(nothing.values)
+        self.add_state("offered", _offered(nothing), dist_reduce_fx="max")
+        # A MetricCollection takes metrics for one whose states are equal after the first batch, as
+        # those of two truths can be by chance. The clones of a metric share its number.
+        self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
+
+    def update(self, scores: Scores, users: Users) -> None:
+        """Take in a batch of users.
+
+        Parameters
+        ----------
+        scores
+            (n_batch, n_items) predicted scores, as in ``Evaluator.update``.
+        users
+            Whose they are: indices or a slice of the rows of the truth.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Evaluator.update``. Nothing of such a batch is taken in.
+        """
+        if users is None:  # the next rows are known to no process that has a share of them
+            msg = "users must be a slice or a 1-d array of integer user indices, got None"
+            raise InputTypeError(msg)
+        if isinstance(users, torch.Tensor):
+            users = users.cpu()
+        part = self._evaluator._measure(read_scores(scores), users)
+        listed = part.lists >= 0
+        batch = (
+            part.users,
+            np.ascontiguousarray(part.values.T).view(np.int64).reshape(-1),
+            part.lists[listed],
+            np.count_nonzero(listed, axis=1),
+        )
+        for name, array in zip(_STRUNG, batch, strict=True):
+            getattr(self, name).append(torch.from_numpy(array).to(self.device))
+        self.offered = torch.maximum(self.offered, _offered(part).to(self.device))
+
+    def compute(self) -> dict[str, torch.Tensor]:
+        """The mean of each metric over the users who came and have a value, as scalars.
+
+        Raises
+        ------
+        UndefinedMetricError
+            A user without relevant items under ``undefined="raise"``.
+        """
+        means = self.evaluator()._means(self._prefix, self._at)
+        return {key: torch.tensor(value, device=self.device) for key, value in means.items()}
+
+    def evaluator(self) -> Evaluator:
+        """An Evaluator of the users who came in this process: the values per user, the counts.
+
+        It is like one from ``Evaluator.from_state``: to compute, not to update. Its ``all_gather``
+        brings in the users of the other processes.
+        """
+        users, bits, items, length = (self._strung(name) for name in _STRUNG)
+        listed = np.arange(length.max(initial=0)) < length[:, np.newaxis]
+        lists = np.full(listed.shape, -1, np.int64)
+        lists[listed] = items
+        values = bits.view(np.float64).reshape(len(users), self._n_values).T
+        offered = self.offered.cpu().numpy().astype(np.bool_)
+        results = self._evaluator._results.empty()
+        results.take(Part(results.of, users, values, lists, offered))
+        return Evaluator._of(results)
+
+    def _strung(self, name: str) -> npt.NDArray[np.int64]:
+        """A state as one array, whether it was synchronised or not; the last rows stand."""
+        state = getattr(self, name)
+        parts = state if isinstance(state, list) else [state]
+        return np.concatenate([np.empty(0, np.int64), *(part.cpu().numpy() for part in parts)])
+
+    def sync(
+        self,
+        dist_sync_fn: Callable[..., Any] | None = None,
+        process_group: Any = None,
+        should_sync: bool = True,
+        distributed_available: Callable[..., Any] | None = None,
+    ) -> None:
+        """Bring in the states of all processes, those without a batch too.
+
+        Parameters are those of ``torchmetrics.Metric.sync``.
+        """
+        for name in _STRUNG:
+            state = getattr(self, name)
+            if isinstance(state, list) and not state:
+                # What torchmetrics sends for an empty list has a dtype of its own.
+                state.append(torch.zeros(0, dtype=torch.int64, device=self.device))
+        super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
+        """Leave the states as they are: indices and exact values."""
+        return self
+
+
+def _offered(part: Part) -> torch.Tensor:
+    return torch.from_numpy(part.offered.astype(np.uint8))

@@ -1,0 +1,68 @@
+"""Tables of recommendations for the tests, and their metrics list by list in plain Python."""
+
+import math
+
+import pytest
+
+KINDS = ("pandas", "polars", "pyarrow")
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+def make(kind, columns):
+    """A table of one library from columns."""
+    library = pytest.importorskip(kind, reason=f"{kind} is not installed")
+    return library.table(columns) if kind == "pyarrow" else library.DataFrame(columns)
+
+
+def read(table):
+    """The columns of a result as lists, the keys of a pandas index too."""
+    if hasattr(table, "reset_index"):
+        return table.reset_index().to_dict(orient="list")
+    return table.to_pydict() if hasattr(table, "to_pydict") else table.to_dict(as_series=False)
+
+
+def lists_of(recs, keys):
+    """Rows of each list, in order of first appearance, sorted by rank, by score, or not at all."""
+    found = {}
+    for row in range(len(recs["item"])):
+        found.setdefault(tuple(recs[key][row] for key in keys), []).append(row)
+    if "rank" in recs:
+        return {key: sorted(rows, key=lambda r: recs["rank"][r]) for key, rows in found.items()}
+    if "score" in recs:
+        return {key: sorted(rows, key=lambda r: -recs["score"][r]) for key, rows in found.items()}
+    return found
+
+
+def truth_of(truth, key):
+    """The ratings of the items of one truth; ``key`` holds the columns to match."""
+    ratings = truth.get("rating", [1.0] * len(truth["item"]))
+    return {
+        item: ratings[row]
+        for row, item in enumerate(truth["item"])
+        if all(truth[name][row] == value for name, value in key.items())
+    }
+
+
+def lenskit(name, items, truth, k=None):
+    """LensKit's metrics for one list, by their definitions."""
+    cut = items if k is None else items[:k]
+    found = [item in truth for item in cut]
+    n_relevant = len(truth) if k is None else min(len(truth), k)
+    if name == "precision":
+        return sum(found) / len(cut)
+    if name == "recip_rank":
+        return 1 / (found.index(True) + 1) if any(found) else 0.0
+    if name == "dcg":
+        return discounted([truth.get(item, 0.0) for item in items])
+    if not truth:
+        return math.nan
+    if name == "recall":
+        return sum(found) / n_relevant
+    if name == "hit":
+        return float(any(found))
+    ideal = discounted(sorted(truth.values(), reverse=True)[:k])
+    return discounted([truth.get(item, 0.0) for item in cut]) / ideal if ideal else math.nan
+
+
+def discounted(gains):
+    return sum(gain / max(math.log2(rank), 1) for rank, gain in enumerate(gains, start=1))

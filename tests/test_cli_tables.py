@@ -1,0 +1,214 @@
+"""``recmetrics evaluate RECS TRUTH`` with tables of recommendations."""
+
+import csv
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from tables_problems import make
+
+from recmetrics.cli import main
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+pl = pytest.importorskip("polars", reason="polars is not installed")
+
+RECS = {
+    "model": ["A"] * 5,
+    "user": ["b", "b", "07", "07", "x"],
+    "item": ["7", "8", "8", "9", "7"],
+    "score": [1.0, 2.0, 0.5, 0.1, 3.0],
+}
+TRUTH = {"user": ["07", "b", "c"], "item": ["9", "7", "7"], "rating": [1.0, 3.0, 1.0]}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same tables in every form."""
+    for name, columns in {"recs": RECS, "truth": TRUTH}.items():
+        for suffix, separator in ((".csv", ","), (".tsv", "\t")):
+            rows = [list(columns), *zip(*columns.values(), strict=True)]
+            text = "".join(separator.join(map(str, row)) + "\n" for row in rows)
+            (tmp_path / f"{name}{suffix}").write_text(text)
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def run_json(capsys, *argv):
+    assert main(["evaluate", *map(str, argv), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)
+
+
+def refused(capsys, *argv):
+    assert main(["evaluate", *map(str, argv)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err.removeprefix("recmetrics: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("truth", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("recs", ["csv", "tsv", "parquet"])
+def test_every_form_gives_the_same(files, capsys, recs, truth):
+    found = run_json(capsys, files / f"recs.{recs}", files / f"truth.{truth}", "-m", "mrr@2")
+    assert (found["n_users"], found["n_missing"], list(found["metrics"])) == (3, 1, ["mrr@2"])
+    # By score 8 is first of user b; user x has no truth; user c has no recommendations.
+    summary = found["metrics"]["mrr@2"]
+    assert (summary["mean"], summary["users"]) == ((1 / 2 + 1 / 2) / 2, 2)
+
+
+def test_missing_and_undefined_users_count_where_asked(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv", "-m", "hit@2"]
+    one = run_json(capsys, *base, "--include-missing")["metrics"]["hit@2"]
+    assert (one["mean"], one["users"]) == (2 / 3, 3)
+    one = run_json(capsys, *base, "--include-missing", "--undefined", "zero")["metrics"]["hit@2"]
+    assert (one["mean"], one["users"]) == (2 / 4, 4)
+    assert "the first is user='x'" in refused(capsys, *base, "--undefined", "raise")
+
+
+def test_the_table_tells_who_is_left_out(files, capsys):
+    argv = ["evaluate", str(files / "recs.csv"), str(files / "truth.csv"), "-m", "hit@2"]
+    assert main(argv) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "3 users; intervals by normal approximation",
+        "left out: users of TRUTH without recommendations, 1, the first user='c'; "
+        "--include-missing counts them",
+        "users with no relevant item are left out of the means; --undefined zero counts them",
+    ]
+    assert main([*argv, "--include-missing"]) == 0
+    assert "users of TRUTH without" not in capsys.readouterr().out
+
+
+def test_per_user_files_are_keyed_by_ids(files, capsys):
+    base = [files / "recs.csv", files / "truth.parquet", "-m", "mrr@2", "-m", "hit@1"]
+    run_json(capsys, *base, "--per-user", files / "users.csv")
+    with (files / "users.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["user", "mrr@2", "hit@1"],
+            ["b", "0.5", "0.0"],
+            ["07", "0.5", "0.0"],
+            ["x", "", ""],
+        ]
+    run_json(capsys, *base, "--per-user", files / "users.npz")
+    with np.load(files / "users.npz") as found:
+        assert list(found) == ["user", "mrr@2", "hit@1"]
+        assert found["user"].tolist() == ["b", "07", "x"]
+        np.testing.assert_array_equal(found["mrr@2"], [0.5, 0.5, math.nan])
+
+
+def test_per_user_csv_in_several_blocks(files, capsys, monkeypatch):
+    monkeypatch.setattr("recmetrics.cli._output._ROWS_AT_A_TIME", 2)
+    out = files / "users.csv"
+    run_json(capsys, files / "recs.csv", files / "truth.csv", "-m", "hit@2", "--per-user", out)
+    assert out.read_text() == "user,hit@2\nb,1.0\n07,1.0\nx,\n"
+
+
+def test_popularity_from_a_table(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv", "-m", "popularity@1"]
+    found = run_json(capsys, *base, "--popularity-from", files / "recs.parquet")
+    # First by score: 8, 8, 7; 8 and 7 have 2 of 3 users each.
+    assert found["metrics"]["popularity@1"]["mean"] == pytest.approx(2 / 3, abs=1e-12)
+    message = refused(capsys, *base)
+    assert message.startswith("popularity@1 needs --popularity-from TRAIN")
+
+
+def test_without_metrics_those_with_a_cutoff_are_computed(files, capsys):
+    found = run_json(capsys, files / "recs.csv", files / "truth.csv")
+    assert "ndcg@10" in found["metrics"]
+    assert "auc" not in found["metrics"]
+
+
+def test_ids_and_a_rank_as_integers_in_parquet(files, capsys):
+    columns = {"user": [1, 1], "item": [7, 8], "rank": [2, 1]}
+    make("polars", columns).write_parquet(files / "whole.parquet")
+    (files / "whole.csv").write_text("item,user\n7,1\n")
+    found = run_json(capsys, files / "whole.parquet", files / "whole.csv", "-m", "mrr@2")
+    assert found["metrics"]["mrr@2"]["mean"] == 1 / 2
+
+
+def test_text_may_hold_quotes_a_mark_other_line_ends_and_empty_lines(files, capsys):
+    (files / "odd.csv").write_bytes('\ufeffuser,item\r\n"b",7\r\n\r\n"a,""b",8'.encode())
+    (files / "recs2.csv").write_text('user,item\nb,7\n"a,""b",8\n')
+    found = run_json(capsys, files / "recs2.csv", files / "odd.csv", "-m", "hit@2")
+    assert (found["metrics"]["hit@2"]["mean"], found["n_missing"]) == (1.0, 0)
+
+
+EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the columns user and item"
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("t.csv", "", f"has no column 'user' but no columns; {EXPECTED}"),
+        ("t.tsv", "0 1\n", f"has no column 'user' but '0 1'; {EXPECTED}"),
+        ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
+        ("t.csv", "user,item\na,8\na,9,1\n", ", line 3: 3 fields; expected 2, as in the header"),
+        ("t.csv", "user,item\na,8\n,9\n", ", line 3: no user; expected an id in every row"),
+        (
+            "t.csv",
+            "user,item,rating\na,8,good\n",
+            ", line 2: cannot read 'good' as rating; expected a number",
+        ),
+        ("t.csv", 'user,item\n"a,8\n', ", line 2: unexpected end of data"),
+    ],
+)
+def test_a_bad_table_is_one_line(files, capsys, name, text, message):
+    (files / name).write_text(text)
+    got = refused(capsys, files / "recs.csv", files / name)
+    separator = "" if message.startswith(",") else " "
+    assert got == f"TRUTH {str(files / name)!r}{separator}{message}"
+
+
+def test_bytes_that_are_not_text_a_damaged_file_and_none_at_all(files, capsys):
+    (files / "t.csv").write_bytes(b"user,item\n\xff,8\n")
+    assert "TRUTH" in refused(capsys, files / "recs.csv", files / "t.csv")
+    (files / "t.parquet").write_bytes((files / "truth.parquet").read_bytes()[:-20])
+    got = refused(capsys, files / "recs.csv", files / "t.parquet")
+    assert got.startswith(f"cannot read TRUTH {str(files / 't.parquet')!r}: ")
+    for suffix in ("csv", "parquet"):
+        got = refused(capsys, files / "recs.csv", files / f"none.{suffix}")
+        assert got.startswith(f"cannot open TRUTH {str(files / f'none.{suffix}')!r}: No such file")
+
+
+def test_what_the_library_refuses_is_one_line(files, capsys):
+    (files / "t.csv").write_text("user,item\na,8\na,8\n")
+    assert refused(capsys, files / "recs.csv", files / "t.csv") == (
+        "truth, columns 'user', 'item': row 1 (counted from 0) holds item '8' again for user='a', "
+        "first in row 0; expected an item once"
+    )
+
+
+def test_what_goes_with_scores_alone_is_refused(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv"]
+    for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
+        assert refused(capsys, *base, option, files / "recs.csv") == (
+            f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
+        )
+    assert refused(capsys, *base, "-m", "coverage@2").startswith(
+        "coverage@2 needs the catalogue, which tables do not tell"
+    )
+    assert "did you mean 'ndcg'" in refused(capsys, *base, "-m", "ndgc@2")
+    assert "is also an input" in refused(capsys, *base, "--per-user", files / "truth.csv")
+
+
+def test_what_goes_with_tables_alone_is_refused(files, capsys):
+    np.save(files / "scores.npy", np.ones((2, 2)))
+    got = refused(capsys, files / "scores.npy", files / "scores.npy", "--include-missing")
+    assert got.startswith("--include-missing goes with RECS, a table of recommendations")
+
+
+def test_without_a_package_for_tables_it_says_what_to_type(files, capsys, monkeypatch):
+    base = [files / "recs.csv", files / "truth.csv", "--json"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert refused(capsys, *base) == (
+        "tables need one of the packages polars, pyarrow, pandas; type: pip install polars"
+    )
+    monkeypatch.setitem(sys.modules, "recmetrics.tables", None)
+    monkeypatch.delattr("recmetrics.tables", raising=False)
+    assert refused(capsys, *base) == (
+        "tables of recommendations need the package narwhals; "
+        "type: pip install 'recmetrics-numba[tables]'"
+    )

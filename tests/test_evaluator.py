@@ -1,0 +1,740 @@
+"""Batches of users add up to the bits of one call, whatever the batches."""
+
+import math
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import as_index_arrays, plain_specs, problems, side_information
+from test_errors import message_of
+
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    MetricSpecError,
+    NaNScoreError,
+    NotUpdatedWarning,
+    ShapeError,
+    UndefinedMetricError,
+    UserCounts,
+)
+from recmetrics._spec import MetricSpec
+
+ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
+QUICK = settings(deadline=None, max_examples=60)
+# The first user finds item 0 first; the second item 1 last but one; the third has no relevant item.
+SCORES = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
+TRUTH = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+NAN = math.nan
+
+
+def assert_identical(got, expected):
+    assert list(got) == list(expected)
+    for metric, values in expected.items():
+        assert got[metric].dtype == np.float64
+        np.testing.assert_array_equal(got[metric], values, err_msg=metric)
+
+
+def evaluator(metrics=("hit@1", "coverage@1"), truth=TRUTH, **options):
+    return Evaluator(truth, metrics, **options)
+
+
+def updated(*args, **options):
+    one = evaluator(*args, **options)
+    one.update(SCORES)
+    return one
+
+
+# --- The bits of one call ------------------------------------------------------------------------
+
+
+@st.composite
+def batched(draw):
+    """A problem, and batches of its users: wrong ones first, then each user at least once."""
+    scores, truth, exclude, candidates = draw(problems(max_users=6))
+    n_users = len(scores)
+    everyone = draw(st.permutations(range(n_users)))
+    again = draw(st.lists(st.integers(0, n_users - 1), max_size=4))
+    order = [*draw(st.lists(st.integers(0, n_users - 1), max_size=4)), *everyone, *again]
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    bounds = [0, *cuts, len(order)]
+    batches = [order[a:b] for a, b in pairwise(bounds)]
+    return (scores, truth, exclude, candidates), batches
+
+
+@QUICK
+@given(batched())
+def test_batches_in_any_order_give_the_bits_of_one_call(case):
+    (scores, truth, exclude, candidates), batches = case
+    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    side = side_information(*scores.shape)
+    one = Evaluator(truth, ALL, **sets, **side)
+    for users in batches:
+        wrong = scores[users][:, ::-1]  # what comes later replaces it
+        one.update(wrong, users)
+    for users in batches:
+        one.update(scores[users], users)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, ALL, **sets, **side))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Enough users and items for many blocks and threads."""
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 500, (1_500, 700)).astype(np.float32)
+    truth = (rng.random(scores.shape) < 0.02) * rng.integers(1, 4, scores.shape).astype(np.uint8)
+    exclude = (rng.random(scores.shape) < 0.05) & (truth == 0)
+    return scores, truth, exclude, side_information(*scores.shape)
+
+
+def index_lists(matrix):
+    return [np.flatnonzero(row) for row in matrix]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_array, index_lists])
+def test_large_batches_in_every_form(problem, form, n_threads):
+    scores, truth, exclude, side = problem
+    if form is index_lists:
+        truth = (truth > 0).astype(np.uint8)
+    one = Evaluator(
+        form(truth), ALL, exclude=form(exclude), n_items=700, n_threads=n_threads, **side
+    )
+    for first in range(0, 1_500, 800):
+        one.update(scores[first : first + 800])
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(one.compute(), expected)
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [[5, 3, 40], np.arange(700) % 3 == 0, "per user", "sparse", "dense"],
+    ids=["shared", "mask", "per user", "sparse", "dense"],
+)
+def test_candidates_in_every_form(problem, candidates):
+    scores, truth, exclude, side = problem
+    if isinstance(candidates, str):
+        form = {"per user": index_lists, "sparse": sp.csr_array, "dense": np.asarray}[candidates]
+        candidates = form(np.random.default_rng(1).random(scores.shape) < 0.1)
+    options = {"candidates": candidates, "exclude": exclude} | side
+    one = Evaluator(truth, ALL, **options)
+    shuffled = np.random.default_rng(2).permutation(len(scores))
+    for users in np.array_split(shuffled, 7):
+        one.update(scores[users], users)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, ALL, **options))
+
+
+def test_metrics_of_options_keep_the_spelling_and_the_order_of_the_caller(problem):
+    scores, truth, _, side = problem
+    metrics = ["NDCG( gain = exp2 )@7", "gini@4", "map(denom=hits)@5", MetricSpec("hit", 2)]
+    one = Evaluator(truth, metrics, **side)
+    one.update(scores)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, metrics))
+    assert list(one.mean()) == ["NDCG( gain = exp2 )@7", "gini@4", "map(denom=hits)@5", "hit@2"]
+
+
+def test_rankings_give_the_bits_of_one_call(problem):
+    scores, truth, _, side = problem
+    ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
+    ranking[::3, 20:] = -1
+    one = Evaluator(truth, ALL, **side)
+    one.update_ranked(ranking[600:], slice(600, None))
+    one.update_ranked([row[row >= 0] for row in ranking[:600]], slice(0, 600))
+    assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, ALL, **side))
+
+
+def test_rankings_and_scores_mix():
+    one = evaluator(["mrr", "coverage@2"])
+    one.update(SCORES[:1])
+    one.update_ranked([[1, 0], [2, -1]])
+    assert_identical(one.compute(), {"mrr": np.array([1, 1, NAN]), "coverage@2": np.array(3 / 3)})
+
+
+def test_lists_that_are_replaced_by_shorter_ones_leave_nothing_behind():
+    one = evaluator(["coverage@3", "personalization@3"])
+    one.update_ranked([[0, 1, 2], [0, 1, 2], [0, 1, 2]])
+    one.update_ranked([[0], [0], [1]], [0, 1, 2])
+    expected = Metrics.compute_ranked([[0], [0], [1]], TRUTH, ["coverage@3", "personalization@3"])
+    assert_identical(one.compute(), expected)
+    assert one.compute()["coverage@3"] == 2 / 3
+
+
+# --- Whose rows these are ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        slice(1, 3), slice(-2, None), [1, 2], np.array([1, 2], np.uint8), range(1, 3),
+        np.array([1, 2], ">i4"),
+    ],
+)  # fmt: skip
+def test_users_in_every_form(users):
+    one = evaluator("mrr")
+    one.update(SCORES[1:], users)
+    with pytest.warns(NotUpdatedWarning):
+        assert_identical(one.compute(), {"mrr": np.array([NAN, 1 / 2, NAN])})
+
+
+def test_without_users_the_rows_follow_those_of_the_batch_before():
+    one = evaluator("mrr")
+    one.update(SCORES[2:], [2])
+    one.update(SCORES[:1], [0])
+    one.update(SCORES[1:2])
+    assert one.compute()["mrr"].tolist()[:2] == [1.0, 1 / 2]
+    assert one.counts() == {"mrr": UserCounts(2, 1, 0)}
+
+
+def test_a_user_who_comes_twice_counts_once():
+    one = evaluator("mrr")
+    one.update(SCORES[[0, 1, 2]])
+    one.update([[1, 2, 3], [3, 2, 1]], [0, 0])  # the later row of the batch stands
+    assert one.mean() == {"mrr": (1 + 1 / 2) / 2}
+    one.update([[1, 2, 3]], [0])
+    assert one.mean() == {"mrr": (1 / 3 + 1 / 2) / 2}
+
+
+def test_an_empty_batch_changes_nothing():
+    one = updated("mrr")
+    before = one.compute()
+    one.update(np.zeros((0, 3)), [])
+    one.update_ranked(np.zeros((0, 2), int), slice(0, 0))
+    assert_identical(one.compute(), before)
+    assert repr(one) == "Evaluator(['mrr'], 3 users x 3 items, 3 updated)"
+
+
+def test_no_input_is_modified_or_kept():
+    scores, truth = SCORES.copy(), TRUTH.copy()
+    one = Evaluator(truth, "mrr")
+    truth[:] = 1  # prepared: what happens to it later does not matter
+    one.update(scores)
+    assert (scores == SCORES).all()
+    scores[:] = 0
+    got = one.compute()
+    got["mrr"][:] = -1
+    assert one.mean() == {"mrr": (1 + 1 / 2) / 2}
+
+
+# --- Users who never came, and undefined values --------------------------------------------------
+
+
+def test_users_who_never_came_are_reported_by_number():
+    one = evaluator(["hit@1", "coverage@1"])
+    one.update(SCORES[:1], [1])
+    expected = (
+        "2 of 3 users were never updated, the first is user 0; their values are NaN and no mean "
+        "counts them"
+    )
+    with pytest.warns(NotUpdatedWarning) as of_values:
+        values = one.compute()
+    with pytest.warns(NotUpdatedWarning) as of_means:
+        assert one.mean() == {"hit@1": 0.0, "coverage@1": 1 / 3}
+    for warning in (*of_values, *of_means):
+        assert str(warning.message) == expected
+        assert warning.filename == __file__
+    assert_identical(values, {"hit@1": np.array([NAN, 0, NAN]), "coverage@1": np.array(1 / 3)})
+
+
+def test_before_the_first_update_everything_is_nan():
+    one = evaluator(ALL, **side_information(3, 3))
+    with pytest.warns(NotUpdatedWarning, match="3 of 3 users"):
+        assert all(math.isnan(mean) for mean in one.mean().values())
+    with pytest.warns(NotUpdatedWarning, match="3 of 3 users"):
+        everything = one.compute()
+    assert_identical(everything, {m: np.full(np.shape(v), NAN) for m, v in everything.items()})
+    assert one.counts() == dict.fromkeys(ALL, UserCounts(0, 0, 3))
+
+
+def test_counts_say_what_each_mean_is_over():
+    one = evaluator(["hit@1", "cg@1", "coverage@1"])
+    one.update(SCORES[1:], [1, 2])
+    assert one.counts() == {
+        "hit@1": UserCounts(defined=1, undefined=1, not_updated=1),
+        "cg@1": UserCounts(defined=2, undefined=0, not_updated=1),
+        "coverage@1": UserCounts(defined=2, undefined=0, not_updated=1),
+    }
+
+
+def test_undefined_zero_is_for_users_who_came():
+    one = evaluator("hit@1", undefined="zero")
+    one.update(SCORES[1:], [1, 2])
+    with pytest.warns(NotUpdatedWarning):
+        assert_identical(one.compute(), {"hit@1": np.array([NAN, 0, 0])})
+    assert updated("mrr", undefined="zero").mean() == {"mrr": (1 + 1 / 2 + 0) / 3}
+
+
+def test_undefined_raise_names_the_user():
+    one = evaluator("hit@1", undefined="raise")
+    one.update(SCORES[:2])
+    with pytest.warns(NotUpdatedWarning):
+        assert one.compute()["hit@1"][:2].tolist() == [1, 0]  # who never came is no error
+    one.update(SCORES[2:])
+    expected = (
+        "hit@1 is undefined for 1 of 3 users (no relevant item, or for auc nothing else), the "
+        "first is user 2; expected a value for every user; give undefined='nan' or 'zero', or "
+        "leave these users out"
+    )
+    assert message_of(UndefinedMetricError, one.compute) == expected
+    assert message_of(UndefinedMetricError, one.mean) == expected
+
+
+# --- Means for loggers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "at", "key"),
+    [
+        ("hit@1", "@", "val/hit@1"),
+        ("hit@1", "_at_", "val/hit_at_1"),
+        ("hit @ 1", "_at_", "val/hit_at_1"),
+        ("ndcg(gain=exp2)@1", "@", "val/ndcg(gain=exp2)@1"),
+        ("ndcg(gain=exp2, ideal=retrieved)@1", "_at_", "val/ndcg_gain_exp2_ideal_retrieved_at_1"),
+        ("rbp(p=0.5)", "-", "val/rbp_p_0.5"),
+        ("mrr", "_at_", "val/mrr"),
+    ],
+)
+def test_keys_go_into_a_logger(metric, at, key):
+    got = updated(metric).mean(prefix="val/", at=at)
+    assert list(got) == [key]
+    assert type(got[key]) is float
+
+
+def test_keys_without_arguments_are_those_of_compute():
+    one = updated(ALL, **side_information(3, 3))
+    assert list(one.mean()) == list(one.compute()) == ALL
+
+
+# --- Merge, reset, pickle, state -----------------------------------------------------------------
+
+
+def parts(problem, *rows):
+    scores, truth, exclude, side = problem
+    for users in rows:
+        one = Evaluator(truth, ALL, exclude=exclude, **side)
+        one.update(scores[users], users)
+        yield one
+
+
+def test_merged_evaluators_give_the_bits_of_one_call(problem):
+    scores, truth, exclude, side = problem
+    first, second = parts(problem, slice(0, 900), slice(700, None))
+    wrong = Evaluator(truth, ALL, exclude=exclude, **side)
+    wrong.update(-scores[400:800], slice(400, 800))
+    assert wrong.merge(first).merge(second) is wrong
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(wrong.compute(), expected)
+    wrong.update(scores, slice(None))  # and it goes on
+    assert_identical(wrong.compute(), expected)
+
+
+def test_merging_with_itself_changes_nothing():
+    one = updated()
+    before = one.compute()
+    assert_identical(one.merge(one).compute(), before)
+
+
+DIFFERENT = "evaluators of different {} cannot be merged: {}; expected the same in both"
+
+
+@pytest.mark.parametrize(
+    ("other", "what", "shown"),
+    [
+        (lambda: evaluator("hit@2"), "metrics", "{'hit@1': 'hit@1'} and {'hit@2': 'hit@2'}"),
+        (lambda: evaluator("hit@1", undefined="zero"), "undefined", "nan and zero"),
+        (lambda: evaluator("hit@1", TRUTH[:2]), "users and items", "(3, 3) and (2, 3)"),
+        (lambda: evaluator("hit@1", TRUTH[:, :2]), "users and items", "(3, 3) and (3, 2)"),
+    ],
+)
+def test_evaluators_of_different_questions_are_not_merged(other, what, shown):
+    one = updated("hit@1")
+    expected = DIFFERENT.format(what, shown)
+    assert message_of(ArgumentError, lambda: one.merge(other())) == expected
+    assert one.counts() == {"hit@1": UserCounts(2, 1, 0)}
+
+
+def test_only_evaluators_are_merged():
+    expected = "merge takes an Evaluator, got dict"
+    assert message_of(InputTypeError, lambda: evaluator().merge({})) == expected
+
+
+def test_reset_forgets_the_users_and_keeps_the_truth():
+    one = updated()
+    before = one.compute()
+    one.reset()
+    assert one.counts()["hit@1"] == UserCounts(0, 0, 3)
+    with pytest.warns(NotUpdatedWarning):
+        assert np.isnan(one.compute()["coverage@1"])
+    one.update(SCORES)  # the first rows again
+    assert_identical(one.compute(), before)
+
+
+def test_a_pickle_goes_on_where_it_was(problem):
+    scores, truth, exclude, side = problem
+    (one,) = parts(problem, slice(0, 900))
+    one = pickle.loads(pickle.dumps(one))
+    one.update(scores[900:])
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(one.compute(), expected)
+
+
+def through_file(state, folder):
+    np.savez(folder / "state.npz", **state)
+    with np.load(folder / "state.npz") as file:
+        return dict(file)
+
+
+def test_a_state_goes_through_a_file(problem, tmp_path):
+    scores, truth, exclude, side = problem
+    first, second = parts(problem, slice(0, 900), slice(900, None))
+    read = Evaluator.from_state(through_file(first.state(), tmp_path))
+    assert read.counts() == first.counts()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotUpdatedWarning)
+        assert_identical(read.compute(), first.compute())
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(read.merge(second).compute(), expected)
+    fresh = Evaluator(truth, ALL, exclude=exclude, **side)
+    fresh.merge(Evaluator.from_state(through_file(first.state(), tmp_path)))
+    fresh.update(scores[900:], slice(900, None))
+    assert_identical(fresh.compute(), expected)
+
+
+def test_a_state_holds_what_was_updated_and_no_view_of_it():
+    one = evaluator(["hit@1", "coverage@2"], undefined="zero")
+    one.update(SCORES[:1], [1])
+    state = one.state()
+    assert {name: array.tolist() for name, array in state.items()} == {
+        "metrics": ["hit@1", "coverage@2"],
+        "specs": ["hit@1", "coverage@2"],
+        "undefined": "zero",
+        "convention": "",
+        "ties": "index",
+        "shape": [3, 3],
+        "users": [1],
+        "values": [[0.0]],
+        "lists": [[0, 1]],
+        "offered": [True, True, True],
+    }
+    for array in state.values():
+        if array.ndim:
+            array[:] = array[::-1] * 0 if array.dtype.kind != "U" else ""
+    assert one.counts()["hit@1"] == UserCounts(1, 0, 2)
+    with pytest.warns(NotUpdatedWarning):
+        assert one.mean() == {"hit@1": 0.0, "coverage@2": 2 / 3}
+
+
+def test_a_state_remembers_undefined(tmp_path):
+    one = updated("hit@1", undefined="zero")
+    read = Evaluator.from_state(through_file(one.state(), tmp_path))
+    assert_identical(read.compute(), {"hit@1": np.array([1.0, 0, 0])})
+
+
+def test_an_evaluator_of_a_state_takes_no_updates():
+    read = Evaluator.from_state(updated().state())
+    expected = (
+        "this evaluator was made from a state and has no truth; merge it into an Evaluator that "
+        "has: Evaluator(ground_truth, metrics_list).merge(this)"
+    )
+    assert message_of(ArgumentError, lambda: read.update(SCORES)) == expected
+    assert message_of(ArgumentError, lambda: read.update_ranked([[0]] * 3)) == expected
+
+
+def test_a_callable_is_in_no_state():
+    def weight(rank):
+        return 1 / rank
+
+    one = updated([MetricSpec("dcg", 2, (("discount", weight),))])
+    assert message_of(ArgumentError, one.state) == (
+        "dcg(discount=weight)@2 holds a callable, which no array can hold; pickle the evaluator"
+    )
+
+
+DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("users", [0, 1, 3], "users does not fit"),
+        ("users", [0, 1, -1], "users does not fit"),
+        ("users", [0.0, 1.0, 2.0], "users does not fit"),
+        ("users", [[0, 1, 2]], "users does not fit"),
+        ("values", [[1.0]], "values does not fit"),
+        ("values", [["a", "b", "c"]], "values does not fit"),
+        ("values", np.zeros((2, 3)), "values does not fit"),
+        ("lists", [[0], [3], [2]], "lists does not fit"),
+        ("lists", [[0], [-2], [2]], "lists does not fit"),
+        ("lists", [[0, 1], [0, 1], [0, 1]], "lists does not fit"),
+        ("lists", [[0]], "lists does not fit"),
+        ("lists", [[0.5]] * 3, "lists does not fit"),
+        ("offered", [True], "offered does not fit"),
+        ("offered", [1, 1, 1], "offered does not fit"),
+        ("specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
+        ("specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; "
+         "did you mean 'hit'?"),
+        ("undefined", "none", "undefined must be 'nan', 'zero' or 'raise', got 'none'"),
+        ("shape", [3], "not enough values to unpack (expected 2, got 1)"),
+        ("shape", [-3, 3], "negative dimensions are not allowed"),
+    ],
+)  # fmt: skip
+def test_a_damaged_state_is_refused(name, value, problem):
+    state = updated().state()
+    assert Evaluator.from_state(state).mean() == updated().mean()
+    state[name] = np.asarray(value)
+    got = message_of(InputError, lambda: Evaluator.from_state(state))
+    assert got == DAMAGED.format(problem)
+
+
+def test_an_item_after_the_end_of_a_list_is_refused():
+    state = updated(["coverage@2"]).state()
+    state["lists"][1] = [-1, 0]
+    got = message_of(InputError, lambda: Evaluator.from_state(state))
+    assert got == DAMAGED.format("lists does not fit")
+
+
+def test_an_incomplete_state_is_refused():
+    state = updated().state()
+    del state["users"], state["lists"]
+    expected = "state lacks users, lists; expected what Evaluator.state() gave"
+    assert message_of(InputError, lambda: Evaluator.from_state(state)) == expected
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (
+            ShapeError,
+            "scores must have the 3 items of the truth, got a batch of shape (1, 2)",
+            lambda one: one.update([[1, 2]]),
+        ),
+        (
+            InputError,
+            "scores of 2 more users after the first 2, but truth has 3; expected each user once; "
+            "call reset() before the next pass, or give users=",
+            lambda one: one.update(SCORES[:2]),
+        ),
+        (
+            InputError,
+            "ranking of 2 more users after the first 2, but truth has 3; expected each user once; "
+            "call reset() before the next pass, or give users=",
+            lambda one: one.update_ranked([[0], [1]]),
+        ),
+        (
+            ShapeError,
+            "scores of 2 users came with 3 in users=",
+            lambda one: one.update(SCORES[:2], [0, 1, 2]),
+        ),
+        (
+            ShapeError,
+            "ranking of 2 users came with 1 in users=",
+            lambda one: one.update_ranked([[0], [1]], slice(2, 4)),
+        ),
+        (
+            InputError,
+            "users names user 3; expected indices 0 .. 2",
+            lambda one: one.update(SCORES[:2], [0, 3]),
+        ),
+        (
+            InputError,
+            "users names user -1; expected indices 0 .. 2",
+            lambda one: one.update(SCORES[:1], [-1]),
+        ),
+        (
+            InputTypeError,
+            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype bool",
+            lambda one: one.update(SCORES, np.array([True, True, True])),
+        ),
+        (
+            InputTypeError,
+            "users must be a slice or a 1-d array of integer user indices, got 2-d of dtype int64",
+            lambda one: one.update(SCORES[:1], [[0]]),
+        ),
+        (
+            InputTypeError,
+            "users must be a slice or a 1-d array of integer user indices, "
+            "got 1-d of dtype float64",
+            lambda one: one.update(SCORES[:1], [0.0]),
+        ),
+        (
+            InputTypeError,
+            "users must be an array or a list with one entry per user, got 0 of type int",
+            lambda one: one.update(SCORES[:1], 0),
+        ),
+        (
+            InputTypeError,
+            "scores is sparse (csr_array), expected a dense array; type scores.toarray(), or, if "
+            "this is the truth, give it after the scores",
+            lambda one: one.update(sp.csr_array(SCORES)),
+        ),
+        (
+            NaNScoreError,
+            "scores hold 2 NaN, the first at (user 2, item 1); expected numbers; give "
+            "nan='exclude' to treat NaN like a score of -inf",
+            lambda one: one.update([[0, 0, 0], [0, NAN, NAN]], [1, 2]),
+        ),
+        (
+            InputError,
+            "ranking of user 2 names at rank 2 item 0 twice; expected each item once",
+            lambda one: one.update_ranked([[0, 1], [0, 0]], [1, 2]),
+        ),
+        (
+            InputError,
+            "ranking of user 1 names at rank 1 item 3, which is outside the catalogue; "
+            "expected 0 .. 2, or -1",
+            lambda one: one.update_ranked([[3]], [1]),
+        ),
+        (
+            InputError,
+            "ranking of user 2 names at rank 2 item 2, which is excluded for this user; "
+            "expected items that may be recommended",
+            lambda one: one.update_ranked([[0, 1], [1, 2]], [0, 2]),
+        ),
+    ],
+)
+def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
+    one = evaluator(["hit@1", "coverage@2"], exclude=[[], [], [2]])
+    one.update(SCORES[:2])
+    before, next_row = one.state(), one._next
+    assert message_of(error, lambda: call(one)) == message
+    for name, array in one.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    assert one._next == next_row
+    one.update(SCORES[2:])
+    assert one.counts()["hit@1"] == UserCounts(2, 1, 0)
+
+
+def test_a_ranking_of_no_candidate_is_refused():
+    for candidates in ([0, 1], [[0], [0, 1], [2]]):
+        one = evaluator("hit@1", candidates=candidates)
+        assert message_of(InputError, lambda one=one: one.update_ranked([[0, 2]], [1])) == (
+            "ranking of user 1 names at rank 2 item 2, which is no candidate of this user; "
+            "expected items that may be recommended"
+        )
+        one.update_ranked([[1, 0]], [1])
+        assert one.counts()["hit@1"].defined == 1
+
+
+def test_nan_scores_may_be_excluded():
+    one = evaluator("mrr", nan="exclude")
+    one.update([[NAN, 2, 1], [NAN, 2, 1], [0, 0, 0]])
+    assert_identical(one.compute(), {"mrr": np.array([0, 1, NAN])})
+
+
+NEEDS_SIZE = (
+    "n_items= is needed where truth lists item indices, which do not tell the size of the "
+    "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "wrong", "right"),
+    [
+        (ArgumentError, NEEDS_SIZE, {"truth": [[0], []]}, {"truth": [[0], []], "n_items": 3}),
+        (
+            ArgumentError,
+            "n_items must be a number of items, such as 3700, got 2.5",
+            {"n_items": 2.5},
+            {"n_items": np.int32(3)},
+        ),
+        (
+            ArgumentError,
+            "n_items must be a number of items, such as 3700, got -1",
+            {"n_items": -1},
+            {},
+        ),
+        (
+            ArgumentError,
+            "n_items must be a number of items, such as 3700, got True",
+            {"n_items": True},
+            {},
+        ),
+        (
+            ShapeError,
+            "truth has 3 items, got n_items=4; leave n_items out",
+            {"n_items": 4},
+            {"n_items": 3},
+        ),
+        (
+            InputError,
+            "truth of user 1 names item 3, which is outside the catalogue; expected 0 .. 2",
+            {"truth": [[0], [3]], "n_items": 3},
+            {"truth": [[0], [2]], "n_items": 3},
+        ),
+        (
+            InputTypeError,
+            "truth must be an array or a list with one entry per user, got 5 of type int",
+            {"truth": 5},
+            {},
+        ),
+        (
+            ShapeError,
+            "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); for one user type "
+            "np.atleast_2d(truth)",
+            {"truth": [1, 0, 0]},
+            {"truth": [[1, 0, 0]]},
+        ),
+        (
+            ShapeError,
+            "exclude must have the users and items of the scores, (3, 3), got (2, 3)",
+            {"exclude": np.zeros((2, 3))},
+            {"exclude": np.zeros((3, 3))},
+        ),
+        (
+            InputError,
+            "candidates names item 3, which is outside the catalogue; expected 0 .. 2",
+            {"candidates": [0, 3]},
+            {"candidates": [0, 2]},
+        ),
+        (
+            ArgumentError,
+            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            {"undefined": "none"},
+            {"undefined": "zero"},
+        ),
+        (
+            ArgumentError,
+            "nan must be 'raise' or 'exclude', got 'zero'",
+            {"nan": "zero"},
+            {"nan": "exclude"},
+        ),
+        (
+            ArgumentError,
+            "n_threads must be an integer >= 1, got 0",
+            {"n_threads": 0},
+            {"n_threads": 1},
+        ),
+        (
+            MetricSpecError,
+            "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']",
+            {"metrics": []},
+            {},
+        ),
+        (
+            ArgumentError,
+            "novelty@1 needs popularity= (the share of users who have each item, (n_items,)), got "
+            "none; type popularity=recmetrics.popularity_from(train)",
+            {"metrics": "novelty@1"},
+            {"metrics": "novelty@1", "popularity": [0.5, 0.5, 0.5]},
+        ),
+        (
+            ShapeError,
+            "popularity must be of shape (n_items,) with n_items = 3, got (2,)",
+            {"metrics": "novelty@1", "popularity": [0.5, 0.5]},
+            {"metrics": "novelty@1", "popularity": [0.5, 0.5, 0.5]},
+        ),
+    ],
+)
+def test_what_an_evaluator_is_made_of_is_checked_at_once(error, message, wrong, right):
+    assert message_of(error, lambda: evaluator(**wrong)) == message
+    assert evaluator(**right).counts()

@@ -1,0 +1,542 @@
+"""RecListAnalysis: LensKit's shape and numbers, for pandas, polars and pyarrow alike."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables_problems import EVERY_KIND, KINDS, lenskit, lists_of, make, read, truth_of
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import ArgumentError, MetricSpecError, UnknownOptionError, tables
+from recmetrics._spec import parse
+from recmetrics.tables import RecListAnalysis
+
+OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
+FRAMES = [case for case in OTHER if case["family"] == "reclist"]
+FUNCTIONS = ("precision", "recall", "hit", "recip_rank", "dcg", "ndcg")
+
+
+def analysis_of(*metrics, group_cols=None):
+    analysis = RecListAnalysis(group_cols)
+    for metric in metrics:
+        analysis.add_metric(metric)
+    return analysis
+
+
+def computed(metrics, recs, truth, *, kind="pandas", group_cols=None, **options):
+    analysis = analysis_of(*metrics, group_cols=group_cols)
+    return read(analysis.compute(make(kind, recs), make(kind, truth), **options))
+
+
+# --- LensKit -------------------------------------------------------------------------------------
+
+
+def test_there_are_goldens_of_frames():
+    assert len(FRAMES) == 3
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("case", FRAMES, ids=lambda case: case["id"])
+def test_golden(case, kind):
+    metrics = [getattr(tables, name) for name in case["params"]["metrics"]]
+    got = computed(
+        metrics,
+        case["inputs"]["recs"],
+        case["inputs"]["truth"],
+        kind=kind,
+        group_cols=case["params"]["group_cols"],
+        include_missing=case["params"]["include_missing"],
+    )
+    keys, expected = case["expected"]["index_names"], case["expected"]["columns"]
+    assert list(got)[: len(keys) + 1] == [*keys, "nrecs"]
+    rows = [list(row) for row in zip(*(got[key] for key in keys), strict=True)]
+    for name, values in expected.items():
+        for key, value in zip(case["expected"]["index"], values, strict=True):
+            row = rows.index(key)
+            missing = got["nrecs"][row] == 0  # NaN in LensKit, 0 here, as its users fill them in
+            wanted = 0.0 if value == "NaN" and missing else float(value)
+            np.testing.assert_allclose(got[name][row], wanted, rtol=0, atol=case["tol"])
+    assert len(rows) == len(case["expected"]["index"])
+
+
+def test_the_documented_example_of_lenskit_with_the_import_changed():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    from recmetrics import tables as topn  # before: from lenskit import topn
+
+    all_recs = pd.DataFrame(
+        {
+            "item": [10, 20, 30, 20, 40, 30, 20, 10, 10],
+            "score": [4.0, 3.5, 1.0, 2.0, 1.5, 0.9, 0.8, 0.7, 5.0],
+            "user": [1, 1, 1, 2, 2, 1, 1, 1, 2],
+            "rank": [1, 2, 3, 1, 2, 1, 2, 3, 1],
+            "Algorithm": ["II", "II", "II", "II", "II", "ALS", "ALS", "ALS", "ALS"],
+        }
+    )
+    test_data = pd.DataFrame(
+        {
+            "user": [1, 1, 2],
+            "item": [20, 30, 40],
+            "rating": [4.0, 2.0, 5.0],
+            "timestamp": [881250949, 891717742, 878887116],
+        }
+    )
+
+    rla = topn.RecListAnalysis()
+    rla.add_metric(topn.ndcg)
+    results = rla.compute(all_recs, test_data)
+    by_algorithm = results.groupby("Algorithm").ndcg.mean()
+
+    assert results.index.names == ["user", "Algorithm"]
+    assert list(results.columns) == ["nrecs", "ndcg"]
+    # Discounts 1, 1, 1 / log2(3); the ideal of user 1 is 4 + 2, of user 2 it is 5.
+    of_ii = ((4 + 2 / math.log2(3)) / 6 + 5 / 5) / 2
+    of_als = ((2 + 4) / 6 + 0) / 2
+    assert by_algorithm["II"] == pytest.approx(of_ii, abs=1e-12)
+    assert by_algorithm["ALS"] == pytest.approx(of_als, abs=1e-12)
+
+
+ITEMS = st.lists(st.integers(0, 9), unique=True, max_size=8)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(deadline=None)
+@given(
+    listed=st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 4)), ITEMS),
+    relevant=st.dictionaries(
+        st.integers(0, 6), st.dictionaries(st.integers(0, 9), st.integers(0, 5))
+    ),
+    k=st.none() | st.integers(1, 9),
+    seed=st.integers(0, 99),
+)
+def test_every_function_is_its_definition(name, listed, relevant, k, seed):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"model": model, "user": f"u{user}", "item": item, "rank": rank, "score": -rank}
+        for (model, user), items in listed.items()
+        for rank, item in enumerate(items)
+    ]
+    rng.shuffle(rows)
+    recs = {name: [row[name] for row in rows] for name in ("model", "user", "item")}
+    order = rng.choice(["rank", "score", ""])
+    if order:
+        recs[order] = [float(row[order]) for row in rows]
+    pairs = [(f"u{u}", i, float(r)) for u, items in relevant.items() for i, r in items.items()]
+    rng.shuffle(pairs)
+    truth = {
+        "user": [str(pair[0]) for pair in pairs],
+        "item": [int(pair[1]) for pair in pairs],
+        "rating": [float(pair[2]) for pair in pairs],
+    }
+    if not rows or not pairs:
+        return
+    analysis = RecListAnalysis()
+    options = {} if name == "dcg" else {"k": k}
+    analysis.add_metric(getattr(tables, name), **options)
+    for kind in KINDS:
+        got = read(analysis.compute(make(kind, recs), make(kind, truth)))
+        expected = lists_of(recs, ["model", "user"])
+        assert list(zip(got["model"], got["user"], strict=True)) == list(expected)
+        assert got["nrecs"] == [len(rows) for rows in expected.values()]
+        values = [
+            lenskit(
+                name, [recs["item"][r] for r in rows], truth_of(truth, {"user": user}), **options
+            )
+            for (_, user), rows in expected.items()
+        ]
+        np.testing.assert_allclose(got[name], values, rtol=1e-12)
+
+
+@EVERY_KIND
+def test_the_functions_take_the_tables_of_one_list(kind):
+    recs = make(kind, {"item": ["a", "b", "c"]})
+    truth = make(kind, {"item": ["c", "d", "e", "b"], "rating": [1.0, 2.0, 4.0, 3.0]})
+    assert tables.precision(recs, truth) == 2 / 3
+    assert tables.precision(recs, truth, k=2) == 1 / 2
+    assert tables.recall(recs, truth) == 2 / 4
+    assert tables.recall(recs, truth, k=2) == 1 / 2
+    assert (tables.hit(recs, truth), tables.hit(recs, truth, k=1)) == (1.0, 0.0)
+    assert tables.recip_rank(recs, truth) == 1 / 2
+    dcg = 3 / 1 + 1 / math.log2(3)
+    assert tables.dcg(recs, truth) == pytest.approx(dcg, abs=1e-12)
+    ideal = 4 / 1 + 3 / 1 + 2 / math.log2(3) + 1 / math.log2(4)
+    assert tables.ndcg(recs, truth) == pytest.approx(dcg / ideal, abs=1e-12)
+    assert tables.ndcg(recs, truth, k=2) == pytest.approx(3 / (4 + 3), abs=1e-12)
+
+
+def test_the_functions_take_a_truth_indexed_by_item_and_an_empty_list():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    recs = pd.DataFrame({"item": [2, 3]})
+    truth = pd.DataFrame({"rating": [4.0, 1.0]}, index=[3, 5])
+    assert tables.dcg(recs, truth) == 4.0
+    assert tables.ndcg(recs, truth) == 4 / 5
+    nothing = recs.iloc[:0]
+    got = [getattr(tables, name)(nothing, truth) for name in FUNCTIONS]
+    np.testing.assert_array_equal(got, [math.nan, 0, 0, 0, 0, 0])
+    got = [getattr(tables, name)(recs, truth.iloc[:0]) for name in FUNCTIONS]
+    np.testing.assert_array_equal(got, [0, math.nan, math.nan, 0, 0, math.nan])
+
+
+def test_an_item_rated_0_is_relevant_to_lenskit_and_not_to_a_metric_string():
+    recs = {"user": [1, 1], "item": [7, 8]}
+    truth = {"user": [1, 1], "item": [7, 9], "rating": [0.0, 0.0]}
+    got = computed([tables.precision, tables.recall, tables.ndcg, "precision@2"], recs, truth)
+    values = [got[name][0] for name in ("precision", "recall", "ndcg", "precision@2")]
+    np.testing.assert_array_equal(values, [1 / 2, 1 / 2, math.nan, math.nan])
+
+
+def test_a_discount_is_a_divisor_that_counts_as_1_below_1():
+    recs = {"user": [1, 1, 1], "item": [7, 8, 9]}
+    truth = {"user": [1, 1], "item": [8, 9], "rating": [3.0, 2.0]}
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.dcg, name="usual", discount=lambda rank: np.log2(rank + 1))
+    analysis.add_metric(tables.dcg, name="halves", discount=lambda rank: rank / 2)
+    analysis.add_metric(tables.ndcg, name="cut", discount=lambda rank: math.log2(rank + 1), k=2)
+    got = read(analysis.compute(make("pandas", recs), make("pandas", truth)))
+    assert got["usual"][0] == pytest.approx(3 / math.log2(3) + 2 / math.log2(4), abs=1e-12)
+    assert got["halves"][0] == pytest.approx(3 / 1 + 2 / 1.5, abs=1e-12)
+    ideal = 3 / math.log2(2) + 2 / math.log2(3)
+    assert got["cut"][0] == pytest.approx(3 / math.log2(3) / ideal, abs=1e-12)
+
+
+# --- Metrics -------------------------------------------------------------------------------------
+
+RECS = {"user": [1, 1, 1, 2, 2], "item": [7, 8, 9, 8, 7], "rank": [1, 2, 3, 1, 2]}
+TRUTH = {"user": [1, 1, 2], "item": [8, 5, 7], "rating": [2.0, 1.0, 3.0]}
+
+
+def test_metric_strings_with_their_options_beside_them():
+    analysis = RecListAnalysis()
+    analysis.add_metric("mrr@1")
+    analysis.add_metric("recall", k=2, denom="relevant", name="textbook")
+    analysis.add_metric("dcg(gain=exp2)", discount="ln")
+    analysis.add_metric(parse("hit@2"))
+    got = read(analysis.compute(make("pandas", RECS), make("pandas", TRUTH)))
+    assert list(got) == ["user", "nrecs", "mrr@1", "textbook", "dcg(gain=exp2)", "hit@2"]
+    assert got["mrr@1"] == [0.0, 0.0]
+    assert got["textbook"] == [1 / 2, 1 / 1]
+    gains = [(2**2 - 1) / math.log(3), (2**3 - 1) / math.log(3)]
+    np.testing.assert_allclose(got["dcg(gain=exp2)"], gains, rtol=1e-12)
+    assert got["hit@2"] == [1.0, 1.0]
+
+
+def test_a_cutoff_is_not_cut_to_the_items_that_the_tables_name():
+    got = computed(["precision@10"], RECS, TRUTH)
+    assert got["precision@10"] == [1 / 10, 1 / 10]
+
+
+@EVERY_KIND
+def test_a_callable_gets_the_tables_of_each_list(kind):
+    seen = []
+
+    def grade(recs, truth, factor=1):
+        seen.append((recs, truth))
+        return None if len(truth) == 1 else factor * len(recs)
+
+    analysis = RecListAnalysis()
+    analysis.add_metric(grade, factor=2)
+    recs = {"user": [1, 2, 1, 3], "item": [7, 8, 9, 7], "score": [0.1, 5.0, 0.2, 1.0]}
+    truth = make(kind, TRUTH)
+    got = read(analysis.compute(make(kind, recs), truth, include_missing=True))
+    np.testing.assert_array_equal(got["grade"], [2 * 2, math.nan, math.nan])  # 3 has no truth
+    assert len(seen) == 2
+    listed, relevant = seen[0]
+    assert type(listed) is type(truth)
+    assert type(relevant) is type(truth)
+    assert read(listed)["item"] == [9, 7]  # in list order
+    if kind == "pandas":
+        assert relevant.index.name == "item"
+        assert relevant.rating.to_dict() == {5: 1.0, 8: 2.0}
+    else:
+        assert sorted(read(relevant)["item"]) == [5, 8]
+
+
+def test_a_callable_is_not_called_for_missing_lists_which_are_0():
+    def grade(recs, truth):
+        return 1.0 + len(recs) + len(truth)
+
+    got = computed([grade], {"user": [1], "item": [7]}, TRUTH, include_missing=True)
+    assert got["grade"] == [1.0 + 1 + 2, 0.0]
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        (("ndgc@10", {}), MetricSpecError, "did you mean 'ndcg'?"),
+        (("ndcg", {"gian": "exp2"}), UnknownOptionError, "did you mean 'gain'?"),
+        (("ndcg@10", {"k": 5}), ArgumentError, "ndcg@10 has k in the string already"),
+        (("dcg(gain=exp2)", {"gain": "linear"}), ArgumentError, "has gain in the string already"),
+        ((10, {}), MetricSpecError, "must be a string or a callable of (recs, truth), got 10"),
+        ((tables.ndcg, {"K": 5}), ArgumentError, "ndcg takes discount, k"),
+        ((tables.ndcg, {"discount": "log2"}), ArgumentError, "must be a callable of the rank"),
+        ((tables.hit, {"k": 0}), ArgumentError, "k must be an integer >= 1"),
+        (("coverage@10", {}), ArgumentError, "coverage@10 needs catalogue=; type tables.evaluate"),
+        (("novelty@10", {}), ArgumentError, "novelty@10 needs popularity=; type tables.evaluate"),
+        (("hit@2", {"name": "nrecs"}), ArgumentError, "there is a column 'nrecs' already"),
+        (("mrr", {}), ArgumentError, "there is a column 'mrr' already; give another"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(arguments, error, message):
+    metric, options = arguments
+    analysis = analysis_of("mrr")
+    with pytest.raises(error) as caught:
+        analysis.add_metric(metric, **options)
+    assert message in str(caught.value)
+
+
+def test_a_callable_that_gives_no_number_is_refused():
+    analysis = analysis_of(lambda *_: "much")
+    with pytest.raises(ArgumentError, match=r"metric '<lambda>' gave 'much' for user=1, expected"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+# --- Lists ---------------------------------------------------------------------------------------
+
+
+def test_rank_comes_before_score_and_score_before_the_order_of_the_rows():
+    recs = {"user": [1, 1, 1], "item": [7, 8, 9]}
+    truth = {"user": [1], "item": [8]}
+    ranks, scores = {"rank": [3, 1, 7]}, {"score": [5.0, 1.0, 3.0]}
+    assert computed(["mrr"], recs, truth)["mrr"] == [1 / 2]
+    assert computed(["mrr"], recs | scores, truth)["mrr"] == [1 / 3]
+    assert computed(["mrr"], recs | scores | ranks, truth)["mrr"] == [1 / 1]
+
+
+@pytest.mark.parametrize("length", [3, 40])
+def test_equal_scores_keep_the_order_of_the_rows(length):
+    scores = [0.0] * (length - 1) + [1.0]
+    recs = {"user": [1] * length, "item": list(range(length)), "score": scores}
+    for item, rank in ((length - 1, 1), (0, 2), (length - 2, length)):
+        got = computed(["mrr"], recs, {"user": [1], "item": [item]})
+        assert got["mrr"] == [1 / rank]
+
+
+def test_lists_need_not_stand_together():
+    recs = {"user": [2, 1, 2, 1], "item": [5, 6, 7, 8]}
+    got = computed(["mrr"], recs, {"user": [1, 2], "item": [8, 5]})
+    assert (got["user"], got["mrr"], got["nrecs"]) == ([2, 1], [1.0, 1 / 2], [2, 2])
+
+
+def test_the_truth_is_matched_on_the_columns_that_it_has():
+    recs = {"fold": [0, 1, 0], "user": ["x", "x", "y"], "item": [1, 1, 2], "model": list("AAB")}
+    by_user = {"user": ["x", "y"], "item": [1, 9], "fold_of_truth": [0, 0]}
+    by_both = {"fold": [0, 1, 0], "user": ["x", "x", "y"], "item": [1, 3, 2]}
+    got = computed(["hit"], recs, by_user)
+    assert list(got) == ["fold", "user", "model", "nrecs", "hit"]
+    assert got["hit"] == [1.0, 1.0, 0.0]
+    assert computed(["hit"], recs, by_both)["hit"] == [1.0, 0.0, 1.0]
+    recs |= {"item": [1, 4, 2]}
+    got = computed(["hit"], recs, by_user, group_cols=["user"])
+    assert (got["user"], got["nrecs"], got["hit"]) == (["x", "y"], [2, 1], [1.0, 0.0])
+
+
+def test_group_cols_may_be_one_name():
+    recs = {"user": [1, 1], "item": [7, 8], "seconds": [0.5, 0.6]}
+    got = computed(["hit"], recs, {"user": [1], "item": [8]}, group_cols="user")
+    assert (got["user"], got["nrecs"], got["hit"]) == ([1], [2], [1.0])
+
+
+@EVERY_KIND
+def test_missing_users_get_rows_for_every_model(kind):
+    recs = {"model": ["A", "A", "B"], "user": [1, 2, 1], "item": [7, 7, 7]}
+    truth = {"user": [3, 1, 2, 3], "item": [7, 7, 8, 9]}
+    analysis = analysis_of("hit", tables.precision)
+    got = read(analysis.compute(make(kind, recs), make(kind, truth), include_missing=True))
+    assert list(got) == ["model", "user", "nrecs", "ntruth", "hit", "precision"]
+    assert got["model"] == ["A", "A", "B", "A", "B", "B"]
+    assert got["user"] == [1, 2, 1, 3, 2, 3]
+    assert got["nrecs"] == [1, 1, 1, 0, 0, 0]
+    assert got["ntruth"] == [1, 1, 1, 2, 1, 2]
+    assert got["hit"] == got["precision"] == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    assert analysis.summary.n_missing == 3
+
+
+def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
+    analysis = analysis_of("hit@1", tables.recall)
+    with pytest.raises(ArgumentError, match="call that first"):
+        analysis.summary  # noqa: B018
+    recs = make("pandas", {"user": [1, 5], "item": [7, 7]})
+    truth = make("pandas", {"user": [1, 2, 3], "item": [7, 7, 7]})
+    analysis.compute(recs, truth)
+    assert str(analysis.summary).splitlines() == [
+        "2 lists, 1 without truth",
+        "2 in the truth without recommendations, the first user=2: left out; "
+        "include_missing=True counts them as empty lists",
+        "hit@1   mean 1.0000 of 1",
+        "recall  mean 1.0000 of 1",
+    ]
+    analysis.compute(recs, truth, include_missing=True)
+    assert "the first user=2: counted as empty lists" in str(analysis.summary)
+    assert (analysis.summary.means["hit@1"], analysis.summary.n_defined["hit@1"]) == (1 / 3, 3)
+    analysis.compute(recs, make("pandas", {"user": [5], "item": [1]}))
+    assert "without recommendations" not in str(analysis.summary)
+
+
+@EVERY_KIND
+def test_tables_may_be_empty(kind):
+    pytest.importorskip(kind, reason=f"{kind} is not installed")
+    table, other = make(kind, RECS), make(kind, TRUTH)
+    no_recs, no_truth = table[:0], other[:0]
+    analysis = analysis_of("hit", tables.precision)
+    assert read(analysis.compute(no_recs, other))["user"] == []
+    assert analysis.summary.n_missing == 2
+    got = read(analysis.compute(no_recs, other, include_missing=True))
+    assert (got["user"], got["hit"]) == ([1, 2], [0.0, 0.0])
+    got = read(analysis.compute(table, no_truth))
+    np.testing.assert_array_equal(got["hit"], [math.nan, math.nan])
+    assert got["precision"] == [0.0, 0.0]
+    assert read(analysis.compute(no_recs, no_truth, include_missing=True))["user"] == []
+
+
+def test_one_long_list_among_many_short_ones(monkeypatch):
+    monkeypatch.setattr("recmetrics.tables._measure._ALWAYS", 0)
+    users = [0] * 100 + list(range(1, 50))
+    items = list(range(100)) + [5] * 49
+    truth = {"user": list(range(50)), "item": [99] + [5] * 49}
+    got = computed(["mrr", "precision@2"], {"user": users, "item": items}, truth)
+    assert got["mrr"] == [1 / 100] + [1.0] * 49
+    assert got["precision@2"] == [0.0] + [1 / 2] * 49
+
+
+# --- Ids -----------------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [0, 1, 2],
+        [-(2**62), 2**62, 0],
+        [10**12, 3 * 10**12, 7],
+        ["a", "b", "A"],
+        [1.5, -0.25, 3.0],
+        [True, False, None],
+    ],
+    ids=str,
+)
+def test_ids_of_any_type(kind, ids):
+    a, b, c = ids
+    if c is None:
+        recs, truth = {"user": [a, a, b], "item": [1, 2, 1]}, {"user": [a, b], "item": [2, 1]}
+        assert computed(["mrr"], recs, truth, kind=kind)["mrr"] == [1 / 2, 1.0]
+        return
+    recs = {"user": [c, c, b, b, b], "item": [a, b, c, b, a]}
+    truth = {"user": [b, c, a], "item": [a, b, c]}
+    got = computed(["mrr"], recs, truth, kind=kind)
+    assert (got["user"], got["mrr"]) == ([c, b], [1 / 2, 1 / 3])
+
+
+def test_many_ids_that_are_far_apart():
+    ids = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, 5000)
+    recs = {"user": np.repeat(ids, 2), "item": np.stack([ids, ids[::-1]], axis=1).ravel()}
+    got = computed(["mrr"], recs, {"user": ids, "item": ids[::-1]})
+    assert got["user"] == ids.tolist()
+    assert got["mrr"] == [1 / 2] * 5000
+
+
+def test_unsigned_ids_and_ids_of_two_widths():
+    recs = {"user": np.array([1, 1, 2], np.uint8), "item": np.array([7, 8, 7], np.uint64)}
+    truth = {"user": np.array([1, 2], np.int64), "item": np.array([8, 7], np.int32)}
+    for kind in KINDS:
+        assert computed(["mrr"], recs, truth, kind=kind)["mrr"] == [1 / 2, 1.0]
+        got = computed(
+            ["mrr"], recs, truth | {"user": np.array([1, 300])}, kind=kind, include_missing=True
+        )
+        assert got["user"] == [1, 2, 300]
+
+
+def test_categorical_ids():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    words = {"user": ["x", "x", "y"], "item": ["b", "a", "b"]}
+    truth = {"user": ["y", "x"], "item": ["b", "a"]}
+    coded = {
+        pd.DataFrame: lambda column: pd.Categorical(column),
+        pl.DataFrame: lambda column: pl.Series(column, dtype=pl.Categorical),
+        pa.table: lambda column: pa.array(column).dictionary_encode(),
+    }
+    for table, encode in coded.items():
+        both = [{k: encode(v) for k, v in one.items()} for one in (words, truth)]
+        for recs, relevant in ((both[0], both[1]), (words, both[1]), (both[0], truth)):
+            got = read(analysis_of("mrr").compute(table(recs), table(relevant)))
+            assert (got["user"], got["mrr"]) == (["x", "y"], [1 / 2, 1.0])
+    numbers = pd.DataFrame({"user": pd.Categorical([3, 3, 5]), "item": pd.Categorical([1, 2, 1])})
+    relevant = pd.DataFrame({"user": [5, 3], "item": [1, 2]})
+    got = read(analysis_of("mrr").compute(numbers, relevant))
+    assert (got["user"], got["mrr"]) == ([3, 5], [1 / 2, 1.0])
+
+
+def test_strings_of_python_objects_and_enumerations():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    recs = pd.DataFrame({"user": ["x", "y"], "item": ["b", "b"]}, dtype=object)
+    truth = pd.DataFrame({"user": ["y"], "item": ["b"]})
+    np.testing.assert_array_equal(
+        read(analysis_of("mrr").compute(recs, truth))["mrr"], [math.nan, 1.0]
+    )
+    mixed = pd.DataFrame({"user": ["x", 1], "item": [2, ("a", "b")]}, dtype=object)
+    assert read(analysis_of("mrr").compute(mixed, mixed))["mrr"] == [1.0, 1.0]
+    enum = pl.Enum(["y", "x"])
+    recs = pl.DataFrame({"user": pl.Series(["x", "y"], dtype=enum), "item": [1, 1]})
+    truth = pl.DataFrame({"user": pl.Series(["y", "x"], dtype=enum), "item": [1, 2]})
+    assert read(analysis_of("mrr").compute(recs, truth))["mrr"] == [0.0, 1.0]
+
+
+def test_dates_are_ids():
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[ms]")
+    for kind in KINDS:
+        got = computed(
+            ["mrr"], {"user": days, "item": [1, 1]}, {"user": days[::-1], "item": [1, 2]}, kind=kind
+        )
+        assert got["mrr"] == [0.0, 1.0]
+
+
+# --- Purity --------------------------------------------------------------------------------------
+
+
+def test_inputs_are_not_changed_and_a_pandas_index_is_not_looked_at():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    recs = pd.DataFrame(RECS, index=[5, 5, 3, 2, 1])
+    truth = pd.DataFrame(TRUTH, index=list("xyz"))
+    before = recs.copy(), truth.copy()
+    analysis = analysis_of("mrr", tables.ndcg, lambda recs, _: len(recs))
+    got = analysis.compute(recs, truth, include_missing=True)
+    pd.testing.assert_frame_equal(recs, before[0])
+    pd.testing.assert_frame_equal(truth, before[1])
+    assert got["mrr"].tolist() == [1 / 2, 1 / 2]
+    assert got["<lambda>"].tolist() == [3.0, 2.0]
+
+
+def test_importing_the_package_does_not_import_narwhals():
+    script = (
+        "import sys, recmetrics; assert 'narwhals' not in sys.modules; "
+        "import recmetrics.tables; assert 'narwhals' in sys.modules; "
+        "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+def test_without_narwhals_the_import_says_what_to_type():
+    script = (
+        "import sys; sys.modules['narwhals'] = None\n"
+        "try:\n    from recmetrics import tables\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == (
+        "recmetrics.tables needs narwhals; type: pip install 'recmetrics-numba[tables]'\n"
+    )
+
+
+def test_the_public_names_are_sorted():
+    assert tables.__all__ == sorted(tables.__all__)
+    assert all(getattr(tables, name).__doc__ for name in tables.__all__)

@@ -1,0 +1,192 @@
+"""What is wrong with a table is said exactly, with its columns and its first row."""
+
+import numpy as np
+import pytest
+from tables_problems import EVERY_KIND, make, read
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import ArgumentError, InputError, InputTypeError, tables
+from recmetrics.tables import RecListAnalysis
+
+RECS = {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]}
+TRUTH = {"user": [1, 2], "item": [8, 9], "rating": [1.0, 2.0]}
+
+
+def run(recs, truth, kind="pandas"):
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.ndcg)
+    return analysis.compute(make(kind, recs), make(kind, truth))
+
+
+def refused(error, recs, truth, kind="pandas"):
+    with pytest.raises(error) as caught:
+        run(recs, truth, kind)
+    return str(caught.value)
+
+
+@EVERY_KIND
+def test_the_good_twin_of_them_all(kind):
+    assert read(run(RECS, TRUTH, kind))["ndcg"] == [1.0, 0.0]
+
+
+CASES = {
+    "no item": (
+        InputError,
+        {"user": [1], "thing": [7]},
+        {},
+        "recs has no column 'item'; it has 'user', 'thing'",
+    ),
+    "no item in the truth": (
+        InputError,
+        {},
+        {"user": [1], "thing": [7]},
+        "truth has no column 'item'; it has 'user', 'thing'",
+    ),
+    "no common key": (
+        InputError,
+        {},
+        {"who": [1], "item": [7]},
+        "truth has none of the columns that recs is grouped by ('user'), expected at least one; "
+        "it has 'who', 'item'",
+    ),
+    "item twice in a list": (
+        InputError,
+        {"user": [2, 1, 1, 1, 2], "item": [7, 8, 9, 8, 7]},
+        {},
+        "recs, columns 'user', 'item': row 3 (counted from 0) holds item 8 again for user=1, "
+        "first in row 1; expected an item once in each list; name the column that tells two "
+        "lists apart",
+    ),
+    "item twice in a truth": (
+        InputError,
+        {},
+        {"user": [1, 2, 1], "item": [8, 8, 8]},
+        "truth, columns 'user', 'item': row 2 (counted from 0) holds item 8 again for user=1, "
+        "first in row 0; expected an item once",
+    ),
+    "rank twice": (
+        InputError,
+        {"user": [1, 1, 2, 1], "item": [7, 8, 7, 9], "rank": [2, 1, 1, 2]},
+        {},
+        "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in "
+        "row 0; expected a rank once in each list; name the column that tells two lists apart",
+    ),
+    "score of -inf": (
+        InputError,
+        {"user": [1, 1], "item": [7, 8], "score": [1.0, -np.inf]},
+        {},
+        "recs, column 'score': row 1 (counted from 0) is -inf, which means not recommended; "
+        "leave such rows out",
+    ),
+    "score of NaN": (
+        InputError,
+        {"user": [1, 1], "item": [7, 8], "score": [1.0, np.nan]},
+        {},
+        "recs, column 'score': row 1 (counted from 0) is null, expected a number in every row",
+    ),
+    "negative rating": (
+        InputError,
+        {},
+        {"user": [1, 2], "item": [8, 9], "rating": [1.0, -2.0]},
+        "truth, column 'rating': row 1 (counted from 0) is -2, expected relevances from 0 to "
+        "1e+100",
+    ),
+    "rating of NaN": (
+        InputError,
+        {},
+        {"user": [1, 2], "item": [8, 9], "rating": [np.nan, 2.0]},
+        "truth, column 'rating': row 0 (counted from 0) is null, expected a number in every row",
+    ),
+}
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_table_is_refused(case, kind):
+    error, recs, truth, message = CASES[case]
+    assert refused(error, recs or RECS, truth or TRUTH, kind) == message
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("column", ["user", "item"])
+@pytest.mark.parametrize("what", ["recs", "truth"])
+@pytest.mark.parametrize("ids", [["a", None, "b"], [1.0, float("nan"), 2.0]], ids=str)
+def test_a_null_id_is_refused(kind, column, what, ids):
+    # In floats NaN is null; the other table holds ids of the same type.
+    good = {"user": [ids[0], ids[0]], "item": [ids[0], ids[2]]}
+    bad = {"user": [ids[0]] * 3, "item": [ids[0]] * 3, column: ids}
+    recs, truth = (bad, good) if what == "recs" else (good, bad)
+    assert refused(InputError, recs, truth, kind) == (
+        f"{what}, column {column!r}: row 1 (counted from 0) is null, expected an id in every row"
+    )
+
+
+@EVERY_KIND
+def test_ids_of_two_types_are_refused(kind):
+    message = refused(InputTypeError, RECS, TRUTH | {"user": ["1", "2"]}, kind)
+    assert message == (
+        "recs, column 'user' holds integers (Int64), truth, column 'user' strings (String), "
+        "expected ids of one type; cast one of them"
+    )
+    message = refused(InputTypeError, RECS, TRUTH | {"item": [8.0, 9.0]}, kind)
+    assert "column 'item' holds integers (Int64), truth, column 'item' floats (Float64)" in message
+
+
+@EVERY_KIND
+def test_a_rank_or_a_rating_that_is_no_number_is_refused(kind):
+    message = refused(InputTypeError, RECS | {"rank": ["1", "2", "3"]}, TRUTH, kind)
+    assert message == "recs, column 'rank' holds String, expected numbers"
+    message = refused(InputTypeError, RECS, TRUTH | {"rating": ["1", "2"]}, kind)
+    assert message == "truth, column 'rating' holds String, expected numbers"
+
+
+def test_a_key_with_several_columns_is_named_whole():
+    recs = {"model": ["A", "B", "A"], "user": [1, 1, 1], "item": [7, 7, 7]}
+    message = refused(InputError, recs, TRUTH)
+    assert "columns 'model', 'user', 'item': row 2" in message
+    assert "for model='A', user=1, first in row 0" in message
+
+
+def test_an_id_beyond_64_bits_is_refused():
+    recs = RECS | {"item": np.array([1, 2**63, 3], np.uint64)}
+    message = refused(InputError, recs, TRUTH)
+    assert message == (
+        "column 'item' holds the id 9223372036854775808; expected ids below 2^63, or strings"
+    )
+
+
+def test_what_is_no_table_is_refused():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    analysis = RecListAnalysis()
+    analysis.add_metric("hit")
+    recs, truth = pd.DataFrame(RECS), pd.DataFrame(TRUTH)
+    expected = "expected a pandas or polars DataFrame or a pyarrow Table"
+    for bad, given in ((RECS, "dict"), ([1, 2], "list"), (None, "NoneType")):
+        with pytest.raises(InputTypeError) as caught:
+            analysis.compute(bad, truth)
+        assert str(caught.value) == f"recs is of type {given}, {expected}"
+    with pytest.raises(InputTypeError, match=r"truth is lazy, .*; type truth.collect\(\)"):
+        analysis.compute(pl.DataFrame(RECS), pl.DataFrame(TRUTH).lazy())
+    with pytest.raises(InputTypeError) as caught:
+        analysis.compute(recs, pl.DataFrame(TRUTH))
+    assert str(caught.value) == (
+        "recs is a pandas table and truth a polars one, expected both of one library; convert one "
+        "of them"
+    )
+    with pytest.raises(InputError, match=r"'user' is in its index: type recs.reset_index\(\)"):
+        RecListAnalysis(["user"]).compute(recs.set_index("user"), truth)
+    twice = pd.concat([recs, recs[["item"]]], axis=1)
+    with pytest.raises(InputError, match="item"):
+        analysis.compute(twice, truth)
+
+
+def test_lists_must_be_told_apart():
+    with pytest.raises(ArgumentError, match="group_cols is empty"):
+        RecListAnalysis([])
+    with pytest.raises(ArgumentError, match="recs has no column to tell lists apart"):
+        run({"item": [1], "score": [0.5]}, TRUTH)
+    analysis = RecListAnalysis(["session"])
+    with pytest.raises(InputError, match="recs has no column 'session'"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
