@@ -6,7 +6,7 @@ from itertools import groupby, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from fuzz_problems import CONSTANT, LIST_FORMS
+from fuzz_problems import CONSTANT, LIST_FORMS, RANKINGS
 from problems import listed_items, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
@@ -37,8 +37,9 @@ def lists_of(problem):
         candidates = range(n_items) if problem.candidates is None else problem.candidates[u]
         numbers = [i for i in candidates if not math.isnan(scores[i])]
         lists.append(listed_items(scores, excluded, numbers))
-    if problem.entry == "ranked":
-        cuts = np.random.default_rng(problem.seed).integers(0, n_items + 1, n_users)
+    if problem.entry in RANKINGS:
+        least = 0 if problem.entry == "ranked" else 1  # who is in no row is no user of a table
+        cuts = np.random.default_rng(problem.seed).integers(least, n_items + 1, n_users)
         lists = [items[: int(cut)] for items, cut in zip(lists, cuts, strict=True)]
     return lists
 
@@ -68,7 +69,7 @@ def answers(problem):
 
 def _nan(problem):
     """The error of NaN among the scores that are read."""
-    if problem.nan == "exclude" or problem.entry in {"ranked", *CONSTANT}:
+    if problem.nan == "exclude" or problem.entry in {*RANKINGS, *CONSTANT}:
         return None
     n_users, n_items = problem.shape
     everything = (range(n_items),) * n_users
@@ -95,7 +96,7 @@ class _Reference:
         if spec.metric.kind == "system":
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
-        if self.problem.entry == "ranked" and self.problem.truth_form in LIST_FORMS:
+        if self.problem.entry in RANKINGS and self.problem.truth_form in LIST_FORMS:
             n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):
@@ -114,7 +115,7 @@ class _Reference:
         scores = (0.0,) * n_items if constant else self.problem.scores[u]
         policy = self.problem.policy
         relevances = sorted((t for t in truth if t > 0), reverse=True)
-        if policy == "index" and self.problem.entry != "ranked":
+        if policy == "index" and self.problem.entry not in RANKINGS:
             return [OneUser([truth[i] for i in items], relevances, [scores[i] for i in items])]
         strict = [float(-rank) for rank in range(len(items))]
         groups = [list(same) for _, same in groupby(items, key=lambda i: scores[i])]
@@ -135,7 +136,7 @@ class _Reference:
     @cached_property
     def _similarity(self):
         features = self._side["features"]
-        return [[cosine(a, b) for b in features] for a in features] if self.n_items <= 200 else []
+        return [[cosine(a, b) for b in features] for a in features] if self.n_items <= 50 else []
 
     def _one_list(self, u):
         side = self._side

@@ -1,9 +1,10 @@
 """The entry points, each as a function from a problem to values, and the forms of their inputs.
 
-``@entry`` registers one; the fuzzer draws problems for all that are registered.
+``@entry`` registers one; the fuzzer draws problems for those whose packages are installed.
 """
 
 import contextlib
+import importlib.util
 import pickle
 import tempfile
 import warnings
@@ -12,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
-from fuzz_problems import TENSORS
+from fuzz_problems import LIST_FORMS, TENSORS
+from tables_problems import read
 
 import recmetrics._chance
 import recmetrics._device
@@ -32,7 +34,8 @@ except ImportError:
     torch = None
 
 ENTRIES = {}
-NEEDS_TORCH = {"device", "device factors"}
+NEEDS = {}  # the packages of an entry point
+TABLES = ["pandas", "polars", "pyarrow"]
 
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
@@ -65,15 +68,20 @@ def patched(values):
                 setattr(module, name, value)
 
 
-def entry(function):
+def entry(*packages):
     """Register an entry point under the name of its function."""
-    ENTRIES[function.__name__.replace("_", " ")] = function
-    return function
+
+    def register(function):
+        name = function.__name__.replace("_", " ")
+        ENTRIES[name], NEEDS[name] = function, packages
+        return function
+
+    return register
 
 
 def available():
     """The entry points that run here."""
-    return [name for name in ENTRIES if torch is not None or name not in NEEDS_TORCH]
+    return [name for name in ENTRIES if all(map(importlib.util.find_spec, NEEDS[name]))]
 
 
 # --- Forms of inputs -----------------------------------------------------------------------------
@@ -198,14 +206,14 @@ def _scored(problem):
 # --- Entry points --------------------------------------------------------------------------------
 
 
-@entry
+@entry()
 def compute(problem):
     return Metrics.compute(
         scores_of(problem), truth_of(problem), list(problem.metrics), **_scored(problem)
     )
 
 
-@entry
+@entry()
 def methods(problem):
     """Each metric by its own method, or alone where its string says what no method does."""
     values = {}
@@ -221,7 +229,7 @@ def methods(problem):
     return values
 
 
-@entry
+@entry()
 def ranked(problem):
     """Rankings that end somewhere, padded or as lists."""
     lists = lists_of(problem)
@@ -245,7 +253,7 @@ def _factors(problem):
     return scores - bias, np.eye(scores.shape[1], dtype=problem.dtype), bias
 
 
-@entry
+@entry()
 def factors(problem):
     users, items, bias = _factors(problem)
     return Metrics.compute_factors(
@@ -253,7 +261,7 @@ def factors(problem):
     )
 
 
-@entry
+@entry("torch")
 def device_factors(problem):
     users, items, bias = (_dense(array, "tensor") for array in _factors(problem))
     with on_device():
@@ -275,13 +283,13 @@ def on_device():
         yield
 
 
-@entry
+@entry("torch")
 def device(problem):
     with on_device():
         return compute(problem)
 
 
-@entry
+@entry()
 def evaluator(problem):
     """Random batches, some of which hold wrong scores that come right later, on two evaluators."""
     rng = np.random.default_rng(problem.seed)
@@ -345,12 +353,12 @@ def _rows(scores, users):
     return scores[users]
 
 
-@entry
+@entry()
 def chance(problem):
     return _constant(Metrics.chance, problem)
 
 
-@entry
+@entry()
 def ceiling(problem):
     return _constant(Metrics.ceiling, problem)
 
@@ -358,3 +366,95 @@ def ceiling(problem):
 def _constant(function, problem):
     options = _options(problem) | sets_of(problem)
     return function(truth_of(problem), list(problem.metrics), n_items=problem.shape[1], **options)
+
+
+# --- Dask ----------------------------------------------------------------------------------------
+
+
+def _in_chunks(array, rng):
+    """A Dask array of any chunks, empty ones too."""
+    import dask.array as da
+
+    chunks = []
+    for size in array.shape:
+        cuts = np.sort(rng.integers(0, size + 1, rng.integers(0, 4)))
+        chunks.append(tuple(np.diff([0, *cuts.tolist(), size]).tolist()))
+    return da.from_array(array, chunks=tuple(chunks))
+
+
+def _on_dask(problem, function, *arguments, **options):
+    import dask
+
+    rng = np.random.default_rng(problem.seed)
+    truth, options = truth_of(problem), options | _scored(problem)
+    if isinstance(truth, np.ndarray) and rng.random() < 0.5:
+        truth = _in_chunks(truth, rng)
+    if isinstance(options.get("exclude"), np.ndarray) and rng.random() < 0.5:
+        options["exclude"] = _in_chunks(options["exclude"], rng)
+    scores = _in_chunks(arguments[0], rng)
+    with dask.config.set(scheduler="synchronous"):
+        return function(scores, *arguments[1:], truth, list(problem.metrics), **options)
+
+
+@entry("dask")
+def dask(problem):
+    import recmetrics.dask
+
+    return _on_dask(problem, recmetrics.dask.compute, scores_of(problem))
+
+
+@entry("dask")
+def dask_factors(problem):
+    import recmetrics.dask
+
+    users, items, bias = _factors(problem)
+    return _on_dask(problem, recmetrics.dask.compute_factors, users, items, item_bias=bias)
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+
+@entry("narwhals", *TABLES)
+def tables(problem):
+    """Rows in any order, users and items under names of their own."""
+    from recmetrics.tables import evaluate_table
+
+    rng = np.random.default_rng(problem.seed)
+    library = importlib.import_module(TABLES[problem.seed % 3])
+    n_users, n_items = problem.shape
+    users = np.array([f"u{u}" for u in rng.permutation(n_users)])
+    items = rng.permutation(n_items) + 100
+
+    def table(**columns):
+        return (
+            library.table(columns) if library.__name__ == "pyarrow" else library.DataFrame(columns)
+        )
+
+    lists = lists_of(problem)
+    rows = [(u, item, rank) for u, own in enumerate(lists) for rank, item in enumerate(own)]
+    of_user, of_item, rank = np.array(rows)[rng.permutation(len(rows))].T
+    order = {"rank": rank + 1} if rng.random() < 0.5 else {"score": -rank / 7}
+    truth = np.array(problem.truth, float)
+    known = np.nonzero(truth + (rng.random(truth.shape) < 0.1))  # some of 0, too
+    side = {name: np.asarray(values).T for name, values in side_of(problem).items()}
+    options = {}
+    if problem.truth_form not in LIST_FORMS:
+        options["catalogue"] = table(item=items)
+        options["popularity"] = table(item=items, share=side["popularity"])
+        for name, key in (("features", "item"), ("genres", "item"), ("profile", "user")):
+            columns = {f"c{i}": column for i, column in enumerate(side[name])}
+            options[name] = table(**{key: items if key == "item" else users}, **columns)
+    found = evaluate_table(
+        table(user=users[of_user], item=items[of_item], **order),
+        table(user=users[known[0]], item=items[known[1]], rating=truth[known]),
+        list(problem.metrics),
+        include_missing=True,
+        **options,
+        **_options(problem, "n_threads"),
+    )
+    values = read(found)
+    row = [values["user"].index(user) for user in users]
+    return {
+        text: np.array(values[text])[row][0 if parse(text).metric.kind == "system" else slice(None)]
+        for text in problem.metrics
+    }

@@ -18,7 +18,9 @@ DENSE_FORMS = ["dense", "float32", "float16", "F", "columns", "read-only", "byte
 SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split coo", "messy csr"]
 LIST_FORMS = ["arrays", "sets", "tuples of int32"]
 SHARED_FORMS = ["shared", "shared list", "mask"]
-SELECTED = {"factors", "device", "device factors"}  # scores that select their own lists
+BATCHES = {"evaluator", "dask", "dask factors"}
+SLOW = {"dask", "dask factors", "tables"}  # entries drawn less often
+RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
 CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
 
 
@@ -70,9 +72,10 @@ def draw(seed, entries):
     def pick(*choices):
         return choices[rng.integers(len(choices))]
 
-    entry = pick(*entries)
+    weights = np.array([1 if name in SLOW else 4 for name in entries])
+    entry = str(rng.choice(entries, p=weights / weights.sum()))
     ties = pick("index", "index", "index", "expected", "worst", "best")
-    if entry == "ranked":
+    if entry in RANKINGS:
         ties = "index"
     policy = CONSTANT.get(entry, ties)
     n_users, n_items = _size(rng, small=policy == "expected", factors="factors" in entry)
@@ -80,7 +83,8 @@ def draw(seed, entries):
     scores = _scores(rng, dtype, n_users, n_items, exact="factors" in entry)
     nan = "raise"
     if dtype in FLOATS and rng.random() < 0.15 and "factors" not in entry:
-        nan = "exclude" if entry == "evaluator" else pick("raise", "exclude")
+        # An error tells of what is read at once, which batches and chunks decide.
+        nan = "exclude" if entry in BATCHES else pick("raise", "exclude")
         scores[rng.random(scores.shape) < pick(0.02, 0.3)] = np.nan
     exclude = _sets(rng, n_users, n_items) if rng.random() < 0.4 else None
     candidates, candidates_form = None, "arrays"
@@ -89,7 +93,7 @@ def draw(seed, entries):
         candidates_form = pick(*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS, *SHARED_FORMS)
         if candidates_form in SHARED_FORMS:
             candidates = (candidates[0],) * n_users
-    if entry == "ranked":
+    if entry in RANKINGS:
         candidates = exclude = None
     truth_form = pick(*DENSE_FORMS, *SPARSE_FORMS, *LIST_FORMS)
     truth = _truth(rng, n_users, n_items, binary=truth_form in LIST_FORMS)
@@ -111,7 +115,7 @@ def draw(seed, entries):
         candidates_form=candidates_form,
         ties=ties,
         convention=convention,
-        undefined=pick(None, None, "nan", "zero", "zero", "raise"),
+        undefined=pick(None, None, "nan", "zero", "zero", "nan" if "dask" in entry else "raise"),
         nan=nan,
         n_threads=pick(1, 1, 2),
         tight=bool(rng.random() < 0.4),
@@ -132,15 +136,18 @@ def _size(rng, *, small, factors):
 
 
 def _memory(rng, entry):
-    if entry in ("factors", "device factors"):
+    if entry == "tables":
+        return "int8", "C"
+    if "factors" in entry:
         dtypes = FLOATS if entry == "device factors" else [*FLOATS, "int32"]
         return str(rng.choice(dtypes)), "tensor" if entry == "device factors" else "C"
-    if entry == "device" or rng.random() < 0.15:
+    if entry == "device" or (entry != "dask" and rng.random() < 0.15):
         dtype = str(rng.choice([*FLOATS, *TENSOR_ONLY, *INTEGERS]))
         layouts = TENSORS if dtype in FLOATS + TENSOR_ONLY else TENSORS[:-1]
         return dtype, str(rng.choice(layouts))
     dtype = str(rng.choice([*FLOATS, *FLOATS, *INTEGERS]))
-    layouts = LAYOUTS if dtype in ("float64", "int64", "bool") else LAYOUTS[:-1]
+    lists = dtype in ("float64", "int64", "bool") and entry != "dask"
+    layouts = LAYOUTS if lists else LAYOUTS[:-1]
     return dtype, str(rng.choice(layouts))
 
 
@@ -200,11 +207,11 @@ def _sets(rng, n_users, n_items):
 def _metrics(rng, entry, policy, convention, n_items, truth_form):
     """Up to five metric strings that the entry point computes."""
     kinds = ["accuracy"]
-    knows_catalogue = entry != "ranked" or truth_form not in LIST_FORMS
+    knows_catalogue = entry not in RANKINGS or truth_form not in LIST_FORMS
     if policy == "index" and entry not in CONSTANT and knows_catalogue:
         kinds = ["accuracy", "accuracy", "list", "system"]
     able = [metric for kind in kinds for metric in of_kind(kind)]
-    if n_items > 200:  # the similarity of every two items takes the reference too long
+    if n_items > 50:  # the similarity of every two items takes the reference too long
         able = [metric for metric in able if ("features", "similarity") not in metric.needs]
     found = {}
     for _ in range(rng.integers(1, 6)):
