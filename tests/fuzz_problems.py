@@ -1,0 +1,249 @@
+"""Random problems for the fuzzer: what a call is given, as plain values that print as code."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from problems import SCORES, numbers, of_kind
+
+from recmetrics._conventions import CONVENTIONS
+from recmetrics._registry import METRICS
+from recmetrics._spec import MetricSpec, parse
+
+FLOATS = ["float64", "float32", "float16"]
+INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+TENSOR_ONLY = ["bfloat16"]
+LAYOUTS = ["C", "F", "columns", "backwards", "read-only", "byte-swapped", "memory map", "lists"]
+TENSORS = ["tensor", "tensor columns", "tensor with grad"]
+DENSE_FORMS = ["dense", "float32", "float16", "F", "columns", "read-only", "byte-swapped", "tensor"]
+SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split coo", "messy csr"]
+LIST_FORMS = ["arrays", "sets", "tuples of int32"]
+SHARED_FORMS = ["shared", "shared list", "mask"]
+BATCHES = {"evaluator", "dask", "dask factors"}
+SLOW = {"dask", "dask factors", "tables"}  # entries drawn less often
+RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
+CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One call. ``seed`` decides batches, cuts of rankings and side information."""
+
+    metrics: tuple
+    scores: tuple
+    truth: tuple
+    exclude: tuple | None = None
+    candidates: tuple | None = None
+    entry: str = "compute"
+    dtype: str = "float64"
+    layout: str = "C"
+    truth_form: str = "dense"
+    exclude_form: str = "arrays"
+    candidates_form: str = "arrays"
+    ties: str = "index"
+    convention: str | None = None
+    undefined: str | None = None
+    nan: str = "raise"
+    n_threads: int = 1
+    tight: bool = False
+    seed: int = 0
+
+    def __repr__(self):
+        given = [
+            f"    {f.name}={getattr(self, f.name)!r},\n"
+            for f in fields(self)
+            if f.name in ("metrics", "scores", "truth") or getattr(self, f.name) != f.default
+        ]
+        return f"Problem(\n{''.join(given)})"
+
+    @property
+    def shape(self):
+        return len(self.truth), len(self.truth[0])
+
+    @property
+    def policy(self):
+        """The tie policy that the entry point computes."""
+        return CONSTANT.get(self.entry, self.ties)
+
+
+def draw(seed, entries):
+    """A random problem for one of the entry points."""
+    rng = np.random.default_rng(seed)
+
+    def pick(*choices):
+        return choices[rng.integers(len(choices))]
+
+    weights = np.array([1 if name in SLOW else 4 for name in entries])
+    entry = str(rng.choice(entries, p=weights / weights.sum()))
+    ties = pick("index", "index", "index", "expected", "worst", "best")
+    if entry in RANKINGS:
+        ties = "index"
+    policy = CONSTANT.get(entry, ties)
+    n_users, n_items = _size(rng, small=policy == "expected", factors="factors" in entry)
+    dtype, layout = _memory(rng, entry)
+    scores = _scores(rng, dtype, n_users, n_items, exact="factors" in entry)
+    nan = "raise"
+    if dtype in FLOATS and rng.random() < 0.15 and "factors" not in entry:
+        # An error tells of what is read at once, which batches and chunks decide.
+        nan = "exclude" if entry in BATCHES else pick("raise", "exclude")
+        scores[rng.random(scores.shape) < pick(0.02, 0.3)] = np.nan
+    exclude = _sets(rng, n_users, n_items) if rng.random() < 0.4 else None
+    candidates, candidates_form = None, "arrays"
+    if rng.random() < 0.35:
+        candidates = _sets(rng, n_users, n_items)
+        candidates_form = pick(*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS, *SHARED_FORMS)
+        if candidates_form in SHARED_FORMS:
+            candidates = (candidates[0],) * n_users
+    if entry in RANKINGS:
+        candidates = exclude = None
+    truth_form = pick(*DENSE_FORMS, *SPARSE_FORMS, *LIST_FORMS)
+    truth = _truth(rng, n_users, n_items, binary=truth_form in LIST_FORMS)
+    convention = pick(*CONVENTIONS) if rng.random() < 0.15 else None
+    metrics = _metrics(rng, entry, policy, convention, n_items, truth_form)
+    if not metrics:
+        convention, metrics = None, ("ndcg@3",)
+    return Problem(
+        metrics=metrics,
+        scores=tuple(tuple(row) for row in scores.tolist()),
+        truth=tuple(tuple(row) for row in truth.tolist()),
+        exclude=exclude,
+        candidates=candidates,
+        entry=entry,
+        dtype=dtype,
+        layout=layout,
+        truth_form=truth_form,
+        exclude_form=pick(*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS),
+        candidates_form=candidates_form,
+        ties=ties,
+        convention=convention,
+        undefined=pick(None, None, "nan", "zero", "zero", "nan" if "dask" in entry else "raise"),
+        nan=nan,
+        n_threads=pick(1, 1, 2),
+        tight=bool(rng.random() < 0.4),
+        seed=int(rng.integers(1 << 31)),
+    )
+
+
+def _size(rng, *, small, factors):
+    """A few users and items; more items reach the lanes, tiles and sorts of selection."""
+    if small:  # all orders of equal scores are enumerated
+        return int(rng.integers(1, 4)), int(rng.integers(1, 7))
+    kind = rng.random()
+    if kind < 0.78:
+        return int(rng.integers(1, 7)), int(rng.integers(1, 25))
+    if kind < 0.93 or factors:
+        return int(rng.integers(1, 4)), int(rng.integers(60, 200))
+    return int(rng.integers(1, 3)), int(rng.integers(760, 1700))
+
+
+def _memory(rng, entry):
+    if entry == "tables":
+        return "int8", "C"
+    if "factors" in entry:
+        dtypes = FLOATS if entry == "device factors" else [*FLOATS, "int32"]
+        return str(rng.choice(dtypes)), "tensor" if entry == "device factors" else "C"
+    if entry == "device" or (entry != "dask" and rng.random() < 0.15):
+        dtype = str(rng.choice([*FLOATS, *TENSOR_ONLY, *INTEGERS]))
+        layouts = TENSORS if dtype in FLOATS + TENSOR_ONLY else TENSORS[:-1]
+        return dtype, str(rng.choice(layouts))
+    dtype = str(rng.choice([*FLOATS, *FLOATS, *INTEGERS]))
+    lists = dtype in ("float64", "int64", "bool") and entry != "dask"
+    layouts = LAYOUTS if lists else LAYOUTS[:-1]
+    return dtype, str(rng.choice(layouts))
+
+
+def _scores(rng, dtype, n_users, n_items, *, exact):
+    """(n_users, n_items) numbers of that dtype, as one that holds them exactly."""
+    shape = n_users, n_items
+    if exact:  # whose sums are the same in every order
+        return rng.integers(-4, 5, shape).astype(np.float64)
+    if dtype in FLOATS + TENSOR_ONLY:
+        # bfloat16 has the 8 bits of its significand in common with every float of few digits
+        info = np.finfo("float16" if dtype == "bfloat16" else dtype)
+        extremes = [] if dtype == "bfloat16" else [info.max, -info.max, info.smallest_subnormal]
+        near = [] if dtype == "bfloat16" else [1 + info.eps, 1 - info.epsneg]
+        pool = np.array([*SCORES, *extremes, *near], np.float64)
+        kind = rng.integers(7)
+        if kind == 0:
+            scores = rng.standard_normal(shape)
+            scores = np.round(scores * 16) / 16 if dtype == "bfloat16" else scores
+        elif kind == 1:
+            scores = rng.choice(rng.choice(pool, 2), shape)
+        elif kind == 2:
+            scores = np.where(rng.random(shape) < 0.1, rng.choice(pool, shape), -np.inf)
+        elif kind == 3:
+            scores = np.sort(rng.integers(-100, 100, shape).astype(float), axis=1)
+        elif kind == 4:
+            scores = -np.sort(rng.integers(-100, 100, shape).astype(float), axis=1)
+        else:
+            scores = rng.choice(pool, shape)
+        with np.errstate(over="ignore"):
+            return scores.astype("float32" if dtype == "bfloat16" else dtype).astype(np.float64)
+    if dtype == "bool":
+        return rng.random(shape) < rng.choice([0.1, 0.5, 1.0])
+    limits = np.iinfo(dtype)
+    pool = np.array([limits.min, limits.max, limits.max - 1, limits.max // 2, 0, 1, 2, 3], dtype)
+    if rng.random() < 0.5:
+        return rng.choice(pool, shape)
+    return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
+
+
+def _truth(rng, n_users, n_items, *, binary):
+    density = rng.choice([0.02, 0.2, 0.6, 1.0])
+    if n_items > 200:
+        density = rng.choice([2, 10, 90]) / n_items
+    grades = [1.0] if binary or rng.random() < 0.4 else [0.5, 1.0, 2.0, 4.0]
+    truth = rng.choice(grades, (n_users, n_items)) * (rng.random((n_users, n_items)) < density)
+    truth[rng.random(n_users) < 0.1] = 0.0
+    return truth
+
+
+def _sets(rng, n_users, n_items):
+    """A tuple of items for each user, ascending."""
+    density = rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])
+    chosen = rng.random((n_users, n_items)) < density
+    return tuple(tuple(np.flatnonzero(row).tolist()) for row in chosen)
+
+
+def _metrics(rng, entry, policy, convention, n_items, truth_form):
+    """Up to five metric strings that the entry point computes."""
+    kinds = ["accuracy"]
+    knows_catalogue = entry not in RANKINGS or truth_form not in LIST_FORMS
+    if policy == "index" and entry not in CONSTANT and knows_catalogue:
+        kinds = ["accuracy", "accuracy", "list", "system"]
+    able = [metric for kind in kinds for metric in of_kind(kind)]
+    if n_items > 50:  # the similarity of every two items takes the reference too long
+        able = [metric for metric in able if ("features", "similarity") not in metric.needs]
+    found = {}
+    for _ in range(rng.integers(1, 6)):
+        if convention is None:
+            text = _text(rng, able[rng.integers(len(able))], n_items)
+        else:
+            lines = CONVENTIONS[convention].lines
+            name, _, cut = lines[rng.integers(len(lines))].metric.partition("@")
+            if METRICS[name] not in able:
+                continue
+            text = _text(rng, METRICS[name], n_items, cut=bool(cut))
+        spec = parse(text, convention)
+        bound = spec.metric.order_bound.items()
+        refused = any(spec.values[option] == choice for option, choice in bound)
+        if policy == "index" or entry == "ceiling" or not refused:
+            found[text] = spec
+    return tuple(found)
+
+
+def _text(rng, metric, n_items, cut=None):
+    if cut is None:
+        cut = metric.takes_k and rng.random() < 0.75
+    options = []
+    for option in metric.options.values():
+        choices = list(option.choices or numbers(option))
+        if option.name == "max_rel":
+            choices = [None, 4.0, 5.5]  # at least the largest grade
+        value = choices[rng.integers(len(choices))]
+        if value is not None and rng.random() < 0.7:
+            options.append((option.name, value))
+    k = None
+    if cut:
+        few = min(n_items + 3, 30) if rng.random() < 0.8 else n_items + 3
+        k = int(rng.integers(1, few + 1))
+    return str(MetricSpec(metric.name, k, tuple(options)))  # defaults typed as well

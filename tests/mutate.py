@@ -1,0 +1,362 @@
+"""Mutation: typical faults, planted one at a time in a copy of the package; tests must see each.
+
+    python tests/mutate.py
+
+Each fault is a text that stands in a file exactly once, and what is put in its place; where code
+has moved on, the script says so and ends. Every fault names the tests that shall see it, so that a
+run takes seconds; the kernels run as plain Python. The closing line says how many faults died.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+_ROOT = Path(__file__).resolve().parent.parent
+_LIMIT = 600  # seconds; a fault that makes a loop endless dies by it
+
+KERNELS = "tests/test_kernels.py -k reference"
+TIES = "tests/test_ties.py -k orders"
+SCORES = "tests/test_fuzz.py -k 'problems and (compute or methods)'"
+FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
+BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
+DEVICE = "tests/test_fuzz.py -k 'problems and device and not factors'"
+
+
+class Fault(NamedTuple):
+    """One wrong edit, and the tests that see it."""
+
+    what: str
+    file: str
+    text: str
+    instead: str
+    tests: str
+
+
+FAULTS = [
+    # --- Metrics
+    Fault(
+        "a discount that begins one rank late", "_topk.py",
+        '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)',
+        KERNELS,
+    ),
+    Fault(
+        "dcg reads the discount of the next rank", "metrics/accuracy.py",
+        "weight += top.discount[rank - 1]\n            if last",
+        "weight += top.discount[min(rank, top.discount.size - 1)]\n            if last",
+        KERNELS,
+    ),
+    Fault(
+        "capped and relevant exchanged", "metrics/accuracy.py",
+        "relevant if of_relevant else min(relevant, cut))",
+        "min(relevant, cut) if of_relevant else relevant)",
+        KERNELS,
+    ),
+    Fault(
+        "map divides by R where it is capped", "metrics/accuracy.py",
+        "relevant if denom == RELEVANT else min(relevant, cut))", "relevant)",
+        KERNELS,
+    ),
+    Fault(
+        "precision divides by the list as k", "metrics/accuracy.py",
+        "_precision_of(top, user, _cut(top, k, user), denom == LIST, rel)",
+        "_precision_of(top, user, _cut(top, k, user), True, rel)",
+        KERNELS,
+    ),
+    Fault(
+        "R counted within k only", "metrics/accuracy.py",
+        "    return last - first  # type: ignore[no-any-return]",
+        "    return min(last - first, top.n_hits[user])",
+        KERNELS,
+    ),
+    Fault(
+        "rel excludes its own value", "metrics/accuracy.py",
+        "top.ideal[last - 1] < rel", "top.ideal[last - 1] <= rel",
+        KERNELS,
+    ),
+    Fault(
+        "a hit at rank k is missed", "metrics/accuracy.py",
+        "top.first[slot] <= depth:", "top.first[slot] < depth:",
+        KERNELS,
+    ),
+    Fault(
+        "the ideal of many relevant items ascends", "_topk.py",
+        "own[:] = np.sort(own)[::-1]", "own[:] = np.sort(own)",
+        SCORES,
+    ),
+    Fault(
+        "exp2 without the - 1", "_topk.py",
+        "np.exp2(relevance) - 1.0)", "np.exp2(relevance))",
+        KERNELS,
+    ),
+    Fault(
+        "auc counts a tie as a pair in order", "metrics/full_ranking.py",
+        "0.5 * (top.first[slot] + top.last[slot])", "top.first[slot]",
+        KERNELS,
+    ),
+    Fault(
+        "coverage of the items listed, not offered", "metrics/system.py",
+        "n_items = np.count_nonzero(exposure.offered)", "n_items = len(exposure.offered)",
+        "tests/test_system.py tests/test_kernels.py -k 'catalogue or reference'",
+    ),
+    Fault(
+        "personalization counts empty lists", "_exposure.py",
+        "n_lists += cut > 0", "n_lists += 1",
+        KERNELS,
+    ),
+    # --- Selection
+    Fault(
+        "reversed ties", "_selection.py",
+        "known_rank = 1 + _count_reaching(before, score) + _count_above(after, score)",
+        "known_rank = 1 + _count_above(before, score) + _count_reaching(after, score)",
+        KERNELS,
+    ),
+    Fault(
+        "reversed ties of lists", "_selection.py",
+        "while j > begin and values[j - 1] < score:", "while j > begin and values[j - 1] <= score:",
+        KERNELS,
+    ),
+    Fault(
+        "equal scores are the worst of a merge", "_selection.py",
+        "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:",
+        SCORES,
+    ),
+    Fault(
+        "the last scores of a count are dropped", "_selection.py",
+        "    for i in range(whole * _BLOCK, values.size):\n        count += values[i] > score",
+        "    for i in range(whole * _BLOCK, values.size - 1):\n        count += values[i] > score",
+        KERNELS,
+    ),
+    Fault(
+        "the tail of a row has no lane", "_selection.py",
+        "maxima[j] = score if score > maxima[j] else maxima[j]\n"
+        "        has_nan |= not (score >= lowest)",
+        "has_nan |= not (score >= lowest)",
+        SCORES,
+    ),
+    Fault(
+        "stale lanes between rows", "_selection.py",
+        "    for j in range(lanes.size):\n        lanes[j] = lowest\n    groups",
+        "    groups",
+        SCORES,
+    ),
+    Fault(
+        "an excluded item holds up the bound", "_selection.py",
+        "if row[item] >= lanes[lane]:", "if row[item] > lanes[lane]:",
+        SCORES,
+    ),
+    Fault(
+        "exclude ignored", "_ranking.py",
+        "if self.exclude is None:\n            return np.zeros",
+        "if self.exclude is not False:\n            return np.zeros",
+        "tests/test_properties.py -k excluding",
+    ),
+    Fault(
+        "exclude ignored beside candidates", "_ranking.py",
+        "rest = ~pool.among(self.exclude.rows(rows), self.n_items)",
+        "rest = np.ones(len(pool.items), bool)",
+        KERNELS,
+    ),
+    Fault(
+        "a score of -inf is listed", "_selection.py",
+        "return score > lowest or (lowest_listed and score == lowest)",
+        "return score >= lowest",
+        KERNELS,
+    ),
+    Fault(
+        "NaN as the best", "_selection.py",
+        "keys[i] = -0x8000 if magnitude > infinity else key",
+        "keys[i] = 0x7FFF if magnitude > infinity else key",
+        SCORES,
+    ),
+    Fault(
+        "the order of halves of one sign", "_selection.py",
+        "key = -magnitude if signed < 0 else magnitude", "key = signed",
+        SCORES,
+    ),
+    Fault(
+        "unsigned scores compared as signed", "_inputs.py",
+        "block = (block ^ np.uint64(1 << 63)).view(np.int64)", "block = block.view(np.int64)",
+        SCORES,
+    ),
+    Fault(
+        "a rank list that ends one early", "_selection.py",
+        "for i in range(min(k, listed)):\n            place = _position",
+        "for i in range(min(k, listed) - 1):\n            place = _position",
+        "tests/test_kernels.py -k ranked",
+    ),
+    # --- Blocks, batches, tiles
+    Fault(
+        "the last row block is dropped", "_inputs.py",
+        "starts = range(0, max(1, n_rows), rows)", "starts = range(0, max(1, n_rows - 1), rows)",
+        SCORES,
+    ),
+    Fault(
+        "the last tile of items is dropped", "_factors.py",
+        "for first in range(0, n_items, _TILE_ITEMS)\n",
+        "for first in range(0, max(1, n_items - _TILE_ITEMS), _TILE_ITEMS)\n",
+        FACTORS,
+    ),
+    Fault(
+        "stale bound between users of a tile", "_selection.py",
+        "        row = tile[user]\n        bound = bounds[user]",
+        "        row = tile[user]\n        bound = bounds[max(0, user - 1)]",
+        FACTORS,
+    ),
+    Fault(
+        "later tiles win ties", "_selection.py",
+        "        bound = bounds[user]\n        strict: Any = np.bool_(True)",
+        "        bound = bounds[user]\n        strict: Any = np.bool_(False)",
+        FACTORS,
+    ),
+    Fault(
+        "a bias of other items", "_factors.py",
+        "scores += self._bias[pool.items]", "scores += self._bias[np.sort(pool.items)]",
+        FACTORS,
+    ),
+    Fault(
+        "the slots of a block without its offset", "_topk.py",
+        "starts = [b.start[:-1] + o for", "starts = [b.start[:-1] + 0 * o for",
+        SCORES,
+    ),
+    Fault(
+        "a merge where the first user stands", "_results.py",
+        "        self.take(other)\n",
+        "        new = ~self.updated[other.users]\n"
+        "        lists = other.lists[new]\n"
+        "        self.take(Part(other.of, other.users[new], other.values[:, new], lists, "
+        "other.offered))\n",
+        BATCHES,
+    ),
+    Fault(
+        "the list of a repeated user keeps its end", "_results.py",
+        "            self._lists[users, lists.shape[1] :] = -1\n", "",
+        BATCHES,
+    ),
+    Fault(
+        "the next batch begins where the last began", "_evaluator.py",
+        "self._next = int(part.users[-1]) + 1 if", "self._next = int(part.users[0]) + 1 if",
+        BATCHES,
+    ),
+    # --- Ties, undefined
+    Fault(
+        "best and worst exchanged", "_ties.py",
+        'best_first=ties == "best"', 'best_first=ties == "worst"',
+        TIES,
+    ),
+    Fault(
+        "gains of a tie group stay in place", "_ties.py",
+        "gain[tied] = gain[tied[order]]", "gain[tied] = gain[tied]",
+        TIES,
+    ),
+    Fault(
+        "a tie group without those after it", "_selection.py",
+        "known_reaching = reaching + 1 + reaching_after",
+        "known_reaching = reaching + 1 + above_after",
+        TIES,
+    ),
+    Fault(
+        "chance counts excluded items", "_chance.py",
+        "pool = n_items - np.diff(excluded.start)", "pool = np.full(len(pool), n_items)",
+        "tests/test_chance.py",
+    ),
+    Fault(
+        "zero where a user never came", "_measure.py",
+        "        missing &= known\n", "        pass\n",
+        "tests/test_evaluator.py -k 'zero or undefined'",
+    ),
+    Fault(
+        "a convention wins over what is typed", "_spec.py",
+        "checked = {**line.options, **checked}", "checked = {**checked, **line.options}",
+        "tests/test_conventions.py",
+    ),
+    # --- Inputs
+    Fault(
+        "explicit zeros are relevant", "_itemsets.py",
+        "return rows if np.all(values) else rows.keep(values != 0.0)", "return rows",
+        "tests/test_inputs.py",
+    ),
+    Fault(
+        "the users of a sparse block from the first on", "_itemsets.py",
+        "own = slice(start[0], start[-1])", "own = slice(0, start[-1] - start[0])",
+        "tests/test_properties.py -k 'batch_is or any_order'",
+    ),
+    Fault(
+        "a device breaks ties anyhow", "_device.py",
+        "    columns, order = columns.sort(dim=1)\n",
+        "    columns, order = columns.sort(dim=1, descending=True)\n",
+        DEVICE,
+    ),
+]  # fmt: skip
+
+
+def planted(fault, folder):
+    """Put the fault into the copy of the package; returns the file and its text before."""
+    path = folder / "recmetrics" / fault.file
+    before = path.read_text()
+    if before.count(fault.text) != 1:
+        sys.exit(
+            f"{fault.what}: the text stands {before.count(fault.text)} times in {fault.file}, "
+            f"expected once:\n{fault.text}"
+        )
+    path.write_text(before.replace(fault.text, fault.instead))
+    return path, before
+
+
+def tested(tests, folder):
+    """Whether these tests pass in the copy, and the last line that pytest printed."""
+    words = shlex.split(tests)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words]
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "NUMBA_DISABLE_JIT": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, timeout=_LIMIT, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False, "timed out"
+    if done.returncode not in (0, 1):  # 1: tests ran and failed
+        sys.exit(f"pytest {tests} did not run:\n{done.stdout}{done.stderr}")
+    return done.returncode == 0, done.stdout.strip().splitlines()[-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only faults whose description has one of these")
+    words = parser.parse_args().words
+    chosen = [f for f in FAULTS if not words or any(word in f.what for word in words)]
+    died = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("recmetrics", "tests", "docs", "pyproject.toml", "README.md"):
+            copy = shutil.copytree if (_ROOT / part).is_dir() else shutil.copy
+            copy(_ROOT / part, folder / part)
+        for fault in chosen:  # all texts are looked for before anything runs
+            path, before = planted(fault, folder)
+            path.write_text(before)
+        for tests in sorted({fault.tests for fault in chosen}):
+            passed, line = tested(tests, folder)
+            if not passed:
+                sys.exit(f"without any fault, {tests} fails: {line}")
+        for number, fault in enumerate(chosen, start=1):
+            path, before = planted(fault, folder)
+            passed, line = tested(fault.tests, folder)
+            path.write_text(before)
+            died += not passed
+            state = "SURVIVED" if passed else "died"
+            print(f"{number:2} {state:8} {fault.what} ({fault.file}): {line}", flush=True)
+    print(f"{died} of {len(chosen)} faults died")
+    return 0 if died == len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
