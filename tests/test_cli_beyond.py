@@ -102,10 +102,9 @@ def test_files_of_side_information_that_are_none(capsys):
 
 
 def test_side_information_is_not_overwritten_by_the_output(capsys):
-    Path("scores.npy").rename("scores.csv")
     Path("features.npy").rename("features.npz")
     argv = ["--features", "features.npz", "--per-user", "features.npz", "-m", "diversity"]
-    assert main(["evaluate", "scores.csv", "truth.npy", *argv]) == 2
+    assert main(["evaluate", "scores.npy", "truth.npy", *argv]) == 2
     assert "features.npz" in capsys.readouterr().err
 
 
