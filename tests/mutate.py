@@ -239,7 +239,7 @@ FAULTS = [
     Fault(
         "the next batch begins where the last began", "_evaluator.py",
         "self._next = int(part.users[-1]) + 1 if", "self._next = int(part.users[0]) + 1 if",
-        "tests/test_evaluator.py -k rows_follow",
+        "tests/test_evaluator.py -k follow_one_another",
     ),
     # --- Ties, undefined
     Fault(
