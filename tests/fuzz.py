@@ -10,6 +10,7 @@ again. A problem that fails is made as small as it still fails, and printed as c
 import argparse
 import dataclasses
 import multiprocessing
+import os
 import secrets
 import sys
 import time
@@ -24,7 +25,8 @@ from fuzz_problems import draw
 
 _CHUNK = 50  # problems that a process takes at once
 _SHOWN = 5  # failures after which a run ends
-_SHRINKING = 60.0  # seconds, at most, for a problem that fails
+# Seconds, at most, for a problem that fails.
+_SHRINKING = float(os.environ.get("RECMETRICS_SHRINKING", "60"))
 
 
 def check(problem):

@@ -193,6 +193,13 @@ def test_without_users_the_rows_follow_those_of_the_batch_before():
     assert one.counts() == {"mrr": UserCounts(2, 1, 0)}
 
 
+def test_batches_without_users_follow_one_another():
+    one = Evaluator(np.array([[1.0, 0.0]] * 4), "hit@1")
+    one.update([[2, 1], [1, 2], [2, 1]])
+    one.update([[1, 2]])
+    assert one.compute()["hit@1"].tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
 def test_a_user_who_comes_twice_counts_once():
     one = evaluator("mrr")
     one.update(SCORES[[0, 1, 2]])

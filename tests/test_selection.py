@@ -220,3 +220,12 @@ def test_a_catalogue_in_order_of_score_is_no_slower_to_bound():
         bound = _selection._reached_by(order, 5_000, np.float32(-np.inf), np.int64(0))
         rounds.append(bound)
     assert rounds == [35_000] * 3
+
+
+def test_an_excluded_item_bounds_nothing():
+    """The best of every lane are excluded; the best of the others is first."""
+    scores = np.arange(2_000.0)[np.newaxis]
+    truth = np.zeros_like(scores)
+    truth[0, 999] = 1.0
+    got = Metrics.compute(scores, truth, "mrr@5", exclude=[np.arange(1_000, 2_000)])
+    assert got["mrr@5"].tolist() == [1.0]
