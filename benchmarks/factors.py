@@ -114,6 +114,7 @@ def _implicit(users: np.ndarray, items: np.ndarray, truth: Any) -> Callable[[], 
     model = AlternatingLeastSquares(factors=users.shape[1])
     model.user_factors, model.item_factors = users, items
     wanted = sp.csr_matrix(truth, dtype=np.float32)
+    wanted.indices, wanted.indptr = (a.astype(np.int32) for a in (wanted.indices, wanted.indptr))
     train = sp.csr_matrix(wanted.shape, dtype=np.float32)  # nothing is filtered
 
     def evaluate() -> Any:
