@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._inputs import row_blocks
-from recmetrics._itemsets import (
-    ItemSets,
-    UserSets,
-    read_candidates,
-    read_exclude,
-    read_whole_truth,
-)
+from recmetrics._itemsets import UserSets, read_whole_sets
 from recmetrics._lists import ListReader
 from recmetrics._measure import measure
 from recmetrics._options import CallOptions, UserValues
@@ -37,38 +31,27 @@ class TiedInputs:
 
     def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:  # noqa: ARG002
         """The relevant items of all users, each at any rank of the whole list."""
-        sets = (self._sets.truth, self._sets.exclude, self._sets.candidates)
-        entries = sum(int(one.mean_items) for one in sets if one is not None)
+        entries = sum(int(one.mean_items) for one in self._sets.given)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries), 1)
-        return join([_tied(rows, *sets, self.n_items) for rows in blocks])
+        return join([_tied(rows, self._sets, self.n_items) for rows in blocks])
 
 
 def measure_tied(
     ground_truth: Any, specs: Mapping[str, MetricSpec], options: CallOptions, n_items: int | None
 ) -> dict[str, UserValues]:
     """Measure a scorer that gives all items one score, under ``options.ties``."""
-    truth, n_items = read_whole_truth(ground_truth, n_items)
-    shape = truth.n_users, n_items
-    sets = UserSets(
-        truth, read_exclude(options.exclude, shape), read_candidates(options.candidates, shape)
-    )
+    sets, n_items = read_whole_sets(ground_truth, options.exclude, options.candidates, n_items)
     return measure(TiedInputs(sets, n_items), specs, Side(), options)
 
 
-def _tied(
-    rows: slice,
-    truth: ItemSets,
-    exclude: ItemSets | None,
-    candidates: ItemSets | None,
-    n_items: int,
-) -> TopK:
+def _tied(rows: slice, sets: UserSets, n_items: int) -> TopK:
     """The record of some users in which all that may be recommended is one tie group."""
-    relevant = truth.rows(rows)
+    relevant = sets.truth.rows(rows)
     chosen = np.ones(len(relevant.items), bool)
     pool = np.full(rows.stop - rows.start, n_items)
-    excluded = None if exclude is None else exclude.rows(rows)
-    if candidates is not None:
-        listed = candidates.rows(rows)
+    excluded = None if sets.exclude is None else sets.exclude.rows(rows)
+    if sets.candidates is not None:
+        listed = sets.candidates.rows(rows)
         if excluded is not None:
             listed = listed.keep(~listed.among(excluded, n_items))
         chosen = relevant.among(listed, n_items)

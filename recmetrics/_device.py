@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._factors import check_bias, check_factors
 from recmetrics._inputs import as_array, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, SharedSet
 from recmetrics._topk import IntArray
@@ -330,23 +331,12 @@ class DeviceFactors:
         for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
             _check(factors, what)
         self._users, self._items = user_factors.detach(), item_factors.detach()
-        shapes = tuple(self._users.shape), tuple(self._items.shape)
-        if shapes[0][1] != shapes[1][1]:
-            msg = (
-                "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, "
-                f"got {shapes[0]} and {shapes[1]}"
-            )
-            raise ShapeError(msg)
-        self.shape = (shapes[0][0], shapes[1][0])
+        check_factors(tuple(self._users.shape), tuple(self._items.shape))
+        self.shape = (len(self._users), len(self._items))
         self._bias = None
         if item_bias is not None:
             self._bias = _torch().as_tensor(item_bias).detach().to(self._users)
-            if tuple(self._bias.shape) != self.shape[1:]:
-                msg = (
-                    f"item_bias must hold one number for each of the {self.shape[1]} items, got "
-                    f"shape {tuple(self._bias.shape)}"
-                )
-                raise ShapeError(msg)
+            check_bias(tuple(self._bias.shape), self.shape[1])
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks whose scores fit into the scratch memory, and one thread."""

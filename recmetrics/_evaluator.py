@@ -14,7 +14,7 @@ from recmetrics._compute import MetricsList
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._gather import gather
 from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
-from recmetrics._itemsets import UserSets, read_candidates, read_exclude, read_whole_truth
+from recmetrics._itemsets import UserSets, read_whole_sets
 from recmetrics._measure import Inputs, measure_users
 from recmetrics._options import (
     CallOptions,
@@ -115,10 +115,9 @@ class Evaluator:
         specs = parse_all(metrics_list, convention)
         require_side(specs, options)
         require_policy(specs, options)
-        truth, n_items = read_whole_truth(ground_truth, n_items)
-        shape = truth.n_users, n_items
+        sets, n_items = read_whole_sets(ground_truth, exclude, candidates, n_items)
+        shape = sets.truth.n_users, n_items
         side = read_side(specs.values(), options, *shape)
-        sets = UserSets(truth, read_exclude(exclude, shape), read_candidates(candidates, shape))
         self._sets: UserSets | None = sets.in_memory()
         self._side = replace(side, profile=side.profile.in_memory())
         self._results = UserResults(specs, *shape, options.without_data())

@@ -21,6 +21,7 @@ x86 that were tried but float32 on Haswell and Zen. Where each user has candidat
 their scores are matrix-vector products, which round as these do.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,27 +73,14 @@ class FactorScores:
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
         self._users = _read(user_factors, "user_factors", "user")
         self._items = _read(item_factors, "item_factors", "item")
-        if self._users.shape[1] != self._items.shape[1]:
-            transposed = self._items.shape[0] == self._users.shape[1]
-            msg = (
-                "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, "
-                f"got {self._users.shape} and {self._items.shape}"
-                + ("; type item_factors.T" if transposed else "")
-            )
-            raise ShapeError(msg)
+        check_factors(self._users.shape, self._items.shape)
         self.shape: tuple[int, int] = (len(self._users), len(self._items))
         self.dtype = np.result_type(_multiplied_as(self._users), _multiplied_as(self._items))
         self._bias = None if item_bias is None else self._read_bias(item_bias)
 
     def _read_bias(self, item_bias: Any) -> Array:
         bias = as_array(item_bias, "item_bias", "item")
-        if bias.shape != self.shape[1:]:
-            hint = "; type item_bias.ravel()" if bias.size == self.shape[1] else ""
-            msg = (
-                f"item_bias must hold one number for each of the {self.shape[1]} items, "
-                f"got {bias.ndim}-d of shape {bias.shape}{hint}"
-            )
-            raise ShapeError(msg)
+        check_bias(bias.shape, self.shape[1])
         _check_real(bias, "item_bias")
         return _numbers(bias, self.dtype)
 
@@ -265,6 +253,28 @@ class FactorScores:
         _selection.list_candidates(
             scores, pool.start, pool.items, listed.shape[1], lowest, False, listed, length
         )
+
+
+def check_factors(users: tuple[int, ...], items: tuple[int, ...]) -> None:
+    """Refuse factors of users and items whose shapes do not fit together."""
+    if users[1] != items[1]:
+        hint = "; type item_factors.T" if items[0] == users[1] else ""
+        msg = (
+            "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, "
+            f"got {users} and {items}{hint}"
+        )
+        raise ShapeError(msg)
+
+
+def check_bias(shape: tuple[int, ...], n_items: int) -> None:
+    """Refuse a bias that is not one number for each item."""
+    if shape != (n_items,):
+        hint = "; type item_bias.ravel()" if math.prod(shape) == n_items else ""
+        msg = (
+            f"item_bias must hold one number for each of the {n_items} items, "
+            f"got {len(shape)}-d of shape {shape}{hint}"
+        )
+        raise ShapeError(msg)
 
 
 def _read(factors: Any, what: str, each: str) -> Array:

@@ -239,10 +239,14 @@ class UserSets:
         )
 
     @property
+    def given(self) -> list[ItemSets]:
+        """Those that there are."""
+        return [one for one in (self.truth, self.exclude, self.candidates) if one is not None]
+
+    @property
     def is_dense(self) -> bool:
         """Whether any of them is read from a dense matrix, block by block."""
-        sets = (self.truth, self.exclude, self.candidates)
-        return any(one is not None and one.is_dense for one in sets)
+        return any(one.is_dense for one in self.given)
 
 
 def read_sets(truth: Any, exclude: Any, candidates: Any, shape: tuple[int, int]) -> UserSets:
@@ -265,7 +269,19 @@ def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> I
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 
-def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
+def read_whole_sets(
+    truth: Any, exclude: Any, candidates: Any, n_items: int | None
+) -> tuple[UserSets, int]:
+    """The sets of all users where the truth alone tells their number, and the catalogue's size.
+
+    ``n_items`` is what the caller says of the catalogue, for lists of item indices.
+    """
+    own, size = _read_whole_truth(truth, n_items)
+    shape = own.n_users, size
+    return UserSets(own, read_exclude(exclude, shape), read_candidates(candidates, shape)), size
+
+
+def _read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
     """A truth that nothing else tells the shape of, and the size of its catalogue.
 
     ``n_items`` is what the caller says of the catalogue, for lists of item indices.

@@ -86,6 +86,11 @@ def system_specs(specs: Iterable[MetricSpec]) -> list[MetricSpec]:
     return [spec for spec in specs if spec.metric.kind == "system"]
 
 
+def system_depth(specs: Iterable[MetricSpec], n_items: int) -> int:
+    """How much of each list the system metrics among ``specs`` read, 0 without any."""
+    return max((cutoff(spec, n_items) for spec in system_specs(specs)), default=0)
+
+
 def exposures(specs: Iterable[MetricSpec], n_items: int) -> Exposures:
     """An empty state for the system metrics among ``specs``."""
     sums: dict[int, frozenset[str]] = {}

@@ -206,12 +206,8 @@ class RankedInputs:
 
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
-            top = empty_topk(relevant.start, relevant.values)
             lists = as_kernel_array(np.ascontiguousarray(self.ranking[rows], np.int64))
-            fault = np.zeros(3, np.int64)
-            _selection.rank_lists(
-                lists, relevant.items, relevant.values, self.n_items, k, top, fault
-            )
+            top, fault = topk_of_lists(lists, relevant, self.n_items, k)
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
             self._check_recommendable(rows, lists)
@@ -233,15 +229,15 @@ class RankedInputs:
         if self.sets.exclude is None and self.sets.candidates is None:
             return
         users, places = np.nonzero(lists >= 0)
-        listed = users * self.n_items + lists[users, places]
+        start = np.searchsorted(users, np.arange(len(lists) + 1))
+        listed = Rows(start, lists[users, places], np.empty(0))
         for sets, belongs, problem in (
             (self.sets.exclude, False, "which is excluded for this user"),
             (self.sets.candidates, True, "which is no candidate of this user"),
         ):
             if sets is None:
                 continue
-            own = sets.rows(rows)
-            known = np.isin(listed, own.users() * self.n_items + own.items, kind="sort")
+            known = listed.among(sets.rows(rows), self.n_items)
             wrong = np.flatnonzero(known != belongs)
             if wrong.size:
                 row, place = int(users[wrong[0]]), int(places[wrong[0]])
@@ -267,6 +263,16 @@ class RankedInputs:
 def read_ranked_truth(ranking: npt.NDArray[Any], truth: Any) -> UserSets:
     """The truth of rankings, which may not tell the size of the catalogue."""
     return UserSets(read_truth(truth, (len(ranking), None), int(ranking.max(initial=-1))))
+
+
+def topk_of_lists(
+    lists: npt.NDArray[np.int64], relevant: Rows, n_items: int, k: int
+) -> tuple[TopK, npt.NDArray[np.int64]]:
+    """The hits among the first ``k`` of each list, and what ``rank_lists`` found wrong."""
+    top = empty_topk(relevant.start, relevant.values)
+    fault = np.zeros(3, np.int64)
+    _selection.rank_lists(lists, relevant.items, relevant.values, n_items, k, top, fault)
+    return top, fault
 
 
 def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
-from recmetrics._lists import cutoff, exposures, system_specs
+from recmetrics._lists import exposures, system_depth
 from recmetrics._measure import Specs, defined, measure_system
 from recmetrics._options import CallOptions, UserValues
 from recmetrics._spec import parse
@@ -92,7 +92,7 @@ class UserResults:
         self.n_items = n_items
         self.options = options
         self._texts = [text for text, spec in specs.items() if spec.metric.kind != "system"]
-        self._depth = max((cutoff(s, n_items) for s in system_specs(specs.values())), default=0)
+        self._depth = system_depth(specs.values(), n_items)
         self._item = np.int32 if n_items < 1 << 31 else np.int64
         self.of = {
             "metrics": {text: str(spec) for text, spec in specs.items()},

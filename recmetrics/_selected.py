@@ -10,17 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics import _selection
 from recmetrics._device import DeviceFactors, DeviceScores, as_tensor, on_device
 from recmetrics._factors import FactorScores
 from recmetrics._inputs import ScoreBlock, ScoreMatrix, native, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, UserSets
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
-from recmetrics._ranking import ScoredInputs, deepest, in_blocks, refuse_nan
+from recmetrics._ranking import ScoredInputs, deepest, in_blocks, refuse_nan, topk_of_lists
 from recmetrics._spec import MetricSpec
 from recmetrics._ties import needs_groups
-from recmetrics._topk import IntArray, TopK, empty_topk, join
+from recmetrics._topk import IntArray, TopK, join
 
 _HOST_BYTES = 64 << 20  # of scores that come for a block of whole rows
 
@@ -111,18 +110,13 @@ class SelectedInputs(ScoredInputs):
                 reader.offer(rows, candidates.rows(rows).items)
                 candidates = candidates.take(np.arange(rows.start, rows.stop))
             items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
-            top = empty_topk(relevant.start, relevant.values)
-            fault = np.zeros(3, np.int64)
-            _selection.rank_lists(
-                items, relevant.items, relevant.values, self.n_items, k, top, fault
-            )
+            top, _ = topk_of_lists(items, relevant, self.n_items, k)
             if reader.depth:
                 reader.read(Lists(rows, items, length, relevant))
             nan_found[1] += rows.start
             return top, nan_found
 
-        sets = (self.truth, self.exclude, self.candidates)
-        row_items = sum(one.mean_items for one in sets if one is not None and one.is_dense)
+        row_items = sum(one.mean_items for one in self.sets.given if one.is_dense)
         blocks, n_threads = self._selector.blocks(depth, row_items, options.threads)
         results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":

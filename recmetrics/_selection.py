@@ -255,8 +255,8 @@ def _count_entering(values: Array, bound: Any, strict: bool) -> int:
 
 
 @kernel
-def _position(items: IntArray, item: int) -> int:
-    """Where ``item`` stands in the ascending ``items``, or -1."""
+def _first_from(items: IntArray, item: int) -> int:
+    """Where the first of the ascending ``items`` stands that is >= item."""
     low = 0
     high = items.size
     while low < high:
@@ -265,7 +265,14 @@ def _position(items: IntArray, item: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return low if low < items.size and items[low] == item else -1
+    return low
+
+
+@kernel
+def _position(items: IntArray, item: int) -> int:
+    """Where ``item`` stands in the ascending ``items``, or -1."""
+    place = _first_from(items, item)
+    return place if place < items.size and items[place] == item else -1
 
 
 @kernel
@@ -854,20 +861,6 @@ def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[n
         blocks[whole] = rest
         total += rest
     return total
-
-
-@kernel
-def _first_from(items: IntArray, item: int) -> int:
-    """Where the first of the ascending ``items`` stands that is >= item."""
-    low = 0
-    high = items.size
-    while low < high:
-        middle = (low + high) // 2
-        if items[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel

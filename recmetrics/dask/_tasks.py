@@ -11,7 +11,7 @@ from recmetrics._errors import RecmetricsError, ShapeError
 from recmetrics._exposure import Exposures
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._itemsets import ItemSets, Rows, SparseSets, UserSets
-from recmetrics._lists import cutoff, exposures, system_specs
+from recmetrics._lists import exposures, system_depth
 from recmetrics._measure import Inputs, Specs, defined, measure_system, measure_users
 from recmetrics._options import CallOptions
 from recmetrics._ranking import RankedInputs, ScoredInputs, deepest
@@ -182,7 +182,7 @@ def _measure(
     side = question.side
     if known.profile is not None:
         side = replace(side, profile=known.profile)
-    depth = max((cutoff(spec, n_items) for spec in system_specs(specs.values())), default=0)
+    depth = system_depth(specs.values(), n_items)
     # Whichever is smaller leaves the worker: the lists, or how often they list each item.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None
     sums = exposures(specs.values(), n_items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
@@ -94,9 +94,10 @@ def measure_problem(
         require_side(specs, options)
         truth = _TruthOfLists(_relevant(problem.truth_rows, of_presence), problem.truth_of, n_items)
         if of_system and systems is not None:
-            values |= _of_systems(problem, truth, specs, options, n_items, systems)
+            groups = _systems(systems, options)
         else:
-            values |= _of_lists(problem, truth, specs, options, n_items)
+            groups = _lengths(problem, specs, options)
+        values |= _of_groups(problem, truth, specs, groups, n_items)
     no_truth = problem.truth_sizes == 0
     for one in asked:
         if isinstance(one, BySpec):
@@ -111,18 +112,16 @@ def _relevant(rows: Rows, of_presence: bool) -> Rows:
     return rows if np.all(rows.values) else rows.keep(rows.values != 0.0)
 
 
-def _of_systems(
+def _of_groups(
     problem: Problem,
     truth: _TruthOfLists,
     specs: Mapping[str, MetricSpec],
-    options: CallOptions,
+    groups: Iterable[tuple[IntArray, CallOptions]],
     n_items: int | None,
-    systems: IntArray,
 ) -> dict[str, UserValues]:
-    """The value of each system, repeated for each of its lists."""
+    """The values of all lists, computed for the lists of each group together."""
     values = {name: np.empty(problem.n_lists) for name in specs}
-    for system in np.unique(systems):
-        chosen = np.flatnonzero(systems == system)
+    for chosen, options in groups:
         ranking = _ranking(problem, chosen, specs.values())
         found = _compute(ranking, truth.take(chosen), specs, options, n_items)
         for name, value in found.items():
@@ -130,22 +129,19 @@ def _of_systems(
     return values
 
 
-def _of_lists(
-    problem: Problem,
-    truth: _TruthOfLists,
-    specs: Mapping[str, MetricSpec],
-    options: CallOptions,
-    n_items: int | None,
-) -> dict[str, UserValues]:
-    values = {name: np.empty(problem.n_lists) for name in specs}
+def _systems(systems: IntArray, options: CallOptions) -> Iterator[tuple[IntArray, CallOptions]]:
+    """The lists of each system, whose one value is repeated for all of them."""
+    for system in np.unique(systems):
+        yield np.flatnonzero(systems == system), options
+
+
+def _lengths(
+    problem: Problem, specs: Mapping[str, MetricSpec], options: CallOptions
+) -> Iterator[tuple[IntArray, CallOptions]]:
+    """The lists of similar length, and the profiles of their users."""
+    profile: Any = options.profile  # a dense matrix with one row per list
     for chosen in _of_similar_length(problem, specs.values()):
-        profile: Any = options.profile  # a dense matrix with one row per list
-        own = replace(options, profile=None if profile is None else profile[chosen])
-        ranking = _ranking(problem, chosen, specs.values())
-        found = _compute(ranking, truth.take(chosen), specs, own, n_items)
-        for name, value in found.items():
-            values[name][chosen] = value
-    return values
+        yield chosen, replace(options, profile=None if profile is None else profile[chosen])
 
 
 def _of_similar_length(problem: Problem, specs: Iterable[MetricSpec]) -> list[IntArray]:
