@@ -356,12 +356,13 @@ def _rank_hits(
             reaching -= other >= score
         if (above + 1 if ties else rank) <= k:
             top.rank[first + hits] = rank
-            top.first[first + hits] = above + 1
-            top.last[first + hits] = reaching
+            if ties:
+                top.first[first + hits] = above + 1
+                top.last[first + hits] = reaching
             top.gain[first + hits] = relevance[r]
             hits += 1
     top.n_hits[user] = hits
-    _sort_hits(top, first, hits, at_rank)
+    _sort_hits(top, first, hits, ties, at_rank)
 
 
 @kernel
@@ -400,7 +401,7 @@ def _ranks_to_sort_by(top: TopK, depth: int) -> Array:
 
 
 @kernel
-def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
+def _sort_hits(top: TopK, first: int, hits: int, ties: bool, at_rank: Array) -> None:
     """Bring a user's hits into rank order: a handful by insertion, many by a place per rank.
 
     ``at_rank`` is scratch with a place for every rank, all 0, and is left so.
@@ -409,21 +410,23 @@ def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
         for start in range(first + 1, first + hits):
             slot = start
             rank, gain = top.rank[slot], top.gain[slot]
-            tied_first, tied_last = top.first[slot], top.last[slot]
+            tied_first, tied_last = (top.first[slot], top.last[slot]) if ties else (rank, rank)
             while slot > first and top.rank[slot - 1] > rank:
                 top.rank[slot] = top.rank[slot - 1]
                 top.gain[slot] = top.gain[slot - 1]
-                top.first[slot] = top.first[slot - 1]
-                top.last[slot] = top.last[slot - 1]
+                if ties:
+                    top.first[slot] = top.first[slot - 1]
+                    top.last[slot] = top.last[slot - 1]
                 slot -= 1
             top.rank[slot] = rank
             top.gain[slot] = gain
-            top.first[slot] = tied_first
-            top.last[slot] = tied_last
+            if ties:
+                top.first[slot] = tied_first
+                top.last[slot] = tied_last
     else:
         gains = top.gain[first : first + hits].copy()
-        firsts = top.first[first : first + hits].copy()
-        lasts = top.last[first : first + hits].copy()
+        firsts = top.first[first : first + hits if ties else first].copy()
+        lasts = top.last[first : first + hits if ties else first].copy()
         for hit in range(hits):
             at_rank[top.rank[first + hit]] = hit + 1
         slot = first
@@ -432,8 +435,9 @@ def _sort_hits(top: TopK, first: int, hits: int, at_rank: Array) -> None:
                 hit = at_rank[rank] - 1
                 top.rank[slot] = rank
                 top.gain[slot] = gains[hit]
-                top.first[slot] = firsts[hit]
-                top.last[slot] = lasts[hit]
+                if ties:
+                    top.first[slot] = firsts[hit]
+                    top.last[slot] = lasts[hit]
                 at_rank[rank] = 0
                 slot += 1
 
@@ -828,8 +832,6 @@ def rank_lists(
             place = _position(relevant, ranking[user, i])
             if place >= 0:
                 top.rank[slot] = i + 1
-                top.first[slot] = i + 1
-                top.last[slot] = i + 1
                 top.gain[slot] = relevance[first + place]
                 slot += 1
         top.n_hits[user] = slot - first

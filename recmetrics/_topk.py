@@ -38,7 +38,7 @@ class TopK(NamedTuple):
     """
 
     start: IntArray  # (n_users + 1,)
-    ideal: FloatArray  # (slots,) the user's relevances, descending
+    ideal: FloatArray  # (slots,) the user's relevances, descending once ``with_ideal`` made it
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based, equal scores by lower item index
     first: IntArray  # (slots,) where equal scores may come in any order: the first rank they take
@@ -48,16 +48,20 @@ class TopK(NamedTuple):
     discount: FloatArray  # (depth,) weight of rank i + 1
 
 
-def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
-    """A record with the slots of ``start`` allocated and no hit in them."""
+def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
+    """A record with the slots of ``start`` allocated and no hit in them.
+
+    Without ``ties`` ranks are those by item index: nobody asks for ``first`` and ``last``.
+    """
     n_users, slots = len(start) - 1, len(relevance)
+    tied_slots = slots if ties else 0
     return TopK(
         start=start,
         ideal=relevance,
         n_hits=np.zeros(n_users, np.int64),
         rank=np.zeros(slots, np.int64),
-        first=np.zeros(slots, np.int64),
-        last=np.zeros(slots, np.int64),
+        first=np.zeros(tied_slots, np.int64),
+        last=np.zeros(tied_slots, np.int64),
         gain=np.zeros(slots),
         n_listed=np.zeros(n_users, np.int64),
         discount=np.zeros(0),
@@ -65,19 +69,22 @@ def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
 
 
 def join(blocks: Sequence[TopK]) -> TopK:
-    """One record for the users of all ``blocks``, in order, with ``ideal`` sorted."""
+    """One record for the users of all ``blocks``, in order."""
     if len(blocks) == 1:
-        whole = blocks[0]
-    else:
-        offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
-        starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
-        fields = {
-            name: np.concatenate([getattr(block, name) for block in blocks])
-            for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "n_listed")
-        }
-        start = np.concatenate([*starts, offsets[-1:]])
-        whole = TopK(start=start, discount=np.zeros(0), **fields)
-    return whole._replace(ideal=_descending(whole.start, whole.ideal))
+        return blocks[0]
+    offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
+    starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
+    fields = {
+        name: np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "n_listed")
+    }
+    start = np.concatenate([*starts, offsets[-1:]])
+    return TopK(start=start, discount=np.zeros(0), **fields)
+
+
+def with_ideal(top: TopK) -> TopK:
+    """The record with ``ideal`` in order, from that of selection, which has it by item."""
+    return top._replace(ideal=_descending(top.start, top.ideal))
 
 
 def _descending(start: IntArray, values: FloatArray) -> FloatArray:
