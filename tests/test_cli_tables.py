@@ -176,8 +176,8 @@ def test_bytes_that_are_not_text_a_damaged_file_and_none_at_all(files, capsys):
 def test_what_the_library_refuses_is_one_line(files, capsys):
     (files / "t.csv").write_text("user,item\na,8\na,8\n")
     assert refused(capsys, files / "recs.csv", files / "t.csv") == (
-        "truth, columns 'user', 'item': row 1 (counted from 0) holds item '8' again for user='a', "
-        "first in row 0; expected an item once"
+        f"TRUTH {str(files / 't.csv')!r}, columns 'user', 'item': row 1 (counted from 0) holds "
+        "item '8' again for user='a', first in row 0; expected an item once"
     )
 
 

@@ -1,4 +1,7 @@
-"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe."""
+"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe.
+
+Other signals that end it give 128 and their number, too: 143 is SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason, with_options
 from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
-from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
-from recmetrics.cli._terminal import discard_stdout, write
+from recmetrics.cli._signals import EXIT_CODE, handle_signals
+from recmetrics.cli._sources import mapped
+from recmetrics.cli._terminal import discard_stdout, require_stdout, write
 from recmetrics.comparison._statistics import Correction, Test
 
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
@@ -53,10 +57,11 @@ TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; no error leaves as a traceback.
 
-    Without ``argv`` this process is the command, and Ctrl-C ends all of it at once.
+    Without ``argv`` this process is the command, and signals end all of it at once.
     """
     if argv is None:
-        end_at_once_on_ctrl_c()
+        handle_signals()
+    mapped.clear()
     try:
         return _run(argv)
     except KeyboardInterrupt:
@@ -77,6 +82,7 @@ def _run(argv: Sequence[str] | None) -> int:
         args = _parser().parse_args(argv)
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
+    require_stdout()  # before the work whose result could not be shown
     args.run(args)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 from recmetrics import Comparison, __version__, compare
 from recmetrics.cli import _plot
 from recmetrics.cli._errors import CommandError
-from recmetrics.cli._files import Source, read_per_user
+from recmetrics.cli._files import read_per_user
 from recmetrics.cli._output import check_output
+from recmetrics.cli._sources import Source
 from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, require_rich, show, write
 
@@ -58,12 +60,12 @@ def compare_files(args: Namespace) -> None:
 
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much more of its path as tells it from the others."""
+    full = [Path(os.path.realpath(path)) for path in paths]
     for i, path in enumerate(paths):
-        if any(path.resolve() == other.resolve() for other in paths[:i]):
+        if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    full = [path.resolve() for path in paths]
-    stems = [path.with_suffix("") for path in full]
+    stems = [path.parent / path.stem for path in full]
     depth = 1
     while True:
         for each in (stems, full):  # the suffix may be all that tells two of them apart
@@ -79,11 +81,12 @@ def _read(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
     named = [(path, each.users) for path, each in read.items() if each.users is not None]
     for path, users in named[1:]:
         first, expected = named[0]
-        for line, (user, wanted) in enumerate(zip(users, expected, strict=False), start=2):
+        for place, (user, wanted) in enumerate(zip(users, expected, strict=False), start=1):
             if user != wanted:
                 msg = (
-                    f"FILE {str(path)!r}, line {line}: user {user[:40]!r}, where {str(first)!r} "
-                    f"has user {wanted[:40]!r}; expected the same users in the same order"
+                    f"FILE {str(path)!r} has user {user[:40]!r} in place {place}, where "
+                    f"{str(first)!r} has user {wanted[:40]!r}; expected the same users in the "
+                    "same order"
                 )
                 raise CommandError(msg)
     return {name: each.values for name, each in zip(names, read.values(), strict=True)}
