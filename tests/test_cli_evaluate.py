@@ -350,7 +350,7 @@ def test_the_audit_tells_of_what_ends_the_command_and_names_the_option(files, ca
     printed = capsys.readouterr()
     assert "  scores are NaN, an error unless --nan exclude: 1 of 1 user (25.0%)" in printed.out
     assert printed.err.startswith(
-        f"recmetrics: error: SCORES {argv[0]!r} hold 1 NaN, the first at (user 1, "
+        f"recmetrics: error: SCORES {argv[0]!r} holds 1 NaN, the first at (user 1, "
     )
     assert main(["evaluate", *argv, "--nan", "exclude"]) == 0
     assert "ndcg@3" in capsys.readouterr().out

@@ -142,7 +142,7 @@ EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the column
 @pytest.mark.parametrize(
     "name, text, message",
     [
-        ("t.csv", "", f"has no column 'user' but no columns; {EXPECTED}"),
+        ("t.csv", "", f"is empty; {EXPECTED}"),
         ("t.tsv", "0 1\n", f"has no column 'user' but '0 1'; {EXPECTED}"),
         ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
         ("t.csv", "user,item\na,8\na,9,1\n", ", line 3: 3 fields; expected 2, as in the header"),

@@ -26,7 +26,8 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
         found = re.match(r"\w+", str(error))
         if found is None or found[0] not in sources:
             raise
-        msg = f"{sources[found[0]]}{str(error)[found.end() :]}"
+        rest = str(error)[found.end() :]
+        msg = f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', rest)}"
         raise CommandError(msg) from error
 
 

@@ -31,7 +31,6 @@ _MATRIX = (
 _PER_USER = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 _OTHER_FORMATS = {
-    b"": "empty",
     _npy.MAGIC: "an .npy array",
     b"PK\x03\x04": "an .npz or another zip archive",
     b"\x1f\x8b": "packed by gzip: unpack it first",
@@ -50,7 +49,9 @@ def open_scores(source: Source) -> Array:
     """Map the scores into memory; only what is evaluated is ever read."""
     with opened(source, _SCORES, regular=True) as file:
         if not _start(file).startswith(_npy.MAGIC):
-            raise _no_format(source, file, "NumPy's .npy format", _SCORES)
+            refuse_other_formats(source, file, _SCORES)
+            msg = f"{source} is not in NumPy's .npy format; expected {_SCORES}"
+            raise CommandError(msg)
         scores = _map(source, file, _SCORES)
     if scores.ndim != 2:
         msg = f"{source} has shape {scores.shape}; expected two dimensions, (n_users, n_items)"
@@ -75,11 +76,11 @@ def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
         if start.startswith(_npz.MAGIC):
             with reading(source, _MATRIX):
                 return _npz.read_sparse(file, check)
-        suffix = source.path.suffix.lower()
-        if suffix in (".npy", ".npz"):
-            raise _no_format(source, file, f"NumPy's {suffix} format", _MATRIX)
-        if start and _other_format(start):
-            raise _no_format(source, file, "a form of these", _MATRIX)
+        is_text = source.path.suffix.lower() not in (".npy", ".npz")
+        refuse_other_formats(source, file, _MATRIX, empty=not is_text)
+        if not is_text:
+            msg = f"{source} is not in NumPy's {source.path.suffix} format; expected {_MATRIX}"
+            raise CommandError(msg)
         with reading(source, EXPECTED_LINE):
             return read_pairs(file, shape, graded=graded)
 
@@ -93,7 +94,9 @@ def read_table(source: Source) -> Any:
         if start.startswith(_npz.MAGIC):
             with reading(source, _TABLE):
                 return _npz.read_sparse(file, lambda _: None)
-        raise _no_format(source, file, "NumPy's .npy or .npz format", _TABLE)
+        refuse_other_formats(source, file, _TABLE)
+        msg = f"{source} is not in NumPy's .npy or .npz format; expected {_TABLE}"
+        raise CommandError(msg)
 
 
 def read_per_user(source: Source) -> PerUser:
@@ -103,10 +106,26 @@ def read_per_user(source: Source) -> PerUser:
         if start.startswith(_npz.MAGIC):
             with reading(source, _PER_USER):
                 return _per_user.read_npz(file)
-        if source.path.suffix.lower() != ".csv" or _other_format(start):
-            raise _no_format(source, file, "NumPy's .npz format", _PER_USER)
+        refuse_other_formats(source, file, _PER_USER)
+        if source.path.suffix.lower() != ".csv":
+            msg = f"{source} is not in NumPy's .npz format; expected {_PER_USER}"
+            raise CommandError(msg)
         with reading(source, _PER_USER):
             return _per_user.read_csv(file)
+
+
+def refuse_other_formats(
+    source: Source, file: BufferedReader, expected: str, *, empty: bool = True
+) -> None:
+    """Say what a file is where its first bytes tell that it is none of the expected ones."""
+    start = _start(file)
+    found = "empty" if empty and not start else None
+    for magic, name in _OTHER_FORMATS.items():
+        if start.startswith(magic):
+            found = name
+    if found is not None:
+        msg = f"{source} is {found}; expected {expected}"
+        raise CommandError(msg)
 
 
 @contextmanager
@@ -141,17 +160,3 @@ def _map(source: Source, file: BufferedReader, expected: str) -> Array:
 
 def _start(file: BufferedReader) -> bytes:
     return file.peek(8)[:8]
-
-
-def _other_format(start: bytes) -> str | None:
-    """What a file is that begins like this, where its first bytes tell."""
-    for magic, name in _OTHER_FORMATS.items():
-        if start.startswith(magic) if magic else not start:
-            return name
-    return None
-
-
-def _no_format(source: Source, file: BufferedReader, format_: str, expected: str) -> CommandError:
-    found = _other_format(_start(file))
-    what = f"is {found}" if found else f"is not in {format_}"
-    return CommandError(f"{source} {what}; expected {expected}")

@@ -83,7 +83,7 @@ def _check(file: BufferedReader) -> dict[str, Header]:
                 try:
                     headers[name] = read_header(member, info.file_size)
                 except ValueError as error:
-                    msg = f"of its member {info.filename[:40]!r}: {error}"
+                    msg = f"member {info.filename[:40]!r}: {error}"
                     raise ValueError(msg) from error
     refuse_beyond_memory(sum(header.n_bytes for header in headers.values()))
     return headers

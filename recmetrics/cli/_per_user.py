@@ -44,11 +44,11 @@ def read_npz(file: BufferedReader) -> PerUser:
         try:
             refuse_unreal(values.dtype)
         except ValueError as error:
-            msg = f"of its {metric[:40]!r}: {error}"
+            msg = f"metric {metric[:40]!r}: {error}"
             raise ValueError(msg) from error
         if values.ndim > 1 or (users is not None and values.shape != (len(users),)):
             wanted = "(n_users,)" if users is None else f"({len(users)},), as of 'user'"
-            msg = f"its {metric[:40]!r} has shape {values.shape}; expected {wanted}"
+            msg = f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
             raise ValueError(msg)
     return PerUser(arrays, users)
 

@@ -18,7 +18,7 @@ from recmetrics.cli._evaluate import (
     refuse_missing_side,
     to_json,
 )
-from recmetrics.cli._files import reading
+from recmetrics.cli._files import reading, refuse_other_formats
 from recmetrics.cli._lines import LineError, read_number, read_rows
 from recmetrics.cli._memory import refuse_beyond_memory
 from recmetrics.cli._output import check_output, write_per_user
@@ -148,6 +148,7 @@ def _read(source: Source, numbers: Sequence[str]) -> Any:
             frame = _read_parquet(source, numbers, backend)
     else:
         with opened(source, _EXPECTED) as file, reading(source, _EXPECTED):
+            refuse_other_formats(source, file, _EXPECTED)
             columns = _read_text(source, file, numbers)
         schema = {name: nw.Float64 if name in numbers else nw.String for name in columns}
         frame = nw.from_dict(columns, schema, backend=backend)
