@@ -656,10 +656,90 @@ def test_per_user_files_of_other_users(capsys):
     for name, ids in {"a": ["u", "v", "w"], "b": ["u", "w", "v"]}.items():
         write_per_user(Path(f"{name}.npz"), PER_USER, ids)
     assert refused(capsys, "compare", "a.npz", "b.npz") == (
-        "FILE 'b.npz' has user 'w' in place 2, where 'a.npz' has user 'v'; expected the same "
-        "users in the same order"
+        "FILE 'b.npz' has user 'w' in place 2, where FILE 'a.npz' has user 'v'; expected the "
+        "same users in the same order"
     )
     passes(capsys, "compare", "a.npz", "old.npz")
+
+
+# --- Groups of users -----------------------------------------------------------------------------
+
+WANT_GROUPS = (
+    "; expected a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label "
+    "a line"
+)
+GOOD_GROUPS = {
+    "npy": npy(["x", "y", "x"]),
+    "csv": b"user,group\n0,x\n1,y\n2,x\n",
+    "txt": b"x\ny\nx\n",
+}
+
+BAD_GROUPS = {
+    "npy of objects": ("npy", TRAP, f"cannot read --by 'bad.npy': {NOT_LOADED}{WANT_GROUPS}"),
+    "npy of two columns": (
+        "npy",
+        npy(np.ones((3, 2), int)),
+        "cannot read --by 'bad.npy': it is of int64 and shape (3, 2); expected a label per user"
+        + WANT_GROUPS,
+    ),
+    "npy that is cut": (
+        "npy",
+        GOOD_GROUPS["npy"][:-1],
+        "cannot read --by 'bad.npy': its header says shape (3,) of <U1, 12 bytes, and 11 bytes "
+        f"follow; {CUT}{WANT_GROUPS}",
+    ),
+    "npy with NaN": (
+        "npy",
+        npy([1.0, np.nan, 2.0]),
+        "--by 'bad.npy' must name the group of every user; that of user 1 is undefined",
+    ),
+    "a matrix": ("csv", NPZ, f"--by 'bad.csv' is an .npz or another zip archive{WANT_GROUPS}"),
+    "empty": ("txt", b"", f"--by 'bad.txt' is empty{WANT_GROUPS}"),
+    "text with a gap": (
+        "txt",
+        b"x\n\nx\n",
+        "--by 'bad.txt', line 2: no group; expected a label for every user",
+    ),
+    "text for fewer users": (
+        "txt",
+        b"x\ny\n",
+        "--by 'bad.txt' must hold one group per user, shape (3,), got shape (2,)",
+    ),
+    "text in Latin-1": (
+        "txt",
+        b"x\n\xe9\nx\n",
+        f"--by 'bad.txt', line 2: byte 0xe9 {NO_TEXT}",
+    ),
+    "csv without users": (
+        "csv",
+        b"group\nx\ny\nx\n",
+        "--by 'bad.csv', line 1: it is 'group', not 'user' and the name of the groups",
+    ),
+    "csv with a user twice": (
+        "csv",
+        b"user,group\n0,x\n1,y\n0,x\n",
+        "--by 'bad.csv', line 4: user '0' again; give every user once",
+    ),
+    "csv with a gap": (
+        "csv",
+        b"user,group\n0,x\n1,\n2,x\n",
+        "--by 'bad.csv', line 3: no group; expected a label for every user",
+    ),
+    "csv of other users": (
+        "csv",
+        b"user,group\n0,x\n2,y\n1,x\n",
+        "--by 'bad.csv' has user '2' in place 2, where FILE 'old.csv' has user '1'; expected the "
+        "same users in the same order",
+    ),
+}
+
+
+@check_all(BAD_GROUPS)
+def test_groups(name, capsys):
+    suffix, bad, message = BAD_GROUPS[name]
+    write_per_user(Path("old.csv"), PER_USER)
+    argv = ["compare", "old.csv", "old.npz", "--by", f"bad.{suffix}"]
+    check(capsys, Hostile(bad, message, GOOD_GROUPS[suffix]), f"bad.{suffix}", *argv)
 
 
 # --- Links, pipes and devices --------------------------------------------------------------------

@@ -34,6 +34,7 @@ examples:
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
   recmetrics compare old.npz new.npz --plot new.png
+  recmetrics compare old.csv new.csv --by segments.csv
   recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
   recmetrics metrics
   recmetrics metrics ndcg
@@ -261,6 +262,13 @@ def _add_compare(commands: _Commands) -> None:
         "--baseline",
         metavar="MODEL",
         help="the one to compare the others with, by name or file (default: all pairs)",
+    )
+    parser.add_argument(
+        "--by",
+        type=Path,
+        metavar="GROUPS",
+        help="the group of each user, such as a segment: the same for each group, and the worst "
+        "one; .npy, .csv of user and group, or text with a label a line",
     )
     parser.add_argument(
         "--confidence",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from recmetrics.cli import _npy, _npz, _per_user
+from recmetrics.cli import _groups, _npy, _npz, _per_user
 from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._groups import Groups
 from recmetrics.cli._lines import LineError
 from recmetrics.cli._per_user import PerUser
 from recmetrics.cli._sources import Source, mapped, opened, refuse_devices, state
@@ -29,6 +30,9 @@ _MATRIX = (
     "or text lines 'user item [relevance]'"
 )
 _PER_USER = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+_GROUPS = (
+    "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
+)
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 _OTHER_FORMATS = {
     _npy.MAGIC: "an .npy array",
@@ -112,6 +116,20 @@ def read_per_user(source: Source) -> PerUser:
             raise CommandError(msg)
         with reading(source, _PER_USER):
             return _per_user.read_csv(file)
+
+
+def read_groups(source: Source) -> Groups:
+    """Read the group of each user."""
+    with opened(source, _GROUPS) as file:
+        if _start(file).startswith(_npy.MAGIC):
+            found = os.fstat(file.fileno())
+            refuse_devices(source, found.st_mode, _GROUPS)
+            with reading(source, _GROUPS):
+                return _groups.read_npy(file, found.st_size)
+        refuse_other_formats(source, file, _GROUPS)
+        is_csv = source.path.suffix.lower() == ".csv"
+        with reading(source, _GROUPS):
+            return _groups.read_csv(file) if is_csv else _groups.read_text(file)
 
 
 def refuse_other_formats(

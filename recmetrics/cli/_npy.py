@@ -76,6 +76,11 @@ def map_array(file: BufferedReader, n_bytes: int) -> npt.NDArray[Any]:
     """Map an array of real numbers into memory; only what is used is ever read."""
     header = read_header(file, n_bytes)
     refuse_unreal(header.dtype)
+    return map_data(file, header)
+
+
+def map_data(file: BufferedReader, header: Header) -> npt.NDArray[Any]:
+    """Map what a header has been read of."""
     raw: Any = file.raw  # which NumPy's types want to be written to, too
     array: npt.NDArray[Any] = np.memmap(
         raw,
