@@ -39,7 +39,7 @@ def read_pairs(
                 values.append(value)
                 numbers.append(number)
         except ValueError as error:
-            raise LineError(number, error) from None
+            raise LineError(number, _byte(line) or error) from None
     if graded and not users:
         msg = "it holds no line"
         raise ValueError(msg)
@@ -49,9 +49,17 @@ def read_pairs(
     return sparse.csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=shape)
 
 
+def _byte(line: str) -> ValueError | None:
+    """What tells more of a line that could not be read; a comment may hold any byte."""
+    try:
+        refuse_bytes(line.partition("#")[0])
+    except ValueError as error:
+        return error
+    return None
+
+
 def _fields(line: str) -> list[str]:
     body = line.partition("#")[0]
-    refuse_bytes(body)  # a comment may hold any
     return [field.strip() for field in body.split(",")] if "," in body else body.split()
 
 
