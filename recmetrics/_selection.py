@@ -806,6 +806,7 @@ def rank_lists(
     """
     length = ranking.shape[1]
     slot_of = _item_table(ranking, relevant_items)
+    lister_of = slot_of.copy()  # the last user who listed each item
     for user in range(ranking.shape[0]):
         listed = 0
         for i in range(length):
@@ -817,7 +818,10 @@ def rank_lists(
                 fault[:] = (AFTER_END, user, i)
                 return
             listed += item >= 0
-        place = _first_repeat(ranking[user, :listed])
+        if slot_of.size:
+            place = _first_listed_again(ranking[user, :listed], user, lister_of)
+        else:
+            place = _first_repeat(ranking[user, :listed])
         if place >= 0:
             fault[:] = (TWICE, user, place)
             return
@@ -842,6 +846,17 @@ def rank_lists(
                 top.gain[slot] = relevance[found]
                 n_hits += 1
         top.n_hits[user] = n_hits
+
+
+@kernel
+def _first_listed_again(items: IntArray, user: int, lister_of: IntArray) -> int:
+    """``_first_repeat`` by a table of the last user who listed each item."""
+    again = -1
+    for place in range(items.size):
+        if again < 0 and lister_of[items[place]] == user:
+            again = place
+        lister_of[items[place]] = user
+    return again
 
 
 @kernel
