@@ -86,7 +86,7 @@ FAULTS = [
     ),
     Fault(
         "the ideal of many relevant items ascends", "_topk.py",
-        "own[:] = np.sort(own)[::-1]", "own[:] = np.sort(own)",
+        "np.sort(values[first : first + n])[::-1]", "np.sort(values[first : first + n])",
         SCORES,
     ),
     Fault(
@@ -185,8 +185,8 @@ FAULTS = [
     ),
     Fault(
         "a rank list that ends one early", "_selection.py",
-        "for i in range(min(k, listed)):\n            place = _position",
-        "for i in range(min(k, listed) - 1):\n            place = _position",
+        "for i in range(min(k, listed)):\n            item",
+        "for i in range(min(k, listed) - 1):\n            item",
         KERNELS,
     ),
     # --- Blocks, batches, tiles
