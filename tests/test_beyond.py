@@ -153,6 +153,12 @@ def test_a_similarity_need_not_be_symmetric():
         assert_same(got, [1 - (9 + 0.5 + 0.25) / 3])  # in list order: 0 2, 0 1, 2 1
 
 
+def test_a_similarity_in_float32_is_added_up_in_float64():
+    similarity = np.array([[1, 1, 2**-30], [1, 1, 2**-30], [2**-30, 2**-30, 1]], np.float32)
+    got = Metrics.diversity_at_k([[3, 2, 1]], [[0, 0, 1]], 3, similarity=similarity)
+    assert_same(got, [1 - (1 + 2**-30 + 2**-30) / 3])
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30, 1e200])
 def test_the_length_of_a_vector_does_not_count(scale):
     features = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 0.0]])
