@@ -11,19 +11,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import JIT
 
 import recmetrics
-from recmetrics import ArgumentError, InputError, Metrics
+from recmetrics import ArgumentError, InputError, Metrics, _inputs, _ranking
 from recmetrics._threads import map_blocks, thread_count
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
+N_ITEMS = 700 if JIT else 70
+
+
+@pytest.fixture(autouse=True)
+def threads_start_early(monkeypatch):
+    """Where kernels are not compiled, threads start for a tenth of the scores."""
+    if not JIT:
+        monkeypatch.setattr(_ranking, "_SMALL", _ranking._SMALL // 10)
+        monkeypatch.setattr(_inputs, "_LEAST_SCORES", _inputs._LEAST_SCORES // 10)
 
 
 @pytest.fixture(scope="module")
 def problem():
     rng = np.random.default_rng(0)
-    scores = rng.standard_normal((2_000, 700), dtype=np.float32)  # enough for threads to start
+    scores = rng.standard_normal((2_000, N_ITEMS), dtype=np.float32)  # enough for threads to start
     return scores, (rng.random(scores.shape) < 0.02).astype(np.uint8)
 
 
