@@ -31,6 +31,18 @@ def pytest_runtest_setup(item):
         pytest.skip("needs the JIT")
 
 
+@pytest.fixture
+def threads_start_early(monkeypatch):
+    """Let blocks and threads be many for a tenth of the scores, where kernels are not compiled."""
+    from problems import JIT
+
+    from recmetrics import _inputs, _ranking
+
+    if not JIT:
+        monkeypatch.setattr(_ranking, "_SMALL", _ranking._SMALL // 10)
+        monkeypatch.setattr(_inputs, "_LEAST_SCORES", _inputs._LEAST_SCORES // 10)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     """Turn a skip into a failure where RECMETRICS_ALLOWED_SKIPS does not match its reason."""

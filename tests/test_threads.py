@@ -14,20 +14,14 @@ import pytest
 from problems import JIT
 
 import recmetrics
-from recmetrics import ArgumentError, InputError, Metrics, _inputs, _ranking
+from recmetrics import ArgumentError, InputError, Metrics
 from recmetrics._threads import map_blocks, thread_count
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
 N_ITEMS = 700 if JIT else 70
 
-
-@pytest.fixture(autouse=True)
-def threads_start_early(monkeypatch):
-    """Where kernels are not compiled, threads start for a tenth of the scores."""
-    if not JIT:
-        monkeypatch.setattr(_ranking, "_SMALL", _ranking._SMALL // 10)
-        monkeypatch.setattr(_inputs, "_LEAST_SCORES", _inputs._LEAST_SCORES // 10)
+pytestmark = pytest.mark.usefixtures("threads_start_early")
 
 
 @pytest.fixture(scope="module")
