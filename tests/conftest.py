@@ -19,6 +19,30 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs_jit: too large for kernels that are not compiled")
+
+
+def pytest_runtest_setup(item):
+    """Leave out what would take hours with ``NUMBA_DISABLE_JIT=1``."""
+    from problems import JIT  # imports numba, which reads the folder above
+
+    if item.get_closest_marker("needs_jit") and not JIT:
+        pytest.skip("needs the JIT")
+
+
+@pytest.fixture
+def threads_start_early(monkeypatch):
+    """Let blocks and threads be many for a tenth of the scores, where kernels are not compiled."""
+    from problems import JIT
+
+    from recmetrics import _inputs, _ranking
+
+    if not JIT:
+        monkeypatch.setattr(_ranking, "_SMALL", _ranking._SMALL // 10)
+        monkeypatch.setattr(_inputs, "_LEAST_SCORES", _inputs._LEAST_SCORES // 10)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     """Turn a skip into a failure where RECMETRICS_ALLOWED_SKIPS does not match its reason."""

@@ -2,12 +2,17 @@
 
 import math
 
+import numba
 import numpy as np
 from hypothesis import strategies as st
 
 from recmetrics._registry import METRICS
 from recmetrics._spec import MetricSpec
 from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
+
+# Without it, sizes that only make blocks and threads many may be smaller; what is about its size is
+# marked ``needs_jit``.
+JIT = not numba.config.DISABLE_JIT
 
 # Few values, so that ties are common; both zeros, which are equal; -inf, which is not recommended.
 SCORES = [-math.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, math.inf]

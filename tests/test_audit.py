@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import JIT
 
 import recmetrics
 from recmetrics import ArgumentError, Finding, audit
@@ -93,12 +94,14 @@ def test_dependence_on_ties_is_what_the_metrics_say(dtype, form):
     assert report.depend_on_ties.user == np.flatnonzero(differs)[0]
 
 
+@pytest.mark.usefixtures("threads_start_early")
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_blocks_add_up(n_threads):
+    n_items = 400 if JIT else 40
     rng = np.random.default_rng(6)
-    scores = rng.integers(0, 30, (3000, 400)).astype(np.float32)
+    scores = rng.integers(0, 30, (3000, n_items)).astype(np.float32)
     scores[rng.random(scores.shape) < 0.001] = np.nan
-    truth = sp.random(3000, 400, 0.01, "csr", random_state=7)
+    truth = sp.random(3000, n_items, 0.01, "csr", random_state=7)
     report = audit(scores, truth, k=5, n_threads=n_threads)
     users, items = np.nonzero(np.isnan(scores))
     assert report.nan == Finding(len(set(users)), len(users), users[0], items[0])

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import tracemalloc
+import types
 import warnings
 
 import numpy as np
@@ -936,3 +937,23 @@ def test_importing_the_package_imports_no_statistics():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_frames_and_other_results_mix():
+    expected = only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
+    nameless = frame("polars", list(range(len(OLD))), OLD).select("m")  # rows as they come
+    for old in (frame("polars", list(range(len(OLD))), OLD), nameless):
+        assert only(compare({"old": old, "new": {"m": NEW}}, rng=0)) == expected
+    other = frame("polars", list(range(len(NEW))), NEW).select("m")
+    assert only(compare({"old": nameless, "new": other}, rng=0)) == expected
+
+
+def test_columns_alone_make_no_frame():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    strange = types.SimpleNamespace(columns=["m"])
+    with pytest.raises(InputTypeError, match=r"^the result of 'b' is a SimpleNamespace; expected "):
+        compare({"a": {"m": OLD}, "b": strange})
+
+
+def test_one_user_who_differs_decides_nothing_by_sign_flips():
+    assert _statistics.p_value("permutation", np.array([0.0, 0.7, 0.0]), 0) == 1.0

@@ -910,3 +910,11 @@ def test_nested_lists_that_name_every_item_are_not_guessed():
             compute(**{name: [[0, 1, 2], [2, 0, 1]]})
         compute(**{name: right})
         compute(**{name: [[0, 1, 1], [1, 0, 1]]})
+
+
+@pytest.mark.parametrize("length", [5, 50])
+def test_an_item_that_a_ranking_repeats_is_named_at_any_length(length):
+    ranking, truth = [[*range(length), 3]], np.ones((1, length + 1))
+    with pytest.raises(InputError, match=f"user 0 names at rank {length + 1} item 3 twice"):
+        Metrics.compute_ranked(ranking, truth, "hit")
+    assert Metrics.compute_ranked([[*range(length + 1)]], truth, "hit")["hit"] == 1

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import as_index_arrays, plain_specs, problems, side_information
+from problems import JIT, as_index_arrays, plain_specs, problems, side_information
 from test_errors import message_of
 
 from recmetrics import (
@@ -89,7 +89,7 @@ def test_batches_in_any_order_give_the_bits_of_one_call(case):
 def problem():
     """Enough users and items for many blocks and threads."""
     rng = np.random.default_rng(3)
-    scores = rng.integers(0, 500, (1_500, 700)).astype(np.float32)
+    scores = rng.integers(0, 500, (1_500 if JIT else 300, 700)).astype(np.float32)
     truth = (rng.random(scores.shape) < 0.02) * rng.integers(1, 4, scores.shape).astype(np.uint8)
     exclude = (rng.random(scores.shape) < 0.05) & (truth == 0)
     return scores, truth, exclude, side_information(*scores.shape)
@@ -108,8 +108,9 @@ def test_large_batches_in_every_form(problem, form, n_threads):
     one = Evaluator(
         form(truth), ALL, exclude=form(exclude), n_items=700, n_threads=n_threads, **side
     )
-    for first in range(0, 1_500, 800):
-        one.update(scores[first : first + 800])
+    half = len(scores) // 2 + 50
+    for first in (0, half):
+        one.update(scores[first : first + half])
     expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
     assert_identical(one.compute(), expected)
 
@@ -146,8 +147,9 @@ def test_rankings_give_the_bits_of_one_call(problem):
     ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
     ranking[::3, 20:] = -1
     one = Evaluator(truth, ALL, **side)
-    one.update_ranked(ranking[600:], slice(600, None))
-    one.update_ranked([row[row >= 0] for row in ranking[:600]], slice(0, 600))
+    n_lists = len(ranking) * 2 // 5
+    one.update_ranked(ranking[n_lists:], slice(n_lists, None))
+    one.update_ranked([row[row >= 0] for row in ranking[:n_lists]], slice(0, n_lists))
     assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, ALL, **side))
 
 
@@ -332,9 +334,10 @@ def parts(problem, *rows):
 
 def test_merged_evaluators_give_the_bits_of_one_call(problem):
     scores, truth, exclude, side = problem
-    first, second = parts(problem, slice(0, 900), slice(700, None))
+    third = len(scores) // 3
+    first, second = parts(problem, slice(0, 2 * third), slice(third + 50, None))
     wrong = Evaluator(truth, ALL, exclude=exclude, **side)
-    wrong.update(-scores[400:800], slice(400, 800))
+    wrong.update(-scores[50 : third + 80], slice(50, third + 80))
     assert wrong.merge(first).merge(second) is wrong
     expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
     assert_identical(wrong.compute(), expected)
@@ -385,9 +388,10 @@ def test_reset_forgets_the_users_and_keeps_the_truth():
 
 def test_a_pickle_goes_on_where_it_was(problem):
     scores, truth, exclude, side = problem
-    (one,) = parts(problem, slice(0, 900))
+    half = len(scores) // 2
+    (one,) = parts(problem, slice(0, half))
     one = pickle.loads(pickle.dumps(one))
-    one.update(scores[900:])
+    one.update(scores[half:])
     expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
     assert_identical(one.compute(), expected)
 
@@ -400,7 +404,8 @@ def through_file(state, folder):
 
 def test_a_state_goes_through_a_file(problem, tmp_path):
     scores, truth, exclude, side = problem
-    first, second = parts(problem, slice(0, 900), slice(900, None))
+    half = len(scores) // 2
+    first, second = parts(problem, slice(0, half), slice(half, None))
     read = Evaluator.from_state(through_file(first.state(), tmp_path))
     assert read.counts() == first.counts()
     with warnings.catch_warnings():
@@ -410,7 +415,7 @@ def test_a_state_goes_through_a_file(problem, tmp_path):
     assert_identical(read.merge(second).compute(), expected)
     fresh = Evaluator(truth, ALL, exclude=exclude, **side)
     fresh.merge(Evaluator.from_state(through_file(first.state(), tmp_path)))
-    fresh.update(scores[900:], slice(900, None))
+    fresh.update(scores[half:], slice(half, None))
     assert_identical(fresh.compute(), expected)
 
 

@@ -289,16 +289,16 @@ def test_random_factors_differ_from_the_dense_path_by_rounding_alone(d, dtype):
 
 def test_whole_rows_have_the_scores_that_lists_are_made_of():
     rng = np.random.default_rng(8)
-    users = rng.standard_normal((400, 30), dtype=np.float32)
+    users = rng.standard_normal((200, 30), dtype=np.float32)
     scores = FactorScores(users, rng.standard_normal((TILE + 77, 30), dtype=np.float32))
-    dense = scores.host(slice(0, 400))
+    dense = scores.host(slice(0, 200))
     order = np.argsort(-dense, axis=1, kind="stable")
     assert best(scores, 40)[0] == order[:, :40].tolist()
 
 
 def test_threads_and_depth_leave_the_lists_alone():
     rng = np.random.default_rng(9)
-    users = rng.standard_normal((500, 40), dtype=np.float32)
+    users = rng.standard_normal((200, 40), dtype=np.float32)
     users[100:200] = users[:100]
     items = rng.standard_normal((3_000, 40), dtype=np.float32)
     items[2_500:] = items[:500]  # ties, unless the same product has other bits
@@ -525,6 +525,7 @@ print(scores.shape, lists[0, :3].tolist(), lists[0, 3:].tolist() == list(range(9
 """
 
 
+@pytest.mark.needs_jit
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_a_million_users_and_items_within_500_mb(tmp_path):
     import resource

@@ -510,6 +510,7 @@ def test_results_are_the_callers_to_write_on():
     assert_same(second, values())
 
 
+@pytest.mark.needs_jit
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["f4", "f2", "?"])
 def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
@@ -526,6 +527,7 @@ def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
     assert peak < scores.nbytes / 2
 
 
+@pytest.mark.needs_jit
 def test_a_matrix_of_more_than_two_to_the_31_scores(tmp_path):
     shape = (300, 7_200_000)
     assert shape[0] * shape[1] > 2**31

@@ -236,6 +236,7 @@ def test_the_catalogue_is_merged():
 # --- Memory --------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs_jit
 def test_memory_does_not_grow_with_the_users():
     metrics = [f"{name}{k}" for name in SYSTEM_METRICS for k in ("@10", "")]
 

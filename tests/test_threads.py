@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import JIT
 
 import recmetrics
 from recmetrics import ArgumentError, InputError, Metrics
@@ -18,12 +19,15 @@ from recmetrics._threads import map_blocks, thread_count
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
+N_ITEMS = 700 if JIT else 70
+
+pytestmark = pytest.mark.usefixtures("threads_start_early")
 
 
 @pytest.fixture(scope="module")
 def problem():
     rng = np.random.default_rng(0)
-    scores = rng.standard_normal((2_000, 700), dtype=np.float32)  # enough for threads to start
+    scores = rng.standard_normal((2_000, N_ITEMS), dtype=np.float32)  # enough for threads to start
     return scores, (rng.random(scores.shape) < 0.02).astype(np.uint8)
 
 
@@ -79,6 +83,34 @@ def test_the_environment_sets_the_threads(monkeypatch):
     assert thread_count(5) == 5
     monkeypatch.delenv("RECMETRICS_NUM_THREADS")
     assert thread_count(None) == len(os.sched_getaffinity(0))
+
+
+def test_cores_are_counted_where_the_system_does_not_say_which_are_ours(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert thread_count(None) == 7
+    monkeypatch.setattr(os, "cpu_count", lambda: None)  # unknown
+    assert thread_count(None) == 1
+
+
+def test_a_thread_that_cannot_start_is_told_and_the_others_end(monkeypatch):
+    before = set(threading.enumerate())
+    started = []
+
+    class Scarce(threading.Thread):
+        def start(self):
+            if started:
+                msg = "can't start new thread"
+                raise RuntimeError(msg)
+            started.append(self)
+            super().start()
+
+    monkeypatch.setattr(threading, "Thread", Scarce)
+    blocks = [slice(i, i + 1) for i in range(9)]
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        map_blocks(lambda block: block.start, blocks, 3)
+    assert len(started) == 1
+    assert set(threading.enumerate()) == before
 
 
 def test_the_environment_must_hold_a_count(monkeypatch):
@@ -170,6 +202,7 @@ def test_without_any_folder_for_compiled_code(tmp_path):
     result = run_python(
         SMALL + "print(values())\nimport recmetrics; print(recmetrics.__file__)",
         PYTHONPATH=str(tmp_path),
+        NUMBA_DISABLE_JIT="0",
         NUMBA_CACHE_DIR=nowhere,
         HOME=nowhere,
         XDG_CACHE_HOME=nowhere,

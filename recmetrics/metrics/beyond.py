@@ -106,13 +106,14 @@ def _diversity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
 @kernel
 def _inverse_norm(values: Array) -> float:
     """1 / the Euclidean norm, 0 for zeros; neither large nor small values overflow."""
+    # np.float64: what is not compiled would go on in the float32 of the values.
     largest = 0.0
     for i in range(values.size):
-        largest = max(largest, abs(values[i]))
+        largest = max(largest, abs(np.float64(values[i])))
     total = 0.0
     if largest > 0.0:
         for i in range(values.size):
-            total += (values[i] / largest) ** 2
+            total += (np.float64(values[i]) / largest) ** 2
     return 1.0 / np.sqrt(total) / largest if largest > 0.0 else 0.0
 
 
@@ -199,7 +200,7 @@ def _diversity_by_similarity(
         for i in range(cut):
             row = similarity[items[user, i]]
             for j in range(i + 1, cut):
-                total += row[items[user, j]]
+                total += np.float64(row[items[user, j]])
         out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
 
 

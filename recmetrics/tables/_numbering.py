@@ -19,7 +19,8 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     least, largest = int(values.min()), int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
         return _by_table(values, least, largest - least + 1)
-    return _by_hash(values)
+    with np.errstate(over="ignore"):  # of the product that is the hash, where nothing is compiled
+        return _by_hash(values)
 
 
 def combine(columns: list[IntArray]) -> IntArray:
