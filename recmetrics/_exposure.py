@@ -98,7 +98,7 @@ class Exposure:
 
     def add(self, items: IntArray, length: IntArray) -> None:
         """Add lists: the items of row u are ``items[u, :length[u]]``, best first."""
-        self.n_lists += _add_lists(
+        n_lists = _add_lists(
             items,
             length,
             self.depth,
@@ -108,6 +108,7 @@ class Exposure:
             self._halves[DISCOUNT],
             self._discount_of,
         )
+        self.n_lists += int(n_lists)  # where kernels are not compiled, a NumPy number
 
     def offer(self, items: IntArray | slice) -> None:
         """Note which items may be in a list: the catalogue, whether listed or not."""

@@ -212,6 +212,14 @@ def test_progress_is_shown_on_a_terminal_alone(files, capsys, monkeypatch):
     assert shown.out == piped.out
 
 
+def test_without_rich_a_terminal_has_no_bar(files, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    argv = [str(files / "scores.npy"), str(files / "truth.tsv"), "-m", "hit@2", "--json"]
+    assert main(["evaluate", *argv]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_narrow_terminal_cuts_nothing_off(files, capsys, monkeypatch):
     argv = ["evaluate", str(files / "scores.npy"), str(files / "truth.tsv")]
     assert main(argv) == 0

@@ -128,3 +128,9 @@ def test_each_epoch_solves_the_weighted_ridge_regression_of_every_item(interacti
         left = users.T @ weight @ users + 2.0 * np.eye(4)
         expected = np.linalg.solve(left, users.T @ weight @ dense[:, item])
         np.testing.assert_allclose(items[item], expected, rtol=1e-8, atol=1e-12)
+
+
+def test_on_a_terminal_training_shows_a_bar(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main([*SMALL, "--no-plot"]) == 0
+    assert "training" in capsys.readouterr().err

@@ -4,6 +4,7 @@ What a shell user meets first (missing files, bad arguments, bad lines of text) 
 ``test_cli_errors.py``; here is what is damaged, lies about itself or changes under the hand.
 """
 
+import copy
 import os
 import signal
 import stat
@@ -1129,6 +1130,151 @@ def test_streams_that_a_shell_has_closed():
     assert (done.returncode, done.stdout[:1]) == (0, b"{")
 
 
+# --- What else may be found ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["coo", "csc", "bsr", "dia"])
+def test_a_sparse_truth_in_every_form_that_scipy_stores(form, capsys):
+    argv = ["evaluate", "scores.npy", "truth.npz", "-m", "hit@1", "-m", "mrr@3", "--json"]
+    assert main(argv) == 0
+    expected = capsys.readouterr()
+    sparse.save_npz("truth.npz", sparse.csr_array(TRUTH).asformat(form))
+    assert main(argv) == 0
+    assert capsys.readouterr() == expected
+
+
+def test_members_of_an_npz_that_share_their_bytes(capsys):
+    with zipfile.ZipFile("bad.npz", "w") as archive:
+        archive.writestr("a.npy", bytes(10_000))
+        first = archive.filelist[0]
+        for name in ("b.npy", "c.npy"):
+            other = copy.copy(first)
+            other.filename = name
+            archive.filelist.append(other)
+    n_bytes = Path("bad.npz").stat().st_size
+    assert n_bytes < 20_000
+    assert main(["evaluate", "scores.npy", "bad.npz", "-m", "hit@1"]) == 2
+    assert capsys.readouterr().err == (
+        "recmetrics: error: cannot read TRUTH 'bad.npz': its members take more than its "
+        f"{n_bytes / 1024:,.1f} KiB{WANT_MATRIX}\n"
+    )
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (SystemExit, None)])
+def test_parquet_that_is_interrupted_is_not_called_damaged(error, code, capsys, monkeypatch):
+    narwhals = pytest.importorskip("narwhals.stable.v2", reason="narwhals is not installed")
+    pytest.importorskip("polars", reason="polars is not installed")
+
+    def ended(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr(narwhals, "read_parquet", ended)
+    write_parquet("recs.parquet")
+    Path("truth.csv").write_bytes(b"user,item\na,x\n")
+    argv = ["evaluate", "recs.parquet", "truth.csv", "-m", "hit@2"]
+    if code is None:
+        with pytest.raises(SystemExit):
+            main(argv)
+    else:
+        assert main(argv) == code
+    assert capsys.readouterr().err == ""
+
+
+def test_parquet_by_every_library_that_reads_it(capsys, monkeypatch):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("polars", reason="polars is not installed")
+    write_parquet("recs.parquet")
+    Path("truth.csv").write_bytes(b"user,item\na,x\nb,y\n")
+    argv = ["evaluate", "recs.parquet", "truth.csv", "-m", "hit@1", "-m", "mrr@2", "--json"]
+    assert main(argv) == 0
+    expected = capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert main(argv) == 0
+    assert capsys.readouterr() == expected
+
+
+def test_text_that_changes_while_it_is_found_wrong(capsys, monkeypatch):
+    from recmetrics.cli import _files
+
+    read = _files.read_pairs
+
+    def growing(*args, **options):
+        with Path("truth.tsv").open("ab") as file:
+            file.write(b"1 2\n")
+        return read(*args, **options)
+
+    Path("truth.tsv").write_bytes(b"0 0\n1\n")
+    monkeypatch.setattr(_files, "read_pairs", growing)
+    assert main(["evaluate", "scores.npy", "truth.tsv", "-m", "hit@2", "--json"]) == 2
+    assert capsys.readouterr().err == (
+        "recmetrics: error: TRUTH 'truth.tsv' changed while it was read; wait until it is written, "
+        "try again\n"
+    )
+
+
+@pytest.mark.parametrize("how", ["overwritten with NaN", "removed"])
+def test_scores_that_change_while_they_are_computed(how, capsys, monkeypatch):
+    compute = recmetrics.Metrics.compute
+
+    def changing(*args, **options):
+        if how == "removed":
+            Path("scores.npy").unlink()
+        else:
+            with Path("scores.npy").open("r+b") as file:
+                file.seek(-4, 2)
+                file.write(np.float32(np.nan).tobytes())
+        return compute(*args, **options)
+
+    monkeypatch.setattr(recmetrics.Metrics, "compute", staticmethod(changing))
+    code = main(["evaluate", "scores.npy", "truth.npz", "-m", "hit@2", "--json"])
+    out, err = capsys.readouterr()
+    if how == "removed":  # what is mapped stays as it was
+        assert (code, err) == (0, "")
+        assert out.startswith("{")
+    else:
+        assert (code, out) == (2, "")
+        assert err == (
+            "recmetrics: error: SCORES 'scores.npy' changed while it was read; wait until it is "
+            "written, try again\n"
+        )
+
+
+@POSIX
+def test_streams_that_cannot_be_written():
+    if not Path("/dev/full").exists():
+        pytest.skip("needs a device without room")
+    done = shell("$CMD metrics --markdown >/dev/full")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == (
+        b"recmetrics: error: cannot write the output: No space left on device\n"
+    )
+
+
+def test_a_disk_that_fails_while_scores_are_read(capsys, monkeypatch):
+    def failing(*_args, **_options):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(recmetrics.Metrics, "compute", staticmethod(failing))
+    assert main(["evaluate", "scores.npy", "truth.npz", "-m", "hit@2"]) == 2
+    assert capsys.readouterr() == ("", "recmetrics: error: Input/output error\n")
+
+
+@POSIX
+def test_parquet_where_stderr_is_closed():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    pytest.importorskip("polars", reason="polars is not installed")
+    write_parquet("recs.parquet")
+    Path("truth.csv").write_bytes(b"user,item\na,x\n")
+    done = shell("$CMD evaluate recs.parquet truth.csv -m hit@2 --json 2>&-")
+    assert (done.returncode, done.stdout[:1]) == (0, b"{")
+
+
+def write_parquet(name):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    table = {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "score": [3.0, 2.0, 1.0]}
+    polars.DataFrame(table).write_parquet(name)
+
+
 def environ():
     package = str(Path(recmetrics.__file__).parents[1])
     return os.environ | {"PYTHONPATH": package, "PYTHONUNBUFFERED": "", "OPENBLAS_NUM_THREADS": "1"}
@@ -1136,6 +1282,9 @@ def environ():
 
 def command(*argv, code=None, stdin=b"", cwd=None):
     """Run the command, or the program ``code``, as a process."""
+    env = environ()
+    if code in (FULL, UNPRIVILEGED):  # where what measures coverage could write nothing either
+        env.pop("COVERAGE_PROCESS_CONFIG", None)
     return subprocess.run(
         [sys.executable, *(["-m", "recmetrics"] if code is None else ["-c", code]), *argv],
         input=stdin,
@@ -1143,7 +1292,7 @@ def command(*argv, code=None, stdin=b"", cwd=None):
         timeout=100,
         check=False,
         cwd=cwd,
-        env=environ(),
+        env=env,
     )
 
 

@@ -171,8 +171,7 @@ def _map(source: Source, file: BufferedReader, expected: str) -> Array:
     found = state(file)
     with reading(source, expected):
         array = _npy.map_array(file, os.fstat(file.fileno()).st_size)
-    if found is not None:
-        mapped[source] = found
+    mapped[source] = found
     return array
 
 

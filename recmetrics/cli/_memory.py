@@ -45,5 +45,5 @@ def _taken(page: int) -> int:
     """The address space that this process has; 0 where it cannot be known."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * page
-    except OSError:
+    except OSError:  # pragma: no cover - a system without /proc
         return 0

@@ -46,7 +46,7 @@ def _check_target(given: str, path: Path, inputs: Sequence[Path]) -> None:
         msg = f"{given} is a symbolic link that leads back to itself; remove it"
     elif not folder.is_dir():
         msg = f"{given}: there is no folder {str(folder)!r}; make it first"
-    elif not os.access(folder, os.W_OK):
+    elif not os.access(folder, os.W_OK):  # pragma: no cover - not for root; another user tests it
         msg = f"{given}: the folder {str(folder)!r} cannot be written; choose another"
     elif not _is_there(target):
         return

@@ -36,7 +36,7 @@ def handle_signals() -> None:
             signal.SIG_DFL,
         ):
             signal.signal(number, _end)
-    if hasattr(signal, "SIGBUS"):
+    if hasattr(signal, "SIGBUS"):  # pragma: no branch - Windows has none
         # Not by signal.signal: Python's handlers run after the instruction that failed, which
         # fails again. This one is called on the spot, by the thread that reads.
         with suppress(OSError, AttributeError):

@@ -36,7 +36,7 @@ class _State(NamedTuple):
     written: int
 
 
-mapped: dict[Source, _State] = {}
+mapped: dict[Source, _State | None] = {}
 """The files that are read while the metrics are computed, each as it was when it was mapped."""
 
 
@@ -99,7 +99,7 @@ def first_changed() -> Source | None:
         except OSError:
             continue  # no longer there: what is mapped stays as it was
         # Another file in its place leaves the mapped one alone, too.
-        if now is not None and now[:2] == before[:2] and now != before:
+        if now and before and now[:2] == before[:2] and now != before:
             return source
     return None
 
