@@ -19,9 +19,11 @@ from timing import Ratio, environment, in_turn
 from recmetrics import Evaluator, Metrics, _selection
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._itemsets import read_truth
-from recmetrics._ranking import deepest
+from recmetrics._options import CallOptions
+from recmetrics._plan import Plan
 from recmetrics._spec import parse_all
-from recmetrics._topk import Views, empty_topk, join
+from recmetrics._ties import settle
+from recmetrics._topk import Views, empty_topk, with_ideal
 
 BATCH = 256
 EIGHT = [f"{name}@{k}" for name in ("ndcg", "recall", "map", "hit") for k in (10, 20)]
@@ -42,7 +44,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     n_users, n_items = problem.scores.shape
     block = ScoreMatrix(problem.scores).block(slice(0, n_users))
     relevant = read_truth(problem.truth, (n_users, n_items)).rows(slice(0, n_users))
-    k = deepest(specs.values(), n_items)
+    k = Plan(specs, CallOptions(), n_items).k
     nothing = np.empty(0, np.int64)
     select = partial(
         _selection.rank_rows,
@@ -57,10 +59,10 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         block.lowest_listed,
         False,
     )
-    top = empty_topk(relevant.start, relevant.values)
+    top = empty_topk(relevant.start, relevant.values, ties=False)
     nan_found = np.zeros(3, np.int64)
     select(top, nan_found)
-    views = Views(join([top]))
+    views = Views(settle(with_ideal(top), "index"))
     measure = []
     for spec in specs.values():
         codes = [

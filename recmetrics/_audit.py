@@ -14,6 +14,7 @@ from recmetrics._inputs import ScoreMatrix
 from recmetrics._itemsets import ItemSets, UserSets, read_sets
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions, Candidates, Progress, Scores, Truth
+from recmetrics._plan import Plan
 from recmetrics._ranking import ScoredInputs
 from recmetrics._side import Side
 from recmetrics._spec import as_cutoff, make_spec
@@ -141,12 +142,12 @@ def audit(
     """
     options = CallOptions(nan="exclude", ties="expected", n_threads=n_threads, progress=progress)
     k = as_cutoff(k)
-    spec = make_spec("ndcg", k)
     matrix = ScoreMatrix(scores)
     sets = read_sets(ground_truth, exclude, candidates, matrix.shape)
     inspection = _Inspection(matrix, sets, k)
-    top = ScoredInputs(matrix, sets).top_k([spec], options, inspection)
     n_users, n_items = matrix.shape
+    plan = Plan({"ndcg": make_spec("ndcg", k)}, options, n_items)
+    top = ScoredInputs(matrix, sets).top_k(plan, inspection)
     return Audit(
         n_users=n_users,
         n_items=n_items,
@@ -164,7 +165,8 @@ class _Inspection(ListReader):
 
     def __init__(self, scores: ScoreMatrix, sets: UserSets, k: int) -> None:
         n_users, n_items = scores.shape
-        super().__init__([], Side(), n_users, n_items, Exposures(n_items, {}))
+        nothing = Plan({}, CallOptions(), n_items)
+        super().__init__(nothing, Side(), n_users, Exposures(n_items, {}))
         self.depth = max(1, min(k + 1, n_items))
         self._scores, self._sets, self._k = scores, sets, k
         self._found: dict[str, dict[int, Finding]] = {}

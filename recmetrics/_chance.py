@@ -5,7 +5,7 @@ over the orders of ties is the expectation of a random ranking, its best order t
 the record of such a scorer is made, from counts alone, and measured as any other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from recmetrics._itemsets import UserSets, read_whole_sets
 from recmetrics._lists import ListReader
 from recmetrics._measure import measure
 from recmetrics._options import CallOptions, UserValues
+from recmetrics._plan import Plan
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import IntArray, TopK, empty_topk, join
@@ -29,7 +30,7 @@ class TiedInputs:
         self.n_users, self.n_items = sets.truth.n_users, n_items
         self._sets = sets
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:  # noqa: ARG002
+    def top_k(self, plan: Plan, reader: ListReader) -> TopK:  # noqa: ARG002
         """The relevant items of all users, each at any rank of the whole list."""
         entries = sum(int(one.mean_items) for one in self._sets.given)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries), 1)
@@ -63,7 +64,7 @@ def _tied(rows: slice, sets: UserSets, n_items: int) -> TopK:
     n_hits, users = np.diff(hits.start), hits.users()
     of_user: IntArray = np.arange(len(users)) - hits.start[users]
     slots = relevant.start[users] + of_user
-    top = empty_topk(relevant.start, relevant.values)
+    top = empty_topk(relevant.start, relevant.values, ties=True)
     top.rank[slots] = of_user + 1
     top.first[slots] = 1
     top.last[slots] = pool[users]

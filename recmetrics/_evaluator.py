@@ -15,7 +15,7 @@ from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeE
 from recmetrics._gather import gather
 from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
 from recmetrics._itemsets import UserSets, read_whole_sets
-from recmetrics._measure import Inputs, measure_users
+from recmetrics._measure import Inputs, Ranked, check_truth, rank_users
 from recmetrics._options import (
     CallOptions,
     Candidates,
@@ -30,7 +30,7 @@ from recmetrics._options import (
     UserValues,
 )
 from recmetrics._ranking import RankedInputs
-from recmetrics._results import Part, UserCounts, UserResults
+from recmetrics._results import KeptLists, Part, UserCounts, UserResults
 from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
@@ -76,7 +76,9 @@ class Evaluator:
     -----
     The values of system metrics, such as coverage, need the lists of all users: they are kept, k
     item indices of 4 bytes for each user, where such a metric is asked for, and nothing else is.
-    One thread at a time may update an evaluator; an update itself uses ``n_threads``.
+    An update ranks its users; the metrics of several batches are then computed together, at the
+    latest when something is asked. One thread at a time may update an evaluator; an update itself
+    uses ``n_threads``.
     """
 
     def __init__(
@@ -121,6 +123,8 @@ class Evaluator:
         self._sets: UserSets | None = sets.in_memory()
         self._side = replace(side, profile=side.profile.in_memory())
         self._results = UserResults(specs, *shape, options.without_data())
+        everyone = slice(0, self._results.n_users)
+        check_truth(self._sets.truth.rows(everyone).values, self._results.plan)
         self._next = 0
 
     def update(self, scores: Scores, users: Users = None) -> None:
@@ -148,7 +152,7 @@ class Evaluator:
             As in ``Metrics.compute``; also for users outside the truth, or as many users as there
             are no rows. Nothing of such a batch is taken in.
         """
-        self._take(self._measure(read_scores(scores), users))
+        self._add(read_scores(scores), users)
 
     def update_factors(
         self,
@@ -182,8 +186,7 @@ class Evaluator:
         InputError, InputTypeError
             As in ``Metrics.compute_factors`` and ``update``.
         """
-        factors = read_factors(user_factors, item_factors, item_bias)
-        self._take(self._measure(factors, users))
+        self._add(read_factors(user_factors, item_factors, item_bias), users)
 
     def update_ranked(self, ranking: Truth, users: Users = None) -> None:
         """Take in a batch of users whose rankings exist already.
@@ -210,7 +213,7 @@ class Evaluator:
         """
         lists = as_ranking(ranking)
         chosen = self._users(users, len(lists), "ranking")
-        self._take(self._batch(RankedInputs(lists, self._sets_of(chosen)), chosen))
+        self._take_in(chosen, *self._ranked(RankedInputs(lists, self._sets_of(chosen)), chosen))
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
@@ -354,8 +357,17 @@ class Evaluator:
             f"{np.count_nonzero(results.updated)} updated)"
         )
 
-    def _measure(self, scores: ScoreMatrix | Selector, users: Users) -> Part:
+    def _measured(self, scores: ScoreMatrix | Selector, users: Users) -> Part:
         """The rows of a batch, not taken in."""
+        chosen, inputs = self._inputs(scores, users)
+        return self._results.measured(chosen, *self._ranked(inputs, chosen))
+
+    def _add(self, scores: ScoreMatrix | Selector, users: Users) -> None:
+        chosen, inputs = self._inputs(scores, users)
+        self._take_in(chosen, *self._ranked(inputs, chosen))
+
+    def _inputs(self, scores: ScoreMatrix | Selector, users: Users) -> tuple[IntArray, Inputs]:
+        """The users of a batch, and what is known of them."""
         n_rows, n_items = scores.shape
         if n_items != self._results.n_items:
             msg = (
@@ -364,18 +376,16 @@ class Evaluator:
             )
             raise ShapeError(msg)
         chosen = self._users(users, n_rows, "scores")
-        return self._batch(with_sets(scores, self._sets_of(chosen)), chosen)
+        return chosen, with_sets(scores, self._sets_of(chosen))
 
-    def _batch(self, inputs: Inputs, users: IntArray) -> Part:
-        results = self._results
-        sink = results.sink(len(users))
+    def _ranked(self, inputs: Inputs, users: IntArray) -> tuple[Ranked, KeptLists]:
+        sink = self._results.sink(len(users))
         side = self._side.take(users) if self._side.profile.n_users else self._side
-        values = measure_users(inputs, results.specs, side, sink, results.options)
-        return results.batch(users, values, sink)
+        return rank_users(inputs, self._results.plan, side, sink), sink
 
-    def _take(self, part: Part) -> None:
-        self._results.take(part)
-        self._next = int(part.users[-1]) + 1 if len(part.users) else self._next
+    def _take_in(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> None:
+        self._results.add(users, ranked, kept)
+        self._next = int(users[-1]) + 1 if len(users) else self._next
 
     def _sets_of(self, users: IntArray) -> UserSets:
         if self._sets is None:
@@ -425,11 +435,13 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
             f"{users.ndim}-d of dtype {users.dtype}{hint}"
         )
         raise InputTypeError(msg)
-    if users.size and (users.min() < 0 or users.max() >= n_users):
+    chosen = users.astype(np.int64)
+    # Without their sign, negative numbers are larger than any: one pass finds either.
+    if chosen.size and chosen.view(np.uint64).max() >= n_users:
         outside = users[(users < 0) | (users >= n_users)]
         msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
-    return users.astype(np.int64)
+    return chosen
 
 
 def _key(text: str, at: str) -> str:

@@ -6,8 +6,7 @@ order, memory layout) changes one row block at a time.
 
 import sys
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +32,7 @@ _CAST = {
 # Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
-_LEAST_SCORES = 1 << 20  # in a block that a thread of its own is worth
+LEAST_SCORES = 1 << 20  # in a block that a thread of its own, or Python around it, is worth
 _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
 
 
@@ -196,13 +195,21 @@ def _is_collection(entry: Any) -> bool:
     return hasattr(entry, "__dlpack__") or hasattr(entry, "__array__")
 
 
-@dataclass(frozen=True)
-class ScoreBlock:
+class ScoreBlock(NamedTuple):
     """Rows of scores in a dtype that the kernels compare natively."""
 
     values: npt.NDArray[Any]  # C-contiguous
     lowest: Any  # the smallest number of that dtype; NaN is what is not >= it
     lowest_listed: bool  # whether an item with that score may be recommended
+
+
+# For each of the types that the kernels are compiled for, the last two fields of a ScoreBlock.
+_LOWEST = {
+    ("f", 4): (np.float32(-np.inf), False),
+    ("f", 8): (np.float64(-np.inf), False),
+    ("i", 2): (np.int16(np.iinfo(np.int16).min), True),
+    ("i", 8): (np.int64(np.iinfo(np.int64).min), True),
+}
 
 
 class ScoreMatrix:
@@ -233,7 +240,7 @@ class ScoreMatrix:
         copied = copied or not _is_native(self.array)
         row_bytes = max(1.0, row_items * self.array.itemsize)
         rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
-        least = int(_LEAST_SCORES / max(1.0, row_items))
+        least = int(LEAST_SCORES / max(1.0, row_items))
         return row_blocks(self.shape[0], rows, n_threads, least)
 
 
@@ -266,13 +273,11 @@ def native(block: npt.NDArray[Any]) -> ScoreBlock:
     """A block of scores in a dtype that the kernels compare, its order unchanged."""
     if is_half(block.dtype):
         return _half_keys(block)
-    if block.dtype.name == "uint64":
+    if block.dtype.kind == "u" and block.dtype.itemsize == 8:
         block = (block ^ np.uint64(1 << 63)).view(np.int64)  # the same order
     # Copies this block alone, and only where type, layout or byte order ask for it.
-    values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
-    if values.dtype.kind == "f":
-        return ScoreBlock(as_kernel_array(values), values.dtype.type(-np.inf), False)
-    return ScoreBlock(as_kernel_array(values), values.dtype.type(np.iinfo(values.dtype).min), True)
+    values = as_kernel_array(np.ascontiguousarray(block, dtype=_compared_as(block.dtype)))
+    return ScoreBlock(values, *_LOWEST[values.dtype.kind, values.dtype.itemsize])
 
 
 def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:

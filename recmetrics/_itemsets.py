@@ -8,7 +8,6 @@ by block, beside the scores, so that no copy of it ever exists.
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set, Sized
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,13 +69,15 @@ class Rows(NamedTuple):
 
     def cut(self, rows: slice) -> "Rows":
         """The same for some of the users."""
+        if rows.start == 0 and rows.stop == len(self.start) - 1:
+            return self
         start = self.start[rows.start : rows.stop + 1]
         own = slice(start[0], start[-1])
         return Rows(start - start[0], self.items[own], self.values[own])
 
     def take(self, users: IntArray) -> "Rows":
         """The same for some of the users, in their order."""
-        if len(users) and users[-1] - users[0] == len(users) - 1 and np.all(np.diff(users) == 1):
+        if len(users) and (users[1:] - users[:-1] == 1).all():
             return self.cut(slice(int(users[0]), int(users[-1]) + 1))
         counts = self.start[users + 1] - self.start[users]
         start = np.concatenate(([0], np.cumsum(counts)))
@@ -207,8 +208,7 @@ class SharedSet(ItemSets):
         return SharedSet(within - items.start, self.n_users, items.stop - items.start)
 
 
-@dataclass(frozen=True)
-class UserSets:
+class UserSets(NamedTuple):
     """What is known of the users of a call: the item sets that belong together."""
 
     truth: ItemSets

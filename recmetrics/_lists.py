@@ -13,6 +13,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError
 from recmetrics._exposure import Exposures
 from recmetrics._itemsets import UNBOUNDED, Rows
+from recmetrics._plan import Plan, cutoff
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import IntArray
@@ -46,20 +47,17 @@ class ListReader:
 
     def __init__(
         self,
-        specs: Iterable[MetricSpec],
+        plan: Plan,
         side: Side,
         n_users: int,
-        n_items: int,
         sink: ListSink,
     ) -> None:
         self._side = side
         self._sink = sink
-        specs = list(specs)
-        self.values = {spec: np.empty(n_users) for spec in specs if spec.metric.kind == "list"}
-        self._n_items = n_items
-        self._sinks = bool(system_specs(specs))
-        cutoffs = (cutoff(spec, self._n_items) for spec in specs if spec.metric.kind != "accuracy")
-        self.depth = max(cutoffs, default=0)
+        self.values = {spec: np.empty(n_users) for spec in plan.listed}
+        self._n_items = plan.n_items
+        self._sinks = plan.has_system
+        self.depth = plan.depth
         self.row_items = int(side.profile.mean_items) if side.profile.is_dense else 0
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:
@@ -74,11 +72,6 @@ class ListReader:
             spec.metric.kernel(lists, self._side, k, values[lists.rows], *spec.kernel_arguments)
         if self._sinks:
             self._sink.add(lists.rows, lists.items, lists.length)
-
-
-def cutoff(spec: MetricSpec, n_items: int) -> int:
-    """How many items of a list the metric reads, of a catalogue of ``n_items``."""
-    return n_items if spec.k is None else max(1, min(spec.k, n_items))
 
 
 def system_specs(specs: Iterable[MetricSpec]) -> list[MetricSpec]:

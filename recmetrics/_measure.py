@@ -1,7 +1,7 @@
 """From inputs to one array of values per metric string."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,15 +9,14 @@ import numpy.typing as npt
 from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
-from recmetrics._lists import ListReader, ListSink, cutoff, exposures
+from recmetrics._lists import ListReader, ListSink, exposures
 from recmetrics._options import CallOptions, Ties, Undefined, UserValues
+from recmetrics._plan import Plan, Specs, cutoff
 from recmetrics._registry import Metric
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
-from recmetrics._ties import policy_of, settle
-from recmetrics._topk import TopK, Views
-
-Specs = Mapping[str, MetricSpec]
+from recmetrics._ties import settle
+from recmetrics._topk import FloatArray, TopK, Views, empty_topk, join, with_ideal
 
 
 class Inputs(Protocol):
@@ -26,36 +25,61 @@ class Inputs(Protocol):
     n_users: int
     n_items: int
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
-        """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
+    def top_k(self, plan: Plan, reader: ListReader) -> TopK:
+        """Rank every user's relevant items as deep as the plan asks, and have the lists read."""
+
+
+class Ranked(NamedTuple):
+    """Users whose lists are read, for the metrics that read where in a list its hits are."""
+
+    top: TopK
+    listed: Mapping[MetricSpec, UserValues]  # the metrics that read the list itself
 
 
 def measure(inputs: Inputs, specs: Specs, side: Side, options: CallOptions) -> dict[str, Any]:
     """The values of a whole call: all users at once."""
+    plan = Plan(specs, options, inputs.n_items)
     sink = exposures(specs.values(), inputs.n_items)
-    values = measure_users(inputs, specs, side, sink, options)
+    values = measure_users(inputs, plan, side, sink)
     values |= measure_system(sink, specs, inputs.n_items)
     everyone = np.ones(inputs.n_users, np.bool_)
     return {text: defined(values[text], text, specs[text], options, everyone) for text in specs}
 
 
-def measure_users(
-    inputs: Inputs, specs: Specs, side: Side, sink: ListSink, options: CallOptions
-) -> dict[str, UserValues]:
-    """The user metrics among ``specs``, NaN where undefined; the lists go to ``sink``."""
-    reader = ListReader(specs.values(), side, inputs.n_users, inputs.n_items, sink)
-    top = inputs.top_k(specs.values(), options, reader)
+def measure_users(inputs: Inputs, plan: Plan, side: Side, sink: ListSink) -> dict[str, UserValues]:
+    """The user metrics of ``plan``, NaN where undefined; the lists go to ``sink``."""
+    return measure_ranked([rank_users(inputs, plan, side, sink)], plan)
+
+
+def rank_users(inputs: Inputs, plan: Plan, side: Side, sink: ListSink) -> Ranked:
+    """What the user metrics of ``plan`` read of the inputs; the lists go to ``sink``."""
+    reader = ListReader(plan, side, inputs.n_users, sink)
+    return Ranked(inputs.top_k(plan, reader), reader.values)
+
+
+def measure_ranked(batches: Sequence[Ranked], plan: Plan) -> dict[str, UserValues]:
+    """The user metrics of ``plan`` for the users of all batches, one after another."""
+    top = with_ideal(join([batch.top for batch in batches]))
     views: dict[Ties, Views] = {}
     values = {}
-    for text, spec in specs.items():
+    for text, spec in plan.specs.items():
         if spec.metric.kind == "accuracy":
-            policy = policy_of(spec, options)
+            policy = plan.policies[text]
             if policy not in views:
                 views[policy] = Views(settle(top, policy))
-            values[text] = _run(spec, views[policy], inputs.n_items)
+            values[text] = _run(spec, views[policy], plan.n_items)
         elif spec.metric.kind == "list":
-            values[text] = reader.values[spec].copy()
+            values[text] = np.concatenate([batch.listed[spec] for batch in batches])
     return values
+
+
+def check_truth(relevance: FloatArray, plan: Plan) -> None:
+    """Refuse relevances of users to come that no list of theirs could be measured with."""
+    nobody = empty_topk(np.zeros(1, np.int64), np.empty(0), ties=False)
+    views = Views(nobody._replace(ideal=relevance))
+    for spec in plan.specs.values():
+        if spec.metric.kind == "accuracy":
+            _view(spec, views, plan.n_items)
 
 
 def measure_system(state: Exposures, specs: Specs, n_items: int) -> dict[str, UserValues]:
@@ -77,14 +101,19 @@ def undefined_policy(spec: MetricSpec, options: CallOptions) -> Undefined:
 
 
 def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
-    metric, values = spec.metric, spec.values
-    k = 0 if spec.k is None else cutoff(spec, n_items)  # kernels read 0 as the whole list
-    top = views.view(k, values)
-    if metric.check is not None:
-        metric.check(top, values)
+    top, k = _view(spec, views, n_items)
     out = np.empty(len(top.n_hits))
-    metric.kernel(top, k, out, *spec.kernel_arguments)
+    spec.metric.kernel(top, k, out, *spec.kernel_arguments)
     return out
+
+
+def _view(spec: MetricSpec, views: Views, n_items: int) -> tuple[TopK, int]:
+    """What the kernel of a metric reads, and its cutoff, 0 for the whole list."""
+    k = 0 if spec.k is None else cutoff(spec, n_items)
+    top = views.view(k, spec.values)
+    if spec.metric.check is not None:
+        spec.metric.check(top, spec.values)
+    return top, k
 
 
 def defined(

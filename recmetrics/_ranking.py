@@ -1,6 +1,6 @@
 """From scores or rankings, and the sets of their users, to the TopK that metrics read."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,17 +8,22 @@ import numpy.typing as npt
 
 from recmetrics import _selection
 from recmetrics._errors import InputError, NaNScoreError
-from recmetrics._inputs import ScoreBlock, ScoreMatrix, as_kernel_array, row_blocks
+from recmetrics._inputs import (
+    LEAST_SCORES,
+    ScoreBlock,
+    ScoreMatrix,
+    as_kernel_array,
+    row_blocks,
+)
 from recmetrics._itemsets import UNBOUNDED, ItemSets, Rows, UserSets, read_truth
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
+from recmetrics._plan import Plan
 from recmetrics._progress import reporting
-from recmetrics._spec import MetricSpec
 from recmetrics._threads import map_blocks
-from recmetrics._ties import needs_groups
 from recmetrics._topk import TopK, empty_topk, join
 
-_SMALL = 1 << 19  # scores; reading fewer takes less time than starting threads for it
+_SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
 # Relevant items per user from which sorting a row and searching their ranks beats counting them.
 _MANY = 64
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
@@ -34,17 +39,15 @@ class ScoredInputs:
         self.sets = sets
         self.truth, self.exclude, self.candidates = sets.truth, sets.exclude, sets.candidates
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
-        """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
-        specs = [spec for spec in specs if spec.metric.kind == "accuracy"]
-        k = deepest(specs, self.n_items)
+    def top_k(self, plan: Plan, reader: ListReader) -> TopK:
+        """Rank every user's relevant items as deep as the plan asks, and have the lists read."""
+        k, ties, options = plan.k, plan.ties, plan.options
         if self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
-        ties = needs_groups(specs, options)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
             relevant = self.truth.rows(rows)
-            top = empty_topk(relevant.start, relevant.values)
+            top = empty_topk(relevant.start, relevant.values, ties=ties)
             nan_found = np.zeros(3, np.int64)
             if k and self.candidates is None:
                 self._rank_rows(rows, relevant, k, ties, top, nan_found)
@@ -66,8 +69,8 @@ class ScoredInputs:
         """The row blocks, and how many threads are worth starting for them."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
-        if self.n_users * read < _SMALL:
-            n_threads = 1
+        if self.n_users * read <= LEAST_SCORES:
+            return [slice(0, self.n_users)], 1
         # Where relevant items are many, rows are sorted; lists are a second reading of the block.
         many = self.truth.mean_items >= _MANY
         copied = self.sets.is_dense or self.candidates is not None or many or listing
@@ -198,16 +201,16 @@ class RankedInputs:
         self.truth = sets.truth
         self.n_items = UNBOUNDED if self.truth.n_items is None else self.truth.n_items
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
-        """Find every user's relevant items as deep as ``specs`` ask, and have the lists read."""
-        k = deepest(specs, self.n_items)
+    def top_k(self, plan: Plan, reader: ListReader) -> TopK:
+        """Find every user's relevant items as deep as the plan asks, and have the lists read."""
+        k, options = max(plan.k, reader.depth), plan.options
         if self.sets.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
 
         def rank_block(rows: slice) -> TopK:
             relevant = self.truth.rows(rows)
             lists = as_kernel_array(np.ascontiguousarray(self.ranking[rows], np.int64))
-            top, fault = topk_of_lists(lists, relevant, self.n_items, k)
+            top, fault = topk_of_lists(lists, relevant, self.n_items, k, ties=plan.ties)
             if fault[0]:
                 self._refuse_ranking(int(fault[0]), rows.start + int(fault[1]), int(fault[2]))
             self._check_recommendable(rows, lists)
@@ -266,18 +269,15 @@ def read_ranked_truth(ranking: npt.NDArray[Any], truth: Any) -> UserSets:
 
 
 def topk_of_lists(
-    lists: npt.NDArray[np.int64], relevant: Rows, n_items: int, k: int
+    lists: npt.NDArray[np.int64], relevant: Rows, n_items: int, k: int, *, ties: bool
 ) -> tuple[TopK, npt.NDArray[np.int64]]:
     """The hits among the first ``k`` of each list, and what ``rank_lists`` found wrong."""
-    top = empty_topk(relevant.start, relevant.values)
+    top = empty_topk(relevant.start, relevant.values, ties=False)
     fault = np.zeros(3, np.int64)
     _selection.rank_lists(lists, relevant.items, relevant.values, n_items, k, top, fault)
+    if ties:  # a list has none
+        top = top._replace(first=top.rank, last=top.rank)
     return top, fault
-
-
-def deepest(specs: Iterable[MetricSpec], n_items: int) -> int:
-    """The largest cutoff asked for; a metric of the whole list asks for all items."""
-    return max((n_items if spec.k is None else min(spec.k, n_items) for spec in specs), default=0)
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
@@ -290,6 +290,8 @@ def in_blocks(
     work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, options: CallOptions
 ) -> list[Any]:
     """What ``work`` gives for each block, in threads, with the progress of the call."""
+    if not options.progress:
+        return map_blocks(work, blocks, n_threads)
     with reporting(options.progress, blocks[-1].stop) as done:
         return map_blocks(work, blocks, n_threads, done)
 

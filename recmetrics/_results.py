@@ -5,7 +5,7 @@ twice, as distributed samplers pad, counts once; sums per item could not take th
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,14 @@ import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
 from recmetrics._lists import exposures, system_depth
-from recmetrics._measure import Specs, defined, measure_system
+from recmetrics._measure import Ranked, defined, measure_ranked, measure_system
 from recmetrics._options import CallOptions, UserValues
+from recmetrics._plan import Plan, Specs
 from recmetrics._spec import parse
-from recmetrics._topk import IntArray
+from recmetrics._topk import FloatArray, IntArray
 
 _ADDED = 1 << 20  # items of lists read at once
+_PATIENCE = 1 << 17  # users and relevant items of theirs whose metrics wait for more: 4 MB
 _STATE = (
     "metrics",
     "specs",
@@ -87,7 +89,8 @@ class UserResults:
     """One row per user for each metric; NaN where it is undefined or the user never came."""
 
     def __init__(self, specs: Specs, n_users: int, n_items: int, options: CallOptions) -> None:
-        self.specs = dict(specs)
+        self.plan = Plan(specs, options, n_items)
+        self.specs = self.plan.specs
         self.n_users = n_users
         self.n_items = n_items
         self.options = options
@@ -106,6 +109,9 @@ class UserResults:
 
     def clear(self) -> None:
         """Forget all users."""
+        self._waiting: list[tuple[IntArray, Ranked]] = []
+        self._n_waiting = 0
+        self._patience = 0
         self._values = np.full((len(self._texts), self.n_users), np.nan)
         self.updated = np.zeros(self.n_users, np.bool_)
         self._lists = np.full((self.n_users, 0), -1, self._item)
@@ -119,29 +125,64 @@ class UserResults:
         """Where the lists of a batch go."""
         return KeptLists(n_users, self.n_items, self._depth)
 
-    def batch(self, users: IntArray, values: Mapping[str, UserValues], kept: KeptLists) -> Part:
-        """The rows of a batch of users, measured but not taken in."""
-        rows = np.empty((len(self._texts), len(users)))
-        for row, text in zip(rows, self._texts, strict=True):
-            row[:] = values[text]
-        return Part(self.of, users, rows, kept.joined(), kept.offered)
+    def measured(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> Part:
+        """The rows of a batch of users, not taken in."""
+        return Part(self.of, users, self._rows([ranked]), kept.joined(), kept.offered)
+
+    def add(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> None:
+        """Take in a batch of users; the metrics of several batches are computed together.
+
+        The first batch's at once, so that an option that no metric can be computed with is
+        refused with it.
+        """
+        self._waiting.append((users, ranked))
+        size = len(users) + len(ranked.top.rank)
+        self._n_waiting += size
+        if self._n_waiting > self._patience:
+            try:
+                self._measure()
+            except BaseException:
+                self._waiting.pop()
+                self._n_waiting -= size
+                raise
+            self._patience = _PATIENCE
+        if self._depth:
+            self._take_lists(users, kept.joined(), kept.offered)
+        self.updated[users] = True
+
+    def _measure(self) -> None:
+        """Compute the metrics of the batches that wait for it, the later rows of a user last."""
+        if self._waiting:
+            users = np.concatenate([users for users, _ in self._waiting])
+            self._values[:, users] = self._rows([ranked for _, ranked in self._waiting])
+            self._waiting, self._n_waiting = [], 0
+
+    def _rows(self, batches: Sequence[Ranked]) -> FloatArray:
+        """(metrics, users) the values of the user metrics."""
+        values = measure_ranked(batches, self.plan)
+        rows = [values[text] for text in self._texts]
+        return np.stack(rows) if rows else np.empty((0, sum(len(b.top.n_hits) for b in batches)))
 
     def take(self, part: Part) -> None:
         """Take in rows of the same metrics; of a user who is in them twice the later row stands."""
-        _, users, values, lists, offered = part
-        self._values[:, users] = values
+        self._measure()
+        self._values[:, part.users] = part.values
+        if self._depth:
+            self._take_lists(part.users, part.lists, part.offered)
+        self.updated[part.users] = True
+
+    def _take_lists(self, users: IntArray, lists: IntArray, offered: npt.NDArray[np.bool_]) -> None:
         if lists.shape[1] > self._lists.shape[1]:
             wider = np.full((self.n_users, lists.shape[1]), -1, self._item)
             wider[:, : self._lists.shape[1]] = self._lists
             self._lists = wider
-        if self._depth:
-            self._lists[users, : lists.shape[1]] = lists
-            self._lists[users, lists.shape[1] :] = -1
-            self._offered |= offered
-        self.updated[users] = True
+        self._lists[users, : lists.shape[1]] = lists
+        self._lists[users, lists.shape[1] :] = -1
+        self._offered |= offered
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, and of all lists."""
+        self._measure()
         values = {text: row.copy() for text, row in zip(self._texts, self._values, strict=True)}
         values |= self._system()
         return {
@@ -162,6 +203,7 @@ class UserResults:
 
     def counts(self) -> dict[str, UserCounts]:
         """Of how many users each metric has a value."""
+        self._measure()
         n_updated = int(np.count_nonzero(self.updated))
         missing = self.n_users - n_updated
         counts = dict.fromkeys(self.specs, UserCounts(n_updated, 0, missing))
@@ -182,6 +224,7 @@ class UserResults:
 
     def part(self) -> Part:
         """The users who were updated, for another evaluator of the same metrics."""
+        self._measure()
         users = np.flatnonzero(self.updated)
         return Part(self.of, users, self._values[:, users], self._lists[users], self._offered)
 

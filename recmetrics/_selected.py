@@ -4,7 +4,6 @@ What comes back are the items of the lists, which are read as rankings are. Wher
 see whole rows, because it has no cutoff, the scores of a block of rows come instead.
 """
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +14,8 @@ from recmetrics._factors import FactorScores
 from recmetrics._inputs import ScoreBlock, ScoreMatrix, native, row_blocks
 from recmetrics._itemsets import ItemSets, Rows, UserSets
 from recmetrics._lists import ListReader, Lists
-from recmetrics._options import CallOptions
-from recmetrics._ranking import ScoredInputs, deepest, in_blocks, refuse_nan, topk_of_lists
-from recmetrics._spec import MetricSpec
-from recmetrics._ties import needs_groups
+from recmetrics._plan import Plan
+from recmetrics._ranking import ScoredInputs, in_blocks, refuse_nan, topk_of_lists
 from recmetrics._topk import IntArray, TopK, join
 
 _HOST_BYTES = 64 << 20  # of scores that come for a block of whole rows
@@ -92,12 +89,11 @@ class SelectedInputs(ScoredInputs):
         super().__init__(HostedScores(selector), sets)
         self._selector = selector
 
-    def top_k(self, specs: Iterable[MetricSpec], options: CallOptions, reader: ListReader) -> TopK:
-        """Rank every user's relevant items as deep as ``specs`` ask, and have the lists read."""
-        specs = list(specs)
-        if any(spec.k is None for spec in specs) or needs_groups(specs, options):
-            return super().top_k(specs, options, reader)
-        k = deepest([spec for spec in specs if spec.metric.kind == "accuracy"], self.n_items)
+    def top_k(self, plan: Plan, reader: ListReader) -> TopK:
+        """Rank every user's relevant items as deep as the plan asks, and have the lists read."""
+        if plan.whole_rows:
+            return super().top_k(plan, reader)
+        k, options = plan.k, plan.options
         depth = max(k, reader.depth)
         if self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
@@ -110,7 +106,7 @@ class SelectedInputs(ScoredInputs):
                 reader.offer(rows, candidates.rows(rows).items)
                 candidates = candidates.take(np.arange(rows.start, rows.stop))
             items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
-            top, _ = topk_of_lists(items, relevant, self.n_items, k)
+            top, _ = topk_of_lists(items, relevant, self.n_items, k, ties=plan.ties)
             if reader.depth:
                 reader.read(Lists(rows, items, length, relevant))
             nan_found[1] += rows.start

@@ -13,7 +13,7 @@ McSherry, Najork: Computing information retrieval performance measures efficient
 of tied scores, ECIR 2008.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -36,11 +36,6 @@ def policy_of(spec: MetricSpec, options: CallOptions) -> Ties:
         if options.convention is not None:
             ties = line_for(options.convention, spec.name, cutoff=spec.k is not None).ties
     return "expected" if spec.metric.averages_ties and ties == "index" else ties
-
-
-def needs_groups(specs: Iterable[MetricSpec], options: CallOptions) -> bool:
-    """Whether selection must find the tie groups, or ranks by item index are enough."""
-    return any(policy_of(spec, options) != "index" for spec in specs)
 
 
 def require_policy(specs: Mapping[str, MetricSpec], options: CallOptions) -> None:

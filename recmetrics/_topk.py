@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
-_SHORT = 32  # values, which an insertion sorts faster than np.sort
+_SHORT = 32  # values, which are sorted faster by comparing them all than by np.sort
 _LARGEST = 1e100  # of a weight, so that no sum of products overflows
 _MOST_RANKS = 1 << 24  # whose weights are held: 128 MiB
 
@@ -38,7 +38,7 @@ class TopK(NamedTuple):
     """
 
     start: IntArray  # (n_users + 1,)
-    ideal: FloatArray  # (slots,) the user's relevances, descending
+    ideal: FloatArray  # (slots,) the user's relevances, descending once ``with_ideal`` made it
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based, equal scores by lower item index
     first: IntArray  # (slots,) where equal scores may come in any order: the first rank they take
@@ -48,16 +48,20 @@ class TopK(NamedTuple):
     discount: FloatArray  # (depth,) weight of rank i + 1
 
 
-def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
-    """A record with the slots of ``start`` allocated and no hit in them."""
+def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
+    """A record with the slots of ``start`` allocated and no hit in them.
+
+    Without ``ties`` ranks are those by item index: nobody asks for ``first`` and ``last``.
+    """
     n_users, slots = len(start) - 1, len(relevance)
+    tied_slots = slots if ties else 0
     return TopK(
         start=start,
         ideal=relevance,
         n_hits=np.zeros(n_users, np.int64),
         rank=np.zeros(slots, np.int64),
-        first=np.zeros(slots, np.int64),
-        last=np.zeros(slots, np.int64),
+        first=np.zeros(tied_slots, np.int64),
+        last=np.zeros(tied_slots, np.int64),
         gain=np.zeros(slots),
         n_listed=np.zeros(n_users, np.int64),
         discount=np.zeros(0),
@@ -65,19 +69,22 @@ def empty_topk(start: IntArray, relevance: FloatArray) -> TopK:
 
 
 def join(blocks: Sequence[TopK]) -> TopK:
-    """One record for the users of all ``blocks``, in order, with ``ideal`` sorted."""
+    """One record for the users of all ``blocks``, in order."""
     if len(blocks) == 1:
-        whole = blocks[0]
-    else:
-        offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
-        starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
-        fields = {
-            name: np.concatenate([getattr(block, name) for block in blocks])
-            for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "n_listed")
-        }
-        start = np.concatenate([*starts, offsets[-1:]])
-        whole = TopK(start=start, discount=np.zeros(0), **fields)
-    return whole._replace(ideal=_descending(whole.start, whole.ideal))
+        return blocks[0]
+    offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
+    starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
+    fields = {
+        name: np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "n_listed")
+    }
+    start = np.concatenate([*starts, offsets[-1:]])
+    return TopK(start=start, discount=np.zeros(0), **fields)
+
+
+def with_ideal(top: TopK) -> TopK:
+    """The record with ``ideal`` in order, from that of selection, which has it by item."""
+    return top._replace(ideal=_descending(top.start, top.ideal))
 
 
 def _descending(start: IntArray, values: FloatArray) -> FloatArray:
@@ -91,18 +98,22 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
 
 @kernel
 def _sort_down(start: IntArray, values: FloatArray) -> None:
+    short = np.empty(_SHORT)
     for user in range(start.size - 1):
-        own = values[start[user] : start[user + 1]]
-        if own.size > _SHORT:
-            own[:] = np.sort(own)[::-1]
+        first, n = start[user], start[user + 1] - start[user]
+        if n > _SHORT:
+            values[first : first + n] = np.sort(values[first : first + n])[::-1]
             continue
-        for i in range(1, own.size):  # insertion: a call of a sort costs more than this
-            value = own[i]
-            place = i
-            while place > 0 and own[place - 1] < value:
-                own[place] = own[place - 1]
-                place -= 1
-            own[place] = value
+        for i in range(n):
+            short[i] = values[first + i]
+        for i in range(n):
+            # Counting what comes before takes no branch: faster than moving what does.
+            place = first
+            for j in range(i):
+                place += short[j] >= short[i]
+            for j in range(i + 1, n):
+                place += short[j] > short[i]
+            values[place] = short[i]
 
 
 class Views:

@@ -188,7 +188,7 @@ class RankingMetrics(Metric):
             raise InputTypeError(msg)
         if isinstance(users, torch.Tensor):
             users = users.cpu()
-        part = self._evaluator._measure(read_scores(scores), users)
+        part = self._evaluator._measured(read_scores(scores), users)
         listed = part.lists >= 0
         batch = (
             part.users,

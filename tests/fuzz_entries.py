@@ -45,10 +45,10 @@ TIGHT = {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
     },
-    recmetrics._inputs: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16},
+    recmetrics._inputs: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
     recmetrics._itemsets: {"_DENSE_ENTRIES": 8},
-    recmetrics._ranking: {"_SMALL": 0, "_MANY": 2, "_RANKED_ITEMS": 8},
-    recmetrics._results: {"_ADDED": 4},
+    recmetrics._ranking: {"LEAST_SCORES": 0, "_SMALL": 0, "_MANY": 2, "_RANKED_ITEMS": 8},
+    recmetrics._results: {"_ADDED": 4, "_PATIENCE": 8},
     recmetrics._selected: {"_HOST_BYTES": 64},
 }  # fmt: skip
 

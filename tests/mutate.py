@@ -86,7 +86,7 @@ FAULTS = [
     ),
     Fault(
         "the ideal of many relevant items ascends", "_topk.py",
-        "own[:] = np.sort(own)[::-1]", "own[:] = np.sort(own)",
+        "np.sort(values[first : first + n])[::-1]", "np.sort(values[first : first + n])",
         SCORES,
     ),
     Fault(
@@ -185,8 +185,8 @@ FAULTS = [
     ),
     Fault(
         "a rank list that ends one early", "_selection.py",
-        "for i in range(min(k, listed)):\n            place = _position",
-        "for i in range(min(k, listed) - 1):\n            place = _position",
+        "for i in range(min(k, listed)):\n            item",
+        "for i in range(min(k, listed) - 1):\n            item",
         KERNELS,
     ),
     # --- Blocks, batches, tiles
@@ -233,13 +233,26 @@ FAULTS = [
     ),
     Fault(
         "the list of a repeated user keeps its end", "_results.py",
-        "            self._lists[users, lists.shape[1] :] = -1\n", "",
+        "        self._lists[users, lists.shape[1] :] = -1\n", "",
         "tests/test_evaluator.py -k replaced_by_shorter",
     ),
     Fault(
         "the next batch begins where the last began", "_evaluator.py",
-        "self._next = int(part.users[-1]) + 1 if", "self._next = int(part.users[0]) + 1 if",
+        "self._next = int(users[-1]) + 1 if", "self._next = int(users[0]) + 1 if",
         "tests/test_evaluator.py -k follow_one_another",
+    ),
+    Fault(
+        "batches that wait stand over what is merged later", "_results.py",
+        "        self._measure()\n        self._values[:, part.users] = part.values\n",
+        "        self._values[:, part.users] = part.values\n",
+        "tests/test_evaluator.py -k later_merge",
+    ),
+    Fault(
+        "of batches that wait together the first one stands", "_results.py",
+        "            users = np.concatenate([users for users, _ in self._waiting])\n",
+        "            self._waiting.reverse()\n"
+        "            users = np.concatenate([users for users, _ in self._waiting])\n",
+        "tests/test_evaluator.py -k whoever_asks",
     ),
     # --- Ties, undefined
     Fault(

@@ -95,8 +95,8 @@ def test_files_of_side_information_that_are_none(capsys):
     assert message.startswith("cannot open --features 'missing.npy': ")
     message = error(capsys, "-m", "diversity", "--features", "profile.npy")
     assert message == (
-        "features must be of shape (n_items, d) with n_items = 5, got (2, 5); it looks "
-        "transposed: type features.T"
+        "--features 'profile.npy' must be of shape (n_items, d) with n_items = 5, got (2, 5); it "
+        "looks transposed: type features.T"
     )
     run(capsys, "--features", "features.npy", metrics=["diversity"])
 

@@ -144,6 +144,38 @@ def test_the_plot(capsys):
     assert len(list(Path().iterdir())) == 4 + 3  # no temporary file stays
 
 
+# --- Groups of users ------------------------------------------------------------------------------
+
+GROUPS = ["few", "many", "m\u00e4n", "many"] * 10
+
+
+def group_files():
+    rows = "".join(f"{user},{group}\n" for user, group in enumerate(GROUPS))
+    Path("groups.csv").write_text(f"user,activity\n{rows}", encoding="utf-8")
+    Path("groups.txt").write_text("".join(f"{group} \n" for group in GROUPS), encoding="utf-8")
+    np.save("groups.npy", np.array(GROUPS))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt", "npy"])
+@pytest.mark.parametrize("files", [("old.npz", "new.npz"), ("old.csv", "new.csv")])
+def test_groups_are_those_of_the_library(suffix, files, capsys):
+    group_files()
+    argv = [*files, "--by", f"groups.{suffix}"]
+    expected = compare({"old": OLD, "new": NEW}, by=GROUPS, rng=0)
+    assert sorted(words(printed(capsys, *argv))) == sorted(words(str(expected)))
+    assert printed(capsys, *argv, "--latex") == expected.to_latex()
+    found = json.loads(printed(capsys, *argv, "--json"))
+    assert found["groups"] == ["few", "many", "m\u00e4n"]
+    assert found["means"] == expected.to_records("means")
+    assert {each["group"] for each in found["differences"]} == {None, *GROUPS}
+
+
+def test_groups_that_are_numbers_are_in_their_order(capsys):
+    np.save("groups.npy", np.arange(40) // 4 + 2)  # 10 comes after 9
+    found = json.loads(printed(capsys, "old.npz", "new.npz", "--by", "groups.npy", "--json"))
+    assert found["groups"] == list(range(2, 12))
+
+
 # --- Names of models -----------------------------------------------------------------------------
 
 
@@ -209,21 +241,21 @@ def test_markdown_and_latex_at_once(capsys):
 BAD_FILES = {
     "text.npz": (b"user\n", f"FILE 'text.npz' is not in NumPy's .npz format; {WANTED}"),
     "cut.npz": (None, "cannot read FILE 'cut.npz': "),
-    "empty.csv": (b"", "cannot read FILE 'empty.csv': its first line is '', not 'user' and "),
-    "head.csv": (b"id,m\n0,1\n", "cannot read FILE 'head.csv': its first line is 'id,m', not "),
-    "twice.csv": (b"user,m,m\n", "cannot read FILE 'twice.csv': its first line is 'user,m,m', "),
+    "empty.csv": (b"", f"FILE 'empty.csv' is empty; {WANTED}"),
+    "head.csv": (b"id,m\n0,1\n", "FILE 'head.csv', line 1: it is 'id,m', not 'user' and "),
+    "twice.csv": (b"user,m,m\n", "FILE 'twice.csv', line 1: it is 'user,m,m', not 'user' and "),
     "short.csv": (
         b"user,m\n0,1\n1\n",
-        f"cannot read FILE 'short.csv': line 3 has 1 cells and the first 2; {WANTED}",
+        "FILE 'short.csv', line 3: 1 fields; expected 2, as in the header",
     ),
     "word.csv": (
         b"user,m\n0,one\n",
-        f"cannot read FILE 'word.csv': line 2 has 'one' as m; {WANTED}",
+        "FILE 'word.csv', line 2: cannot read 'one' as m; expected a number",
     ),
-    "bytes.csv": (b"user,m\n0,\xff\n", "cannot read FILE 'bytes.csv': "),
+    "bytes.csv": (b"user,m\n0,\xff\n", "FILE 'bytes.csv', line 2: byte 0xff is not text; save "),
     "other.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n1,0.5,0.5\n",
-        "FILE 'other.csv', line 2: user '1', where 'old.csv' has user '0'; "
+        "FILE 'other.csv' has user '1' in place 1, where FILE 'old.csv' has user '0'; "
         "expected the same users in the same order",
     ),
     "few.csv": (

@@ -142,7 +142,7 @@ EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the column
 @pytest.mark.parametrize(
     "name, text, message",
     [
-        ("t.csv", "", f"has no column 'user' but no columns; {EXPECTED}"),
+        ("t.csv", "", f"is empty; {EXPECTED}"),
         ("t.tsv", "0 1\n", f"has no column 'user' but '0 1'; {EXPECTED}"),
         ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
         ("t.csv", "user,item\na,8\na,9,1\n", ", line 3: 3 fields; expected 2, as in the header"),
@@ -176,8 +176,8 @@ def test_bytes_that_are_not_text_a_damaged_file_and_none_at_all(files, capsys):
 def test_what_the_library_refuses_is_one_line(files, capsys):
     (files / "t.csv").write_text("user,item\na,8\na,8\n")
     assert refused(capsys, files / "recs.csv", files / "t.csv") == (
-        "truth, columns 'user', 'item': row 1 (counted from 0) holds item '8' again for user='a', "
-        "first in row 0; expected an item once"
+        f"TRUTH {str(files / 't.csv')!r}, columns 'user', 'item': row 1 (counted from 0) holds "
+        "item '8' again for user='a', first in row 0; expected an item once"
     )
 
 

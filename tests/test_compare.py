@@ -198,6 +198,15 @@ def test_the_permutation_test_of_few_users_tries_every_flip():
     assert _statistics.p_value("permutation", np.array([1.0, 1.0, 0.0]), 0) == 2 / 4
 
 
+@pytest.mark.parametrize("wins, losses", [(9, 2), (34, 16)])
+def test_the_permutation_test_of_a_binary_metric_is_the_sign_test(wins, losses):
+    d = np.repeat([1.0, -1.0, 0.0], [wins, losses, 30])
+    n = wins + losses
+    expected = 2 * sum(math.comb(n, k) for k in range(losses + 1)) / 2**n
+    error = 4 * math.sqrt(expected * (1 - expected) / 9_999) if n > 13 else 1e-12
+    assert _statistics.p_value("permutation", d, 0) == pytest.approx(expected, abs=error)
+
+
 def flips(n):
     return itertools.product((1, -1), repeat=n)
 

@@ -519,6 +519,71 @@ def test_an_incomplete_state_is_refused():
     assert message_of(InputError, lambda: Evaluator.from_state(state)) == expected
 
 
+# --- Batches whose metrics wait ------------------------------------------------------------------
+
+
+def twice_in_waiting_batches():
+    """User 0 comes in the first batch, which is measured at once, and twice in those that wait."""
+    one = evaluator(["hit@1", "coverage@1"])
+    for scores, user in ([[1, 0, 0], 0], [[0, 1, 0], 0], [[0, 1, 0], 1], [[1, 0, 0], 0]):
+        one.update([scores], [user])
+    return one
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda one: one.compute(),
+        lambda one: (one.counts(), one.compute())[1],
+        lambda one: Evaluator.from_state(one.state()).compute(),
+        lambda one: pickle.loads(pickle.dumps(one)).compute(),
+        lambda one: evaluator(["hit@1", "coverage@1"]).merge(one).compute(),
+        lambda one: one.merge(evaluator(["hit@1", "coverage@1"])).compute(),
+    ],
+    ids=["compute", "counts", "state", "pickle", "merge it", "merge into it"],
+)
+@pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+def test_whoever_asks_gets_the_last_rows_of_batches_that_waited(asked):
+    values = asked(twice_in_waiting_batches())
+    np.testing.assert_array_equal(values["hit@1"], [1.0, 1.0, NAN])
+    assert values["coverage@1"] == 2 / 3
+
+
+def test_a_later_merge_stands_over_batches_that_waited():
+    other = evaluator(["hit@1", "coverage@1"])
+    other.update([[0, 1, 0]], [0])
+    np.testing.assert_array_equal(
+        twice_in_waiting_batches().merge(other).state()["values"], [[0.0, 1.0]]
+    )
+
+
+def test_reset_forgets_the_batches_that_wait():
+    one = twice_in_waiting_batches()
+    one.reset()
+    assert one.counts()["hit@1"] == UserCounts(0, 0, 3)
+
+
+def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
+    def odd(rank):
+        return "much" if rank == 2 else 1.0
+
+    one = Evaluator([[1, 0, 1]] * 2, [MetricSpec("dcg", 2, (("discount", odd),))])
+    message = "discount must give a number for each rank, got 1.0 for rank 1"
+    assert message_of(ArgumentError, lambda: one.update([[1, 2, 3]])) == message
+    assert one.counts()["dcg(discount=odd)@2"] == UserCounts(0, 0, 2)
+
+
+def test_many_batches_are_measured_while_they_come(monkeypatch):
+    monkeypatch.setattr("recmetrics._results._PATIENCE", 2)
+    one = evaluator("hit@1")
+    for scores, user in zip(SCORES, range(3), strict=True):
+        one.update([scores], [user])
+    assert not one._results._waiting
+    np.testing.assert_array_equal(
+        one.compute()["hit@1"], Metrics.compute(SCORES, TRUTH, "hit@1")["hit@1"]
+    )
+
+
 # --- Mistakes ------------------------------------------------------------------------------------
 
 
@@ -745,6 +810,20 @@ NEEDS_SIZE = (
             "popularity must be of shape (n_items,) with n_items = 3, got (2,)",
             {"metrics": "novelty@1", "popularity": [0.5, 0.5]},
             {"metrics": "novelty@1", "popularity": [0.5, 0.5, 0.5]},
+        ),
+        (
+            InputError,
+            "err(max_rel=1) needs relevances up to 1, got 2; give the largest grade of the scale, "
+            "max_rel=2 or more",
+            {"metrics": "err(max_rel=1)@1", "truth": [[0, 2, 0]]},
+            {"metrics": "err(max_rel=2)@1", "truth": [[0, 2, 0]]},
+        ),
+        (
+            InputError,
+            "gain='exp2' cannot hold 2^relevance for a relevance of 2000; expected grades up to "
+            "1000; use gain='linear' or rescale truth",
+            {"metrics": "dcg(gain=exp2)", "truth": [[0, 0, 0], [1, 0, 2000]]},
+            {"metrics": "dcg(gain=linear)", "truth": [[0, 0, 0], [1, 0, 2000]]},
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from problems import of_kind
 
-from recmetrics import Metrics, NaNScoreError
+from recmetrics import InputError, Metrics, NaNScoreError
 from recmetrics._inputs import ScoreMatrix
 
 # Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
@@ -548,6 +548,29 @@ def test_items_beyond_two_to_the_31(tmp_path):
         got = Metrics.compute(scores, truth, ["map@3"], candidates=[5, 7, last])
         assert got == {"map@3": [1.0]}
         assert Metrics.compute_ranked([[7, last]], truth, ["map@3"]) == {"map@3": [0.25]}
+
+
+@pytest.mark.parametrize("length", [5, 40])
+@pytest.mark.parametrize("apart", [1, 10**12])
+def test_lists_of_items_that_are_near_or_far_apart(apart, length):
+    rng = np.random.default_rng(0)
+    lists = [rng.permutation(50)[:length].tolist() for _ in range(30)]
+    truth = [rng.permutation(50)[: user % 4].tolist() for user in range(30)]
+    ranks = [
+        [rank for rank, item in enumerate(items, start=1) if item in relevant]
+        for items, relevant in zip(lists, truth, strict=True)
+    ]
+    found = [
+        (1 / hits[0] if hits else 0.0, len(hits) / len(relevant)) if relevant else (np.nan, np.nan)
+        for hits, relevant in zip(ranks, truth, strict=True)
+    ]
+    ranking = apart * np.array(lists)
+    relevant = [apart * np.array(items, np.int64) for items in truth]
+    got = Metrics.compute_ranked(ranking, relevant, ["mrr", "recall(denom=relevant)"])
+    np.testing.assert_array_equal(np.transpose(list(got.values())), found)
+    ranking[7, [2, 4]] = ranking[7, [1, 0]]
+    with pytest.raises(InputError, match=rf"user 7 names at rank 3 item {ranking[7, 1]} twice"):
+        Metrics.compute_ranked(ranking, relevant, "mrr")
 
 
 # --- Empty and tiny ------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def textbook_gfcf(train: np.ndarray, n_factors: int, weight: float) -> np.ndarra
 
 @pytest.mark.skipif(
     not all(path.is_file() for path in GOWALLA),
-    reason=f"no Gowalla split in {real.data_folder()} (set RECMETRICS_DATA)",
+    reason=f"no real data: no Gowalla split in {real.data_folder()} (set RECMETRICS_DATA)",
 )
 def test_popularity_on_gowalla_gives_the_published_numbers() -> None:
     train, truth = (sp.load_npz(path).tocsr() for path in GOWALLA)

@@ -71,7 +71,7 @@ def select(rows, relevant, excluded, k, *, by_search=False):
     """What the kernel finds: for each user its hits as {item: rank}, and the length of the list."""
     start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
     items = np.concatenate(relevant)
-    top = empty_topk(start, items + 1.0)  # the relevance tells the item
+    top = empty_topk(start, items + 1.0, ties=False)  # the relevance tells the item
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
     block = ScoreMatrix(rows).block(slice(0, len(rows)))
     ordered = np.sort(block.values, axis=1) if by_search else block.values[:, :0].copy()

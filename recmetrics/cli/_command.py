@@ -1,4 +1,7 @@
-"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe."""
+"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe.
+
+Other signals that end it give 128 and their number, too: 143 is SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._errors import CommandError, reason, with_options
 from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
-from recmetrics.cli._interrupt import EXIT_CODE, end_at_once_on_ctrl_c
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
-from recmetrics.cli._terminal import discard_stdout, write
+from recmetrics.cli._signals import EXIT_CODE, handle_signals
+from recmetrics.cli._sources import mapped
+from recmetrics.cli._terminal import discard_stdout, require_stdout, write
 from recmetrics.comparison._statistics import Correction, Test
 
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
@@ -30,6 +34,7 @@ examples:
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
   recmetrics compare old.npz new.npz --plot new.png
+  recmetrics compare old.csv new.csv --by segments.csv
   recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
   recmetrics metrics
   recmetrics metrics ndcg
@@ -53,10 +58,11 @@ TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; no error leaves as a traceback.
 
-    Without ``argv`` this process is the command, and Ctrl-C ends all of it at once.
+    Without ``argv`` this process is the command, and signals end all of it at once.
     """
     if argv is None:
-        end_at_once_on_ctrl_c()
+        handle_signals()
+    mapped.clear()
     try:
         return _run(argv)
     except KeyboardInterrupt:
@@ -77,6 +83,7 @@ def _run(argv: Sequence[str] | None) -> int:
         args = _parser().parse_args(argv)
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
+    require_stdout()  # before the work whose result could not be shown
     args.run(args)
     return 0
 
@@ -255,6 +262,13 @@ def _add_compare(commands: _Commands) -> None:
         "--baseline",
         metavar="MODEL",
         help="the one to compare the others with, by name or file (default: all pairs)",
+    )
+    parser.add_argument(
+        "--by",
+        type=Path,
+        metavar="GROUPS",
+        help="the group of each user, such as a segment: the same for each group, and the worst "
+        "one; .npy, .csv of user and group, or text with a label a line",
     )
     parser.add_argument(
         "--confidence",

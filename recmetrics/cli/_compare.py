@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 from recmetrics import Comparison, __version__, compare
 from recmetrics.cli import _plot
-from recmetrics.cli._errors import CommandError
-from recmetrics.cli._files import Source, read_per_user
+from recmetrics.cli._errors import CommandError, naming
+from recmetrics.cli._files import read_groups, read_per_user
 from recmetrics.cli._output import check_output
+from recmetrics.cli._sources import Source
 from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, require_rich, show, write
 
@@ -30,20 +32,30 @@ def compare_files(args: Namespace) -> None:
         if not _plot.is_available():
             msg = f"--plot needs the package matplotlib; type: {INSTALL}"
             raise CommandError(msg)
-        check_output("--plot", args.plot, _plot.SUFFIXES, paths)
+        inputs = paths if args.by is None else [*paths, args.by]
+        check_output("--plot", args.plot, _plot.SUFFIXES, inputs)
     names = model_names(paths)
     baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
         msg = f"--baseline {baseline!r} is none of the models: {', '.join(names)}"
         raise CommandError(msg)
-    found = compare(
-        _read(paths, names),
-        baseline=baseline,
-        confidence=args.confidence,
-        tests=args.tests or "t",
-        correction=None if args.correction == "none" else args.correction,
-        rng=args.seed,
-    )
+    read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in paths}
+    users = [(source, each.users) for source, each in read.items()]
+    by, groups = Source("--by", args.by), None
+    if args.by is not None:
+        groups = read_groups(by)
+        users.append((by, groups.users))
+    _require_same_users(users)
+    with naming({"by": by}):
+        found = compare(
+            {name: each.values for name, each in zip(names, read.values(), strict=True)},
+            baseline=baseline,
+            confidence=args.confidence,
+            tests=args.tests or "t",
+            correction=None if args.correction == "none" else args.correction,
+            by=None if groups is None else groups.labels,
+            rng=args.seed,
+        )
     if args.plot is not None:
         _plot.plot_comparison(args.plot, found)
     if args.markdown:
@@ -58,12 +70,12 @@ def compare_files(args: Namespace) -> None:
 
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much more of its path as tells it from the others."""
+    full = [Path(os.path.realpath(path)) for path in paths]
     for i, path in enumerate(paths):
-        if any(path.resolve() == other.resolve() for other in paths[:i]):
+        if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    full = [path.resolve() for path in paths]
-    stems = [path.with_suffix("") for path in full]
+    stems = [path.parent / path.stem for path in full]
     depth = 1
     while True:
         for each in (stems, full):  # the suffix may be all that tells two of them apart
@@ -73,20 +85,18 @@ def model_names(paths: Sequence[Path]) -> list[str]:
         depth += 1
 
 
-def _read(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
-    """Read every file; those that name their users must name the same, in the same order."""
-    read = {path: read_per_user(Source("FILE", path)) for path in paths}
-    named = [(path, each.users) for path, each in read.items() if each.users is not None]
-    for path, users in named[1:]:
+def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> None:
+    """Refuse files that name other users than the first that names them, or in another order."""
+    named = [(source, users) for source, users in files if users is not None]
+    for source, users in named[1:]:
         first, expected = named[0]
-        for line, (user, wanted) in enumerate(zip(users, expected, strict=False), start=2):
+        for place, (user, wanted) in enumerate(zip(users, expected, strict=False), start=1):
             if user != wanted:
                 msg = (
-                    f"FILE {str(path)!r}, line {line}: user {user[:40]!r}, where {str(first)!r} "
-                    f"has user {wanted[:40]!r}; expected the same users in the same order"
+                    f"{source} has user {user[:40]!r} in place {place}, where {first} has user "
+                    f"{wanted[:40]!r}; expected the same users in the same order"
                 )
                 raise CommandError(msg)
-    return {name: each.values for name, each in zip(names, read.values(), strict=True)}
 
 
 def _to_json(found: Comparison) -> str:
@@ -97,16 +107,17 @@ def _to_json(found: Comparison) -> str:
         "confidence": found.confidence,
         "tests": found.tests,
         "correction": found.correction,
-        "means": [_finite(record) for record in found.to_records("means")],
-        "differences": [_finite(record) for record in found.to_records("differences")],
+        **({"groups": list(found.groups)} if found.groups else {}),
+        "means": [_finite(record, found) for record in found.to_records("means")],
+        "differences": [_finite(record, found) for record in found.to_records("differences")],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN and no infinity; ``group`` is always that of all users here."""
+def _finite(record: dict[str, Any], found: Comparison) -> dict[str, Any]:
+    """JSON has no NaN and no infinity; without groups every ``group`` is that of all users."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in record.items()
-        if name != "group"
+        if name != "group" or found.groups
     }

@@ -1,6 +1,10 @@
 """The one exception of the command line, and the words of its messages."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from recmetrics import RecmetricsError
 
 
 class CommandError(Exception):
@@ -11,6 +15,20 @@ def reason(error: BaseException) -> str:
     """Say in a few words why ``error`` was raised, without file names or a final dot."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
+@contextmanager
+def naming(sources: Mapping[str, object]) -> Iterator[None]:
+    """Let errors of the library, which begin with an argument's name, begin with its file."""
+    try:
+        yield
+    except RecmetricsError as error:
+        found = re.match(r"\w+", str(error))
+        if found is None or found[0] not in sources:
+            raise
+        rest = str(error)[found.end() :]
+        msg = f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', rest)}"
+        raise CommandError(msg) from error
 
 
 def with_options(message: str) -> str:

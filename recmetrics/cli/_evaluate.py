@@ -6,7 +6,6 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from math import isinf
-from pathlib import Path
 from typing import Any
 
 from recmetrics import Audit, Metrics, __version__, audit, popularity_from
@@ -14,9 +13,10 @@ from recmetrics._conventions import CONVENTIONS
 from recmetrics._options import Convention
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
-from recmetrics.cli._errors import CommandError, with_options
-from recmetrics.cli._files import Source, open_scores, read_matrix, read_table
+from recmetrics.cli._errors import CommandError, naming, with_options
+from recmetrics.cli._files import open_scores, read_matrix, read_table
 from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._sources import Source, unchanged
 from recmetrics.cli._summary import Summary, summarise
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import progress, require_rich, show, write
@@ -29,6 +29,14 @@ SIDE_OPTIONS = {
     "genres": "--genres FILE",
     "profile": "--profile FILE",
 }
+_LABELS = {
+    "scores": "SCORES",
+    "truth": "TRUTH",
+    "exclude": "--exclude",
+    "candidates": "--candidates",
+    **{name: option.partition(" ")[0] for name, option in SIDE_OPTIONS.items()},
+}
+"""What each file is given as, by the name of the argument that it becomes."""
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
@@ -52,41 +60,47 @@ def evaluate(args: Namespace) -> None:
         refuse_missing_side(metric, args)
     if not args.json:
         require_rich()
-    side_files = {name: getattr(args, name) for name in SIDE_OPTIONS if getattr(args, name)}
-    inputs = [args.scores, args.truth, args.exclude, args.candidates, *side_files.values()]
-    if args.per_user is not None:
-        given = [path for path in inputs if path is not None]
-        check_output("--per-user", args.per_user, (".csv", ".npz"), given)
-
-    scores = open_scores(Source("SCORES", args.scores))
-    n_users, n_items = shape = scores.shape
-    truth = read_matrix(Source("TRUTH", args.truth), shape, graded=True)
-    sets = {
-        name: read_matrix(Source(f"--{name}", path), shape, graded=False)
-        for name, path in (("exclude", args.exclude), ("candidates", args.candidates))
-        if path is not None
+    sources = {
+        name: Source(label, path)
+        for name, label in _LABELS.items()
+        if (path := getattr(args, name)) is not None
     }
-    side = {name: _read_side(name, path, shape) for name, path in side_files.items()}
-    report = _audit(scores, truth, metrics, sets, args) if args.audit else None
-    if report is not None and not args.json:
-        # Before the metrics are computed: it tells more than an error that ends them.
-        show(with_options(str(report)), "")
-    with progress("evaluating") as on_progress:
-        values = Metrics.compute(
-            scores,
-            truth,
-            metrics,
-            **sets,
-            **side,
-            undefined=args.undefined,
-            convention=args.convention,
-            nan=args.nan,
-            ties=args.ties,
-            n_threads=args.threads,
-            progress=on_progress,
-        )
+    if args.per_user is not None:
+        inputs = [source.path for source in sources.values()]
+        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
+
+    with naming(sources), unchanged():
+        scores = open_scores(sources["scores"])
+        n_users, n_items = shape = scores.shape
+        truth = read_matrix(sources["truth"], shape, graded=True)
+        sets: dict[str, Any] = {
+            name: read_matrix(sources[name], shape, graded=False)
+            for name in ("exclude", "candidates")
+            if name in sources
+        }
+        side = {
+            name: _read_side(name, sources[name], shape) for name in SIDE_OPTIONS if name in sources
+        }
+        report = _audit(scores, truth, metrics, sets, args) if args.audit else None
+        if report is not None and not args.json:
+            # Before the metrics are computed: it tells more than an error that ends them.
+            show(with_options(str(report)), "")
+        with progress("evaluating") as on_progress:
+            values = Metrics.compute(
+                scores,
+                truth,
+                metrics,
+                **sets,
+                **side,
+                undefined=args.undefined,
+                convention=args.convention,
+                nan=args.nan,
+                ties=args.ties,
+                n_threads=args.threads,
+                progress=on_progress,
+            )
+        levels = _levels(truth, metrics, sets, args) if args.chance else {}
     summaries = {metric: summarise(value) for metric, value in values.items()}
-    levels = _levels(truth, metrics, sets, args) if args.chance else {}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
@@ -138,8 +152,7 @@ def refuse_missing_side(text: str, args: Namespace) -> None:
             raise CommandError(msg)
 
 
-def _read_side(name: str, path: Path, shape: tuple[int, int]) -> Any:
-    source = Source(SIDE_OPTIONS[name].partition(" ")[0], path)
+def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
     if name == "popularity":
         return popularity_from(read_matrix(source, shape, graded=False))
     return read_table(source)

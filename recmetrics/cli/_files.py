@@ -1,21 +1,22 @@
-"""Open score, truth and item-set files: the format is told by the content, never unpickled."""
+"""Read the files of the command line: the format is told by the content, never unpickled."""
 
 from __future__ import annotations
 
-import stat
+import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from os import fstat
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from recmetrics.cli import _groups, _npy, _npz, _per_user
 from recmetrics.cli._errors import CommandError, reason
-from recmetrics.cli._per_user import PerUser, read_csv, read_npz
+from recmetrics.cli._groups import Groups
+from recmetrics.cli._lines import LineError
+from recmetrics.cli._per_user import PerUser
+from recmetrics.cli._sources import Source, mapped, opened, refuse_devices, state
+from recmetrics.cli._text import EXPECTED as EXPECTED_LINE
 from recmetrics.cli._text import read_pairs
 
 if TYPE_CHECKING:
@@ -23,39 +24,39 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_NPY = b"\x93NUMPY"
-_ZIP = b"PK"
 _SCORES = "an .npy file (numpy.save) of shape (n_users, n_items)"
 _MATRIX = (
     "a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
     "or text lines 'user item [relevance]'"
 )
-
 _PER_USER = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+_GROUPS = (
+    "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
+)
 _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file of the command line and what it was given as; its text names both."""
-
-    label: str
-    path: Path
-
-    def __str__(self) -> str:
-        return f"{self.label} {str(self.path)!r}"
+_OTHER_FORMATS = {
+    _npy.MAGIC: "an .npy array",
+    b"PK\x03\x04": "an .npz or another zip archive",
+    b"\x1f\x8b": "packed by gzip: unpack it first",
+    b"BZh": "packed by bzip2: unpack it first",
+    b"\xfd7zXZ": "packed by xz: unpack it first",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it first",
+    b"\x80": "a Python pickle, which is never loaded",
+    b"\x89HDF": "an HDF5 file",
+    b"PAR1": "a Parquet table",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
 
 
 def open_scores(source: Source) -> Array:
     """Map the scores into memory; only what is evaluated is ever read."""
-    with open_file(source, _SCORES) as file:
-        if not stat.S_ISREG(fstat(file.fileno()).st_mode):
-            msg = f"{source} is not a regular file and cannot be mapped; expected {_SCORES}"
-            raise CommandError(msg)
-        if not file.peek(len(_NPY)).startswith(_NPY):
+    with opened(source, _SCORES, regular=True) as file:
+        if not _start(file).startswith(_npy.MAGIC):
+            refuse_other_formats(source, file, _SCORES)
             msg = f"{source} is not in NumPy's .npy format; expected {_SCORES}"
             raise CommandError(msg)
-    scores: Array = _read(source, _SCORES, lambda: _map(source.path))
+        scores = _map(source, file, _SCORES)
     if scores.ndim != 2:
         msg = f"{source} has shape {scores.shape}; expected two dimensions, (n_users, n_items)"
         raise CommandError(msg)
@@ -64,76 +65,116 @@ def open_scores(source: Source) -> Array:
 
 def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
     """Read relevance (``graded``) or a set of items per user (not), of the scores' shape."""
-    with open_file(source, _MATRIX) as file:
-        start = file.peek(len(_NPY))
-        if start.startswith(_NPY):
-            matrix = _read(source, _MATRIX, lambda: _map(source.path))
-        elif start.startswith(_ZIP):
-            matrix = _read(source, _MATRIX, lambda: _load_sparse(file))
-        elif source.path.suffix.lower() in (".npy", ".npz"):
+
+    def check(found: tuple[int, ...]) -> None:
+        if found != shape:
+            msg = f"{source} has shape {found}; expected that of the scores, {shape}"
+            raise CommandError(msg)
+
+    with opened(source, _MATRIX) as file:
+        start = _start(file)
+        if start.startswith(_npy.MAGIC):
+            matrix = _map(source, file, _MATRIX)
+            check(matrix.shape)
+            return matrix
+        if start.startswith(_npz.MAGIC):
+            with reading(source, _MATRIX):
+                return _npz.read_sparse(file, check)
+        is_text = source.path.suffix.lower() not in (".npy", ".npz")
+        refuse_other_formats(source, file, _MATRIX, empty=not is_text)
+        if not is_text:
             msg = f"{source} is not in NumPy's {source.path.suffix} format; expected {_MATRIX}"
             raise CommandError(msg)
-        else:
-            return read_pairs(file, str(source), shape, graded=graded)
-    if matrix.shape != shape:
-        msg = f"{source} has shape {matrix.shape}; expected that of the scores, {shape}"
-        raise CommandError(msg)
-    return matrix
+        with reading(source, EXPECTED_LINE):
+            return read_pairs(file, shape, graded=graded)
 
 
 def read_table(source: Source) -> Any:
     """Read side information: a sparse ``.npz`` or a dense ``.npy`` of any shape."""
-    with open_file(source, _TABLE) as file:
-        start = file.peek(len(_NPY))
-        if start.startswith(_NPY):
-            return _read(source, _TABLE, lambda: _map(source.path))
-        if start.startswith(_ZIP):
-            return _read(source, _TABLE, lambda: _load_sparse(file))
-    msg = f"{source} is not in NumPy's .npy or .npz format; expected {_TABLE}"
-    raise CommandError(msg)
+    with opened(source, _TABLE) as file:
+        start = _start(file)
+        if start.startswith(_npy.MAGIC):
+            return _map(source, file, _TABLE)
+        if start.startswith(_npz.MAGIC):
+            with reading(source, _TABLE):
+                return _npz.read_sparse(file, lambda _: None)
+        refuse_other_formats(source, file, _TABLE)
+        msg = f"{source} is not in NumPy's .npy or .npz format; expected {_TABLE}"
+        raise CommandError(msg)
 
 
 def read_per_user(source: Source) -> PerUser:
     """Read the values of every user, as ``evaluate --per-user`` writes them."""
-    with open_file(source, _PER_USER) as file:
-        if file.peek(len(_ZIP)).startswith(_ZIP):
-            return PerUser(_read(source, _PER_USER, lambda: read_npz(file)))
+    with opened(source, _PER_USER) as file:
+        start = _start(file)
+        if start.startswith(_npz.MAGIC):
+            with reading(source, _PER_USER):
+                return _per_user.read_npz(file)
+        refuse_other_formats(source, file, _PER_USER)
         if source.path.suffix.lower() != ".csv":
             msg = f"{source} is not in NumPy's .npz format; expected {_PER_USER}"
             raise CommandError(msg)
-        found: PerUser = _read(source, _PER_USER, lambda: read_csv(file))
-        return found
+        with reading(source, _PER_USER):
+            return _per_user.read_csv(file)
 
 
-def open_file(source: Source, expected: str) -> BufferedReader:
-    """Open a file to read it."""
-    try:
-        return source.path.open("rb")
-    except (OSError, ValueError) as error:
-        msg = f"cannot open {source}: {reason(error)}; expected {expected}"
-        raise CommandError(msg) from error
+def read_groups(source: Source) -> Groups:
+    """Read the group of each user."""
+    with opened(source, _GROUPS) as file:
+        if _start(file).startswith(_npy.MAGIC):
+            found = os.fstat(file.fileno())
+            refuse_devices(source, found.st_mode, _GROUPS)
+            with reading(source, _GROUPS):
+                return _groups.read_npy(file, found.st_size)
+        refuse_other_formats(source, file, _GROUPS)
+        is_csv = source.path.suffix.lower() == ".csv"
+        with reading(source, _GROUPS):
+            return _groups.read_csv(file) if is_csv else _groups.read_text(file)
 
 
-def _read(source: Source, expected: str, load: Callable[[], Any]) -> Any:
+def refuse_other_formats(
+    source: Source, file: BufferedReader, expected: str, *, empty: bool = True
+) -> None:
+    """Say what a file is where its first bytes tell that it is none of the expected ones."""
+    start = _start(file)
+    found = "empty" if empty and not start else None
+    for magic, name in _OTHER_FORMATS.items():
+        if start.startswith(magic):
+            found = name
+    if found is not None:
+        msg = f"{source} is {found}; expected {expected}"
+        raise CommandError(msg)
+
+
+@contextmanager
+def reading(source: Source, expected: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes its parser raise into one line that names the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a damaged header warns before it fails
-            return load()
-    except MemoryError:
+            yield
+    except CommandError:
         raise
-    except Exception as error:  # a damaged file makes the parsers raise nearly anything
+    except LineError as error:
+        msg = f"{source}, line {error.line}: {error}"
+        raise CommandError(msg) from error
+    except MemoryError as error:
+        msg = f"cannot read {source}: not enough memory"
+        raise CommandError(msg) from error
+    except Exception as error:
         msg = f"cannot read {source}: {reason(error)}; expected {expected}"
         raise CommandError(msg) from error
 
 
-def _map(path: Path) -> Array:
-    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+def _map(source: Source, file: BufferedReader, expected: str) -> Array:
+    refuse_devices(source, os.fstat(file.fileno()).st_mode, expected)
+    found = state(file)
+    with reading(source, expected):
+        array = _npy.map_array(file, os.fstat(file.fileno()).st_size)
+    if found is not None:
+        mapped[source] = found
     return array
 
 
-def _load_sparse(file: BufferedReader) -> Any:
-    matrix = sparse.load_npz(file)
-    if hasattr(matrix, "check_format"):
-        # Loading trusts the indices; one outside the matrix would read foreign memory later.
-        matrix.check_format(full_check=True)
-    return matrix
+def _start(file: BufferedReader) -> bytes:
+    return file.peek(8)[:8]

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics.cli._errors import CommandError, reason
-from recmetrics.cli._interrupt import unfinished
+from recmetrics.cli._signals import unfinished
 
 _ROWS_AT_A_TIME = 10_000
 
@@ -29,18 +30,53 @@ def check_output(
     if path.suffix.lower() not in suffixes:
         msg = f"{given}: expected a file name that ends in {' or '.join(suffixes)}"
         raise CommandError(msg)
-    if path.is_dir():
+    try:
+        _check_target(given, path, inputs)
+    except (OSError, ValueError) as error:  # a name that is too long, or holds a NUL
+        msg = f"{given} cannot be written: {reason(error)}; choose another name"
+        raise CommandError(msg) from error
+
+
+def _check_target(given: str, path: Path, inputs: Sequence[Path]) -> None:
+    target = _target(path)
+    folder = target.parent if path.is_symlink() else path.parent
+    if target.is_dir():
         msg = f"{given} is a folder; expected the name of a file"
-        raise CommandError(msg)
-    if not path.parent.is_dir():
-        msg = f"{given}: there is no folder {str(path.parent)!r}; make it first"
-        raise CommandError(msg)
-    if not os.access(path.parent, os.W_OK):
-        msg = f"{given}: the folder {str(path.parent)!r} cannot be written; choose another"
-        raise CommandError(msg)
-    if path.exists() and any(path.samefile(other) for other in inputs if other.exists()):
+    elif target.is_symlink():  # followed as far as it goes
+        msg = f"{given} is a symbolic link that leads back to itself; remove it"
+    elif not folder.is_dir():
+        msg = f"{given}: there is no folder {str(folder)!r}; make it first"
+    elif not os.access(folder, os.W_OK):
+        msg = f"{given}: the folder {str(folder)!r} cannot be written; choose another"
+    elif not _is_there(target):
+        return
+    elif any(_is_same(target, other) for other in inputs):
         msg = f"{given} is also an input; choose another name"
-        raise CommandError(msg)
+    elif not target.is_file():
+        msg = f"{given} is no regular file, and a file would take its place; choose another name"
+    elif not os.access(target, os.W_OK):
+        msg = f"{given} is there and may not be written; choose another name"
+    else:
+        return
+    raise CommandError(msg)
+
+
+def _is_there(path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        path.lstat()
+        return True
+    return False
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    with suppress(OSError, ValueError):  # an input that cannot be opened has its own error
+        return path.samefile(other)
+    return False
+
+
+def _target(path: Path) -> Path:
+    """Where a link leads: the link stays, and what it points to is replaced."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
@@ -49,7 +85,7 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
     It is written in the same folder under another name, which never outlives a failure.
     """
-    target = path.resolve()  # a link stays, what it points to is replaced
+    target = _target(path)
     temporary = target.with_name(f".recmetrics-{secrets.token_hex(8)}.tmp")
     unfinished.add(temporary)
     try:
@@ -57,6 +93,8 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        with suppress(OSError):  # who could read the older file
+            shutil.copymode(target, temporary)
         temporary.replace(target)
     except BaseException as error:
         with suppress(OSError):

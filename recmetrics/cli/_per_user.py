@@ -1,14 +1,17 @@
-"""Read files of per-user values: a column per metric, and in text the users."""
+"""Read files of per-user values: a column per metric, and the users where they are named."""
 
 from __future__ import annotations
 
-import csv
+import math
 from array import array
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from recmetrics.cli._lines import LineError, read_number, read_rows
+from recmetrics.cli._npy import refuse_unreal
+from recmetrics.cli._npz import read_arrays
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -21,39 +24,57 @@ class PerUser(NamedTuple):
     users: list[str] | None = None
 
 
-def read_npz(file: BufferedReader) -> dict[str, npt.NDArray[Any]]:
-    """Read an array per metric."""
-    with np.load(file, allow_pickle=False) as arrays:
-        return {metric: arrays[metric] for metric in arrays}
+def read_npz(file: BufferedReader) -> PerUser:
+    """Read an array per metric, and maybe the ids of the users as "user"."""
+    arrays = read_arrays(file)
+    ids = arrays.pop("user", None)
+    users = None
+    if ids is not None:
+        if ids.dtype.kind not in "Uiu" or ids.ndim != 1:
+            msg = f"its 'user' is of {ids.dtype} and shape {ids.shape}; expected ids, (n_users,)"
+            raise ValueError(msg)
+        users = [str(user) for user in ids.tolist()]
+        if len(set(users)) < len(users):
+            msg = "its 'user' names a user twice; give every user once"
+            raise ValueError(msg)
+    if not arrays:
+        msg = "it holds no metric"
+        raise ValueError(msg)
+    for metric, values in arrays.items():
+        try:
+            refuse_unreal(values.dtype)
+        except ValueError as error:
+            msg = f"metric {metric[:40]!r}: {error}"
+            raise ValueError(msg) from error
+        if values.ndim > 1 or (users is not None and values.shape != (len(users),)):
+            wanted = "(n_users,)" if users is None else f"({len(users)},), as of 'user'"
+            msg = f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
+            raise ValueError(msg)
+    return PerUser(arrays, users)
 
 
 def read_csv(file: BufferedReader) -> PerUser:
     """Read a header ``user,METRIC,...`` and a line per user; an empty cell is undefined.
 
-    A ValueError says what is wrong, and in which line.
+    A LineError says what is wrong.
     """
-    users: list[str] = []
-    with TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-        lines = csv.reader(text, strict=True)
-        header = next(lines, [])
-        if header[:1] != ["user"] or len(set(header)) != len(header):
-            msg = f"its first line is {','.join(header)[:60]!r}, not 'user' and different metrics"
-            raise ValueError(msg)
-        columns = [array("d") for _ in header[1:]]
-        for cells in lines:
-            if len(cells) != len(header):
-                msg = f"line {lines.line_num} has {len(cells)} cells and the first {len(header)}"
-                raise ValueError(msg)
-            users.append(cells[0])
-            for metric, column, cell in zip(header[1:], columns, cells[1:], strict=True):
-                column.append(_number(cell, metric, lines.line_num))
+    rows = read_rows(file)
+    _, header = next(rows, (1, []))
+    if header[:1] != ["user"] or len(set(header)) != len(header) or len(header) < 2:
+        msg = f"it is {','.join(header)[:60]!r}, not 'user' and different metrics"
+        raise LineError(1, msg)
+    users: dict[str, int] = {}
+    columns = [array("d") for _ in header[1:]]
+    for line, (user, *cells) in rows:
+        if user in users:
+            msg = f"user {user[:40]!r} stands on line {users[user]} already; give every user once"
+            raise LineError(line, msg)
+        users[user] = line
+        for metric, column, cell in zip(header[1:], columns, cells, strict=True):
+            try:
+                column.append(read_number(cell) if cell else math.nan)
+            except ValueError:
+                msg = f"cannot read {cell[:40]!r} as {metric}; expected a number"
+                raise LineError(line, msg) from None
     arrays = (np.frombuffer(column) if users else np.empty(0) for column in columns)
-    return PerUser(dict(zip(header[1:], arrays, strict=True)), users)
-
-
-def _number(cell: str, metric: str, line: int) -> float:
-    try:
-        return float(cell) if cell else float("nan")
-    except ValueError:
-        msg = f"line {line} has {cell[:40]!r} as {metric}"
-        raise ValueError(msg) from None
+    return PerUser(dict(zip(header[1:], arrays, strict=True)), list(users))

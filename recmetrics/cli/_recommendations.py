@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 from argparse import Namespace
 from collections.abc import Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from recmetrics._spec import parse
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._errors import CommandError, naming
 from recmetrics.cli._evaluate import (
     SIDE_OPTIONS,
     default_metrics,
@@ -20,16 +18,23 @@ from recmetrics.cli._evaluate import (
     refuse_missing_side,
     to_json,
 )
-from recmetrics.cli._files import Source, open_file
+from recmetrics.cli._files import reading, refuse_other_formats
+from recmetrics.cli._lines import LineError, read_number, read_rows
+from recmetrics.cli._memory import refuse_beyond_memory
 from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._sources import Source, opened
 from recmetrics.cli._summary import summarise
 from recmetrics.cli._tables import evaluation_table
-from recmetrics.cli._terminal import require_rich, show, write
+from recmetrics.cli._terminal import quiet, require_rich, show, write
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
 Backend = Literal["polars", "pyarrow", "pandas"]
 _IDS = ("user", "item")
+_LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text
 _INSTALL = "pip install 'recmetrics-numba[tables]'"
 _OF_SCORES = (
     *("exclude", "candidates", "features", "similarity", "genres", "profile"),
@@ -55,22 +60,26 @@ def evaluate_recommendations(args: Namespace) -> None:
     if args.per_user is not None:
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
     tables = _tables()
-    recs = _read(Source("RECS", args.scores), ("rank", "score"))
-    truth = _read(Source("TRUTH", args.truth), ("rating",))
-    train = None
-    if args.popularity is not None:
-        train = _read(Source("--popularity-from", args.popularity), ())
-    result, summary = tables.evaluate_table(
-        recs,
-        truth,
-        metrics,
-        include_missing=args.include_missing,
-        undefined=args.undefined,
-        convention=args.convention,
-        n_threads=args.threads,
-        popularity=train,
-        return_summary=True,
-    )
+    sources = {
+        "recs": Source("RECS", args.scores),
+        "truth": Source("TRUTH", args.truth),
+        "popularity": Source("--popularity-from", args.popularity),
+    }
+    recs = _read(sources["recs"], ("rank", "score"))
+    truth = _read(sources["truth"], ("rating",))
+    train = None if args.popularity is None else _read(sources["popularity"], ())
+    with naming(sources):
+        result, summary = tables.evaluate_table(
+            recs,
+            truth,
+            metrics,
+            include_missing=args.include_missing,
+            undefined=args.undefined,
+            convention=args.convention,
+            n_threads=args.threads,
+            popularity=train,
+            return_summary=True,
+        )
     import narwhals.stable.v2 as nw  # installed, since the tables are
 
     frame = nw.from_native(result, eager_only=True)
@@ -135,19 +144,53 @@ def _read(source: Source, numbers: Sequence[str]) -> Any:
 
     backend = _backend()
     if source.path.suffix.lower() == ".parquet":
-        with open_file(source, _EXPECTED):  # a missing file has one message, whatever the library
-            pass
+        with opened(source, _EXPECTED, regular=True), reading(source, _EXPECTED):
+            frame = _read_parquet(source, numbers, backend)
+    else:
+        with opened(source, _EXPECTED) as file, reading(source, _EXPECTED):
+            refuse_other_formats(source, file, _EXPECTED)
+            columns = _read_text(source, file, numbers)
+        schema = {name: nw.Float64 if name in numbers else nw.String for name in columns}
+        frame = nw.from_dict(columns, schema, backend=backend)
+    if not len(frame):
+        msg = f"{source} has no row; expected {_EXPECTED}"
+        raise CommandError(msg)
+    return frame.to_native()
+
+
+def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> Any:
+    import narwhals.stable.v2 as nw
+
+    with quiet():
         try:
+            refuse_beyond_memory(_LEAST_OF_A_ROW * _n_rows(source.path, backend))
             frame = nw.read_parquet(str(source.path), backend=backend)
-        except Exception as error:  # a damaged file makes the libraries raise nearly anything
-            msg = f"cannot read {source}: {reason(error)}; expected {_EXPECTED}"
-            raise CommandError(msg) from error
-        chosen = _chosen(source, frame.columns, numbers)
-        ids = [nw.col(name).cast(nw.String) for name in _IDS]
-        return frame.select(*ids, *(name for name in chosen if name in numbers)).to_native()
-    columns = _read_text(source, numbers)
-    schema = {name: nw.Float64 if name in numbers else nw.String for name in columns}
-    return nw.from_dict(columns, schema, backend=backend).to_native()
+        except Exception:
+            raise
+        except BaseException as error:  # polars panics with an exception that is none
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            msg = "it is damaged"
+            raise ValueError(msg) from error
+    chosen = _chosen(source, frame.columns, numbers)
+    for name in _IDS:
+        dtype = frame.schema[name]
+        if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
+            msg = f"its column {name!r} holds {dtype}; expected text or integers"
+            raise ValueError(msg)
+    ids = [nw.col(name).cast(nw.String) for name in _IDS]
+    return frame.select(*ids, *(name for name in chosen if name in numbers))
+
+
+def _n_rows(path: Path, backend: Backend) -> int:
+    """How many rows a file claims to have, of which none is unpacked."""
+    if backend == "polars":
+        import polars as pl
+
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
 
 
 def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
@@ -164,40 +207,28 @@ def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> l
     return [name for name in columns if name in (*_IDS, *numbers)]
 
 
-def _read_text(source: Source, numbers: Sequence[str]) -> dict[str, list[Any]]:
-    separator = "\t" if source.path.suffix.lower() == ".tsv" else ","
-    with TextIOWrapper(open_file(source, _EXPECTED), encoding="utf-8-sig", newline="") as text:
-        lines = csv.reader(text, delimiter=separator, strict=True)
-        try:
-            header = next(lines, [])
-            chosen = _chosen(source, header, numbers)
-            columns: dict[str, list[Any]] = {name: [] for name in chosen}
-            places = [(header.index(name), columns[name], name) for name in chosen]
-            for fields in lines:
-                if len(fields) != len(header):
-                    if not fields:
-                        continue  # an empty line
-                    msg = f"{len(fields)} fields; expected {len(header)}, as in the header"
-                    raise ValueError(msg)
-                for place, column, name in places:
-                    column.append(_value(fields[place], name))
-        except (ValueError, csv.Error) as error:  # bytes that are not UTF-8 are a ValueError, too
-            msg = f"{source}, line {max(1, lines.line_num)}: {reason(error)}"
-            raise CommandError(msg) from None
-        except OSError as error:
-            msg = f"cannot read {source}: {reason(error)}"
-            raise CommandError(msg) from error
+def _read_text(
+    source: Source, file: BufferedReader, numbers: Sequence[str]
+) -> dict[str, list[Any]]:
+    rows = read_rows(file, "\t" if source.path.suffix.lower() == ".tsv" else ",")
+    _, header = next(rows, (1, []))
+    chosen = _chosen(source, header, numbers)
+    columns: dict[str, list[Any]] = {name: [] for name in chosen}
+    places = [(header.index(name), columns[name], name) for name in chosen]
+    for line, cells in rows:
+        for place, column, name in places:
+            column.append(_value(line, cells[place], name))
     return columns
 
 
-def _value(field: str, name: str) -> str | float:
+def _value(line: int, cell: str, name: str) -> str | float:
     if name not in _IDS:
         try:
-            return float(field)
+            return read_number(cell)
         except ValueError:
-            msg = f"cannot read {field[:40]!r} as {name}; expected a number"
-            raise ValueError(msg) from None
-    if not field:
+            msg = f"cannot read {cell[:40]!r} as {name}; expected a number"
+            raise LineError(line, msg) from None
+    if not cell:
         msg = f"no {name}; expected an id in every row"
-        raise ValueError(msg)
-    return field
+        raise LineError(line, msg)
+    return cell

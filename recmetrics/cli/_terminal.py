@@ -38,7 +38,7 @@ def show(*renderables: RenderableType) -> None:
     """Write text and tables to stdout: for the terminal's width, or plain and whole in a pipe."""
     from rich.console import Console
 
-    stdout = _stdout()
+    stdout = require_stdout()
     terminal = stdout.isatty()
     # Drawn into memory first: where stdout fails, rich would end the program in its own way.
     drawn = BytesIO()
@@ -64,7 +64,7 @@ def show(*renderables: RenderableType) -> None:
 
 def write(text: str) -> None:
     """Write ``text`` to stdout."""
-    stdout = _stdout()
+    stdout = require_stdout()
     try:
         stdout.write(text)
         stdout.flush()
@@ -83,11 +83,30 @@ def discard_stdout() -> None:
     os.close(nowhere)
 
 
-def _stdout() -> TextIO:
+def require_stdout() -> TextIO:
+    """Stdout, which a shell may have closed."""
     if sys.stdout is None:
         msg = "standard output is closed; redirect it to a file or to /dev/null"
         raise CommandError(msg)
     return sys.stdout
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep libraries in other languages from writing to stderr beside the one line of the error."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager

@@ -1,60 +1,61 @@
-"""Read text lines ``user item [relevance]``; an error names the file and the line."""
+"""Read text lines ``user item [relevance]``."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._lines import LineError, read_lines, read_number, refuse_bytes
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-_EXPECTED = (
-    "expected 'user item' or 'user item relevance' with 0-based indices; "
-    "put # before a header or a comment"
+EXPECTED = (
+    "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
 )
 
 
 def read_pairs(
-    file: BufferedReader, source: str, shape: tuple[int, int], *, graded: bool
+    file: BufferedReader, shape: tuple[int, int], *, graded: bool
 ) -> sparse.csr_array[Any]:
     """Read a matrix of ``shape`` from text.
 
     ``graded`` text is a truth: relevance 1 where a line gives none, and no pair twice. Other
     text is a set of items per user: every pair listed belongs to it, whatever its third number.
+    A LineError says what is wrong.
     """
     users, items, values, numbers = array("q"), array("q"), array("d"), array("q")
-    number = 0
-    try:
-        # Bytes that are not UTF-8 may stand in comments; elsewhere they fail as no digits.
-        with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape") as text:
-            for number, line in enumerate(text, start=1):
-                if fields := _fields(line):
-                    user, item, value = _parse(fields, shape, graded=graded)
-                    users.append(user)
-                    items.append(item)
-                    values.append(value)
-                    numbers.append(number)
-    except ValueError as error:
-        msg = f"{source}, line {number}: {error}"
-        raise CommandError(msg) from None
-    except OSError as error:
-        msg = f"cannot read {source}: {reason(error)}"
-        raise CommandError(msg) from error
+    for number, line in read_lines(file):
+        try:
+            if fields := _fields(line):
+                user, item, value = _parse(fields, shape, graded=graded)
+                users.append(user)
+                items.append(item)
+                values.append(value)
+                numbers.append(number)
+        except ValueError as error:
+            raise LineError(number, _byte(line) or error) from None
     if graded and not users:
-        msg = f"{source} holds no line; {_EXPECTED}"
-        raise CommandError(msg)
+        msg = "it holds no line"
+        raise ValueError(msg)
     rows, columns = np.array(users, dtype=np.int64), np.array(items, dtype=np.int64)
     if graded:
-        _refuse_repeats(source, rows, columns, np.array(numbers, dtype=np.int64))
+        _refuse_repeats(rows, columns, np.array(numbers, dtype=np.int64))
     return sparse.csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=shape)
+
+
+def _byte(line: str) -> ValueError | None:
+    """What tells more of a line that could not be read; a comment may hold any byte."""
+    try:
+        refuse_bytes(line.partition("#")[0])
+    except ValueError as error:
+        return error
+    return None
 
 
 def _fields(line: str) -> list[str]:
@@ -65,7 +66,7 @@ def _fields(line: str) -> list[str]:
 def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
     """Read one line; a ValueError says what is wrong with it."""
     if not 2 <= len(fields) <= 3:
-        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; {_EXPECTED}"
+        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {EXPECTED}"
         raise ValueError(msg)
     user = _index("user", fields[0], shape[0])
     item = _index("item", fields[1], shape[1])
@@ -80,7 +81,7 @@ def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[
 
 def _index(name: str, field: str, size: int) -> int:
     if not (field.isascii() and field.removeprefix("-").isdecimal()):
-        msg = f"cannot read {_shorten(field)!r} as {name}; {_EXPECTED}"
+        msg = f"cannot read {_shorten(field)!r} as {name}; expected {EXPECTED}"
         raise ValueError(msg)
     # Longer numbers are out of range in any case, and Python refuses to read the longest.
     index = int(field) if len(field) < 20 else size
@@ -92,9 +93,9 @@ def _index(name: str, field: str, size: int) -> int:
 
 def _number(field: str) -> float:
     try:
-        return float(field)
+        return read_number(field)
     except ValueError:
-        msg = f"cannot read {_shorten(field)!r} as relevance; {_EXPECTED}"
+        msg = f"cannot read {_shorten(field)!r} as relevance; expected {EXPECTED}"
         raise ValueError(msg) from None
 
 
@@ -103,7 +104,6 @@ def _shorten(text: str) -> str:
 
 
 def _refuse_repeats(
-    source: str,
     users: npt.NDArray[np.int64],
     items: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
@@ -115,7 +115,7 @@ def _refuse_repeats(
     if again.size:
         first = again[np.argmin(numbers[again])]
         msg = (
-            f"{source}, line {numbers[first]}: user {users[first]}, item {items[first]} stands "
-            f"on line {numbers[first - 1]} already; give every pair once"
+            f"user {users[first]}, item {items[first]} stands on line {numbers[first - 1]} "
+            "already; give every pair once"
         )
-        raise CommandError(msg)
+        raise LineError(int(numbers[first]), msg)

@@ -71,6 +71,8 @@ def compare(
         (signed ranks; users who do not differ are left out) and "permutation" (9,999 sign flips of
         the mean; all flips up to 13 differing users). The first decides what is significant. By
         default "t", which keeps its level on such data and finds most (Urbano et al., SIGIR 2019).
+        Of a binary metric such as hit, "permutation" is the sign test, which has few p-values and
+        so is conservative: where about 50 users differ it rejects a true null in 3.7 %, not 5 %.
     correction
         Of the p-values of each test, for all pairs and metrics together (and for all groups
         together, where there are groups): "holm" for the chance of a single false discovery, "bh"

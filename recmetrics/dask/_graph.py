@@ -27,6 +27,7 @@ from recmetrics._itemsets import (
     read_truth,
 )
 from recmetrics._options import CallOptions
+from recmetrics._plan import Plan
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import MetricSpec
 from recmetrics._ties import require_policy
@@ -80,7 +81,7 @@ class Call:
         side = read_side(specs.values(), checked, *shape)
         reads_profile = side.profile.n_users > 0
         bare = options.without_data()
-        self._question = Question(specs, replace(side, profile=Side().profile), bare, n_items)
+        self._question = Question(Plan(specs, bare, n_items), replace(side, profile=Side().profile))
         self._blocks = blocks
         self._asked = _shared(self._question)
         sources = (
@@ -98,7 +99,7 @@ class Call:
         depth = self._question.depth
         measured = []
         for line, known in zip(_lines(scores), self._known, strict=True):
-            if len(line) == 1 or self._question.reads_whole_rows:
+            if len(line) == 1 or self._question.plan.whole_rows:
                 measured.append(_task(measure_rows, nout=2)(line, known, self._asked))
             else:
                 best = [_task(select)(chunk, known, self._asked) for chunk in line]
@@ -136,7 +137,9 @@ class Call:
         names = (question.user_metrics, question.system_metrics)
         for texts, rows in zip(names, parts if lazy else dask.compute(*parts), strict=False):
             found |= zip(texts, rows, strict=True)
-        return {text: found[text] if lazy else np.array(found[text]) for text in question.specs}
+        return {
+            text: found[text] if lazy else np.array(found[text]) for text in question.plan.specs
+        }
 
 
 def blocks_of(chunks: Sequence[int]) -> list[slice]:

@@ -17,6 +17,7 @@ from recmetrics._inputs import ScoreMatrix
 from recmetrics._itemsets import Rows, SparseSets, UserSets
 from recmetrics._lists import ListReader, Lists
 from recmetrics._options import CallOptions
+from recmetrics._plan import Plan
 from recmetrics._ranking import ScoredInputs
 from recmetrics._results import KeptLists
 from recmetrics._side import Side
@@ -29,9 +30,9 @@ Survivors = Rows
 class _Best(ListReader):
     """Keeps the ``depth`` best items of each user, for no metric."""
 
-    def __init__(self, n_users: int, n_items: int, depth: int) -> None:
-        self.kept = KeptLists(n_users, n_items, depth)
-        super().__init__((), Side(), n_users, n_items, self.kept)
+    def __init__(self, plan: Plan, n_users: int, depth: int) -> None:
+        self.kept = KeptLists(n_users, plan.n_items, depth)
+        super().__init__(plan, Side(), n_users, self.kept)
         self.depth = depth
 
     def read(self, lists: Lists) -> None:
@@ -52,8 +53,9 @@ def best_of_chunk(
         sets.users,
         first_item,
     )
-    best = _Best(n_users, n_items, depth)
-    ScoredInputs(scores, own).top_k((), options, best)
+    nothing = Plan({}, options, n_items)
+    best = _Best(nothing, n_users, depth)
+    ScoredInputs(scores, own).top_k(nothing, best)
     lists = best.kept.joined()
     listed = lists >= 0
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(listed, axis=1))))

@@ -1,7 +1,7 @@
 """What a worker does with a block of users: functions of arrays, which know nothing of Dask."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +12,12 @@ from recmetrics._exposure import Exposures
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._itemsets import ItemSets, Rows, SparseSets, UserSets
 from recmetrics._lists import exposures, system_depth
-from recmetrics._measure import Inputs, Specs, defined, measure_system, measure_users
-from recmetrics._options import CallOptions
-from recmetrics._ranking import RankedInputs, ScoredInputs, deepest
+from recmetrics._measure import Inputs, defined, measure_system, measure_users
+from recmetrics._plan import Plan
+from recmetrics._ranking import RankedInputs, ScoredInputs
 from recmetrics._results import KeptLists
 from recmetrics._selected import read_factors, with_sets
 from recmetrics._side import Side
-from recmetrics._ties import needs_groups
 from recmetrics._topk import FloatArray, IntArray
 from recmetrics.dask._survivors import (
     Survivors,
@@ -29,35 +28,28 @@ from recmetrics.dask._survivors import (
 )
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What is asked of every block of users."""
 
-    specs: Specs
+    plan: Plan
     side: Side  # without what is known of users
-    options: CallOptions
-    n_items: int
 
     @property
     def user_metrics(self) -> list[str]:
         """The metrics that have one value per user."""
-        return [text for text, spec in self.specs.items() if spec.metric.kind != "system"]
+        specs = self.plan.specs
+        return [text for text, spec in specs.items() if spec.metric.kind != "system"]
 
     @property
     def system_metrics(self) -> list[str]:
         """The metrics that have one value for all lists."""
-        return [text for text, spec in self.specs.items() if spec.metric.kind == "system"]
+        specs = self.plan.specs
+        return [text for text, spec in specs.items() if spec.metric.kind == "system"]
 
     @property
     def depth(self) -> int:
         """How much of a list is read."""
-        return deepest(self.specs.values(), self.n_items)
-
-    @property
-    def reads_whole_rows(self) -> bool:
-        """Whether a metric without a cutoff is among them, or ties are to be weighed."""
-        specs = self.specs.values()
-        return any(spec.k is None for spec in specs) or needs_groups(specs, self.options)
+        return max(self.plan.k, self.plan.depth)
 
 
 class Known(NamedTuple):
@@ -143,7 +135,8 @@ def _read_chunk(read: Any, what: str, chunk: Chunk, rows: slice) -> Rows:
 def select(chunk: Chunk, known: Known, question: Question) -> Survivors:
     """The best items of each user within a chunk of scores."""
     scores = chunk.checked("scores")
-    return best_of_chunk(scores, chunk.items.start, known.sets, question.depth, question.options)
+    options = question.plan.options
+    return best_of_chunk(scores, chunk.items.start, known.sets, question.depth, options)
 
 
 def measure_rows(
@@ -160,7 +153,7 @@ def measure_survivors(
 ) -> tuple[FloatArray, Listed | Exposures]:
     """Measure the lists that come of the best items of all chunks."""
     # Excluded items are left out already; candidates tell what might have been listed.
-    sets = replace(known.sets, exclude=None)
+    sets = known.sets._replace(exclude=None)
     return _measure(RankedInputs(ranking_of(parts, question.depth), sets), known, question)
 
 
@@ -177,20 +170,19 @@ def _measure(
     inputs: Inputs, known: Known, question: Question
 ) -> tuple[FloatArray, Listed | Exposures]:
     """One row per user metric, and the lists for the system metrics."""
-    specs, options, n_items = question.specs, question.options, question.n_items
-    n_users = inputs.n_users
-    side = question.side
+    plan, side = question
+    specs, n_items, n_users = plan.specs, plan.n_items, inputs.n_users
     if known.profile is not None:
         side = replace(side, profile=known.profile)
     depth = system_depth(specs.values(), n_items)
     # Whichever is smaller leaves the worker: the lists, or how often they list each item.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None
     sums = exposures(specs.values(), n_items)
-    found = measure_users(inputs, specs, side, sums if kept is None else kept, options)
+    found = measure_users(inputs, plan, side, sums if kept is None else kept)
     values = np.empty((len(question.user_metrics), n_users))
     everyone = np.ones(n_users, np.bool_)
     for row, text in zip(values, question.user_metrics, strict=True):
-        row[:] = defined(found[text], text, specs[text], options, everyone, known.users.start)
+        row[:] = defined(found[text], text, specs[text], plan.options, everyone, known.users.start)
     return values, sums if kept is None else _listed(kept, n_items)
 
 
@@ -202,7 +194,7 @@ def _listed(kept: KeptLists, n_items: int) -> Listed:
 
 def add_up(parts: Sequence[Listed | Exposures], question: Question) -> Exposures:
     """How often each item is listed in all of ``parts``."""
-    whole = exposures(question.specs.values(), question.n_items)
+    whole = exposures(question.plan.specs.values(), question.plan.n_items)
     for part in parts:
         if isinstance(part, Exposures):
             whole.merge(part)
@@ -216,11 +208,12 @@ def add_up(parts: Sequence[Listed | Exposures], question: Question) -> Exposures
 
 def measure_all(parts: Sequence[Listed | Exposures], question: Question) -> FloatArray:
     """The values of the system metrics, of the lists of all users."""
-    found = measure_system(add_up(parts, question), question.specs, question.n_items)
+    plan = question.plan
+    found = measure_system(add_up(parts, question), plan.specs, plan.n_items)
     everyone = np.ones(0, np.bool_)
     return np.array(
         [
-            defined(found[text], text, question.specs[text], question.options, everyone)
+            defined(found[text], text, plan.specs[text], plan.options, everyone)
             for text in question.system_metrics
         ]
     )

@@ -8,7 +8,7 @@ from recmetrics._topk import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
-_SHORT = 32  # rows, which an insertion sorts faster than a call of a sort
+_SHORT = 32  # rows, which are sorted faster by comparing them all than by a call of a sort
 _LARGEST = int(np.iinfo(np.int64).max)
 
 
@@ -90,6 +90,15 @@ def _slot(
 def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """The rows of each code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
     start = np.zeros(n + 1, np.int64)
+    together = 0  # the rows up to which codes ascend
+    while together < codes.size and (together == 0 or codes[together - 1] <= codes[together]):
+        start[codes[together] + 1] = together + 1
+        together += 1
+    if together == codes.size:
+        for code in range(n):
+            start[code + 1] = max(start[code], start[code + 1])
+        return start, np.arange(codes.size)
+    start[:] = 0
     for row in range(codes.size):
         start[codes[row] + 1] += 1
     for code in range(n):
@@ -109,29 +118,35 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
 
     ``key`` stands beside ``order``, and both are sorted in place.
     """
+    short_order, short_key = np.empty(_SHORT, np.int64), np.empty(_SHORT)
     for code in range(start.size - 1):
-        rows = order[start[code] : start[code + 1]]
-        keys = key[start[code] : start[code + 1]]
-        if rows.size > _SHORT and not _ascends(keys):
-            places = np.argsort(keys, kind="mergesort")
-            rows[:] = rows[places]
-            keys[:] = keys[places]
+        first, last = start[code], start[code + 1]
+        ascends = True
+        for i in range(first + 1, last):
+            ascends = ascends and key[i - 1] <= key[i]
+        if ascends:
             continue
-        for i in range(1, rows.size):  # insertion: one pass over rows that are sorted already
-            row, value = rows[i], keys[i]
-            place = i
-            while place > 0 and keys[place - 1] > value:
-                rows[place], keys[place] = rows[place - 1], keys[place - 1]
-                place -= 1
-            rows[place], keys[place] = row, value
+        if last - first > _SHORT:
+            _sort_long(order[first:last], key[first:last])
+            continue
+        n = last - first
+        for i in range(n):
+            short_order[i], short_key[i] = order[first + i], key[first + i]
+        for i in range(n):
+            # Counting what comes before takes no branch: faster than moving what does.
+            place = first
+            for j in range(i):
+                place += short_key[j] <= short_key[i]
+            for j in range(i + 1, n):
+                place += short_key[j] < short_key[i]
+            order[place], key[place] = short_order[i], short_key[i]
 
 
 @kernel
-def _ascends(keys: npt.NDArray[np.float64]) -> bool:
-    ascends = True
-    for i in range(1, keys.size):
-        ascends = ascends and keys[i - 1] <= keys[i]
-    return ascends
+def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
+    places = np.argsort(keys, kind="mergesort")
+    rows[:] = rows[places]
+    keys[:] = keys[places]
 
 
 @kernel

@@ -167,8 +167,9 @@ def read_problem(
         _refuse_equal_ranks(recs, columns, start, order, rank)
     truth_items = items[n_recs:]
     truth_start, truth_order = group(truth_ids[n_recs:], n_truths)
-    sort_groups(truth_start, truth_order, truth_items[truth_order].astype(np.float64))
-    relevant = truth_items[truth_order]
+    item_keys = truth_items[truth_order].astype(np.float64)
+    sort_groups(truth_start, truth_order, item_keys)
+    relevant = item_keys.astype(np.int64)
     if has_repeat(truth_start, relevant, n_items):
         _refuse_repeats(truth, "truth", columns, truth_keys, [truth_ids[n_recs:], truth_items])
     relevance = _relevance(truth, columns)

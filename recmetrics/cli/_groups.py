@@ -1,0 +1,64 @@
+"""Read the group of each user: as an array, a label a line, or a CSV of users and groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics.cli._lines import LineError, read_lines, read_rows, refuse_bytes
+from recmetrics.cli._npy import map_data, read_header
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+
+class Groups(NamedTuple):
+    """A label per user, and the users that they belong to where the file names them."""
+
+    labels: npt.NDArray[Any]
+    users: list[str] | None = None
+
+
+def read_npy(file: BufferedReader, n_bytes: int) -> Groups:
+    """Read a 1-d array of text or numbers; a ValueError says what else was found."""
+    header = read_header(file, n_bytes)
+    if len(header.shape) != 1 or header.dtype.kind not in "Uiubf":
+        msg = f"it is of {header.dtype} and shape {header.shape}; expected a label per user"
+        raise ValueError(msg)
+    return Groups(np.array(map_data(file, header)))
+
+
+def read_text(file: BufferedReader) -> Groups:
+    """Read a label per line; a LineError says what else was found."""
+    labels = []
+    for number, line in read_lines(file):
+        try:
+            refuse_bytes(line)
+        except ValueError as error:
+            raise LineError(number, error) from None
+        labels.append(_label(number, line))
+    return Groups(np.array(labels, np.str_))
+
+
+def read_csv(file: BufferedReader) -> Groups:
+    """Read a header of ``user`` and another name, then both of each user."""
+    rows = read_rows(file)
+    _, header = next(rows, (1, []))
+    if header[:1] != ["user"] or len(header) != 2:
+        msg = f"it is {','.join(header)[:60]!r}, not 'user' and the name of the groups"
+        raise LineError(1, msg)
+    labels: dict[str, str] = {}
+    for number, (user, label) in rows:
+        if user in labels:
+            raise LineError(number, f"user {user[:40]!r} again; give every user once")
+        labels[user] = _label(number, label)
+    return Groups(np.array(list(labels.values()), np.str_), list(labels))
+
+
+def _label(number: int, text: str) -> str:
+    label = text.strip()
+    if not label:
+        raise LineError(number, "no group; expected a label for every user")
+    return label

@@ -1,0 +1,93 @@
+"""Read ``.npy`` headers, and check what they claim before anything is allocated or unpickled."""
+
+from __future__ import annotations
+
+import math
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics.cli._memory import size
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+MAGIC = b"\x93NUMPY"
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class Header(NamedTuple):
+    """What the data is, and how many bytes of the file it and the header take."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    start: int
+
+    @property
+    def n_entries(self) -> int:
+        """The product of the shape, in numbers that do not overflow."""
+        return math.prod(self.shape)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the data."""
+        return self.n_entries * self.dtype.itemsize
+
+
+def read_header(file: IO[bytes], n_bytes: int) -> Header:
+    """Read the header of a file of ``n_bytes``, all of which the data must lie in.
+
+    A ValueError says what is wrong; so do others that NumPy raises of a damaged header.
+    """
+    version = tuple(file.read(len(MAGIC) + 2)[len(MAGIC) :])
+    if version not in _READERS:
+        msg = "its header is damaged" if len(version) < 2 else f"its version is {version}"
+        raise ValueError(msg)
+    shape, fortran_order, dtype = _READERS[version](file)
+    header = Header(shape, fortran_order, dtype, file.tell())
+    if dtype.hasobject:
+        msg = "it holds pickled Python objects, which are never loaded"
+        raise ValueError(msg)
+    if any(length < 0 for length in shape):
+        msg = f"its header says shape {shape}"
+        raise ValueError(msg)
+    if header.start + header.n_bytes > n_bytes:
+        msg = (
+            f"its header says shape {shape} of {dtype}, {size(header.n_bytes)}, and "
+            f"{size(n_bytes - header.start)} follow; it was cut, or is still being written"
+        )
+        raise ValueError(msg)
+    return header
+
+
+def refuse_unreal(dtype: np.dtype[Any]) -> None:
+    """Raise a ValueError for what is not ordered as numbers are."""
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+        msg = f"its dtype is {dtype}, not of real numbers (float16, float32, float64, int, bool)"
+        raise ValueError(msg)
+
+
+def map_array(file: BufferedReader, n_bytes: int) -> npt.NDArray[Any]:
+    """Map an array of real numbers into memory; only what is used is ever read."""
+    header = read_header(file, n_bytes)
+    refuse_unreal(header.dtype)
+    return map_data(file, header)
+
+
+def map_data(file: BufferedReader, header: Header) -> npt.NDArray[Any]:
+    """Map what a header has been read of."""
+    raw: Any = file.raw  # which NumPy's types want to be written to, too
+    array: npt.NDArray[Any] = np.memmap(
+        raw,
+        dtype=header.dtype,
+        mode="r",
+        offset=header.start,
+        shape=header.shape,
+        order="F" if header.fortran_order else "C",
+    )
+    return array

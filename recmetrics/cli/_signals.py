@@ -1,0 +1,73 @@
+"""Ctrl-C and its like end the command at once, whatever it is doing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from recmetrics.cli._sources import first_changed
+
+EXIT_CODE = 128 + signal.SIGINT  # what the shell reports of a program that a signal ended
+_CLEAN_LINE = b"\r\x1b[K\x1b[?25h"  # back to its start, erase it, show the cursor
+_FROM_C = ctypes.CFUNCTYPE(None, ctypes.c_int)
+
+unfinished: set[Path] = set()
+"""Files to remove when the command ends before its time."""
+
+
+def handle_signals() -> None:
+    """Let signals end the process at once, with nothing left behind.
+
+    Ctrl-C, SIGTERM and a terminal that closes give 128 + the signal, and say nothing. A
+    KeyboardInterrupt would first wait for threads that compile a kernel, seconds each, and is lost
+    where it meets the compiler's callbacks.
+    """
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # A shell has commands in the background ignore Ctrl-C, nohup has them ignore the
+        # terminal's end: they go on doing so.
+        if number is not None and signal.getsignal(number) in (
+            signal.default_int_handler,
+            signal.SIG_DFL,
+        ):
+            signal.signal(number, _end)
+    if hasattr(signal, "SIGBUS"):
+        # Not by signal.signal: Python's handlers run after the instruction that failed, which
+        # fails again. This one is called on the spot, by the thread that reads.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).signal(signal.SIGBUS, _ON_LOST_PAGE)
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    _remove_unfinished()
+    with suppress(OSError, ValueError, AttributeError):  # stderr may be closed or gone
+        if sys.stderr.isatty():
+            os.write(sys.stderr.fileno(), _CLEAN_LINE)
+    os._exit(128 + number)
+
+
+def _lost_page(_number: int) -> NoReturn:
+    """A page of a mapped file is gone: the file was cut, or its disk fails. There is no return."""
+    _remove_unfinished()
+    source = first_changed()
+    found = "a file could not be read: its disk fails, or it is gone"
+    if source is not None:
+        found = f"{source} was cut while it was read; wait until it is written, try again"
+    with suppress(OSError, ValueError, AttributeError):
+        clean = _CLEAN_LINE if sys.stderr.isatty() else b""
+        os.write(sys.stderr.fileno(), clean + f"recmetrics: error: {found}\n".encode())
+    os._exit(2)
+
+
+_ON_LOST_PAGE = _FROM_C(_lost_page)  # kept here: C does not count who refers to it
+
+
+def _remove_unfinished() -> None:
+    for path in unfinished:
+        with suppress(OSError):
+            path.unlink()
