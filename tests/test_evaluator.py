@@ -89,7 +89,7 @@ def test_batches_in_any_order_give_the_bits_of_one_call(case):
 def problem():
     """Enough users and items for many blocks and threads."""
     rng = np.random.default_rng(3)
-    scores = rng.integers(0, 500, (1_500 if JIT else 300, 700)).astype(np.float32)
+    scores = rng.integers(0, 500, (1_500 if JIT else 100, 700)).astype(np.float32)
     truth = (rng.random(scores.shape) < 0.02) * rng.integers(1, 4, scores.shape).astype(np.uint8)
     exclude = (rng.random(scores.shape) < 0.05) & (truth == 0)
     return scores, truth, exclude, side_information(*scores.shape)
@@ -108,9 +108,9 @@ def test_large_batches_in_every_form(problem, form, n_threads):
     one = Evaluator(
         form(truth), ALL, exclude=form(exclude), n_items=700, n_threads=n_threads, **side
     )
-    half = len(scores) // 2 + 50
-    for first in (0, half):
-        one.update(scores[first : first + half])
+    most = len(scores) * 8 // 15
+    for first in (0, most):
+        one.update(scores[first : first + most])
     expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
     assert_identical(one.compute(), expected)
 
@@ -334,10 +334,10 @@ def parts(problem, *rows):
 
 def test_merged_evaluators_give_the_bits_of_one_call(problem):
     scores, truth, exclude, side = problem
-    third = len(scores) // 3
-    first, second = parts(problem, slice(0, 2 * third), slice(third + 50, None))
+    fifth = len(scores) // 5
+    first, second = parts(problem, slice(0, 3 * fifth), slice(2 * fifth, None))
     wrong = Evaluator(truth, ALL, exclude=exclude, **side)
-    wrong.update(-scores[50 : third + 80], slice(50, third + 80))
+    wrong.update(-scores[fifth : 4 * fifth], slice(fifth, 4 * fifth))
     assert wrong.merge(first).merge(second) is wrong
     expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
     assert_identical(wrong.compute(), expected)
