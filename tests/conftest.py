@@ -33,14 +33,14 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture
 def threads_start_early(monkeypatch):
-    """Let blocks and threads be many for a tenth of the scores, where kernels are not compiled."""
+    """Let few scores be many blocks and threads, where kernels are not compiled."""
     from problems import JIT
 
     from recmetrics import _inputs, _ranking
 
     if not JIT:
-        monkeypatch.setattr(_ranking, "_SMALL", _ranking._SMALL // 10)
-        monkeypatch.setattr(_inputs, "_LEAST_SCORES", _inputs._LEAST_SCORES // 10)
+        for module in (_inputs, _ranking):
+            monkeypatch.setattr(module, "LEAST_SCORES", 1 << 15)
 
 
 @pytest.hookimpl(wrapper=True)

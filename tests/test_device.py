@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import listed_items, problems
 
-from recmetrics import InputTypeError, ShapeError, _device, _selection
+from recmetrics import InputTypeError, Metrics, ShapeError, _device, _selection
 from recmetrics._device import DeviceScores, as_tensor, on_device
 from recmetrics._inputs import ScoreMatrix, as_array
 from recmetrics._itemsets import SharedSet, read_candidates, read_exclude
@@ -470,3 +470,14 @@ def test_torch_is_imported_with_the_first_tensor_alone():
         "assert device.as_tensor(object()) is None\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this torch reads arrays of a GPU")
+def test_factors_of_a_device_that_torch_cannot_read_are_refused():
+    users, items = np.ones((2, 3)), np.ones((4, 3))
+    on_gpu = Exported(users, (2, 0)), Exported(items, (2, 0))
+    with pytest.raises(
+        InputTypeError, match=r"^user_factors is on the device .*, expected an array on"
+    ):
+        Metrics.compute_factors(*on_gpu, [[0], [1]], "hit@1")
+    assert Metrics.compute_factors(users, items, [[0], [1]], "hit@1")["hit@1"].tolist() == [1, 0]

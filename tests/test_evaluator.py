@@ -29,6 +29,7 @@ from recmetrics import (
 from recmetrics._spec import MetricSpec
 
 ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
+pytestmark = pytest.mark.usefixtures("threads_start_early")  # of the large problem below
 QUICK = settings(deadline=None, max_examples=60)
 # The first user finds item 0 first; the second item 1 last but one; the third has no relevant item.
 SCORES = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])

@@ -684,3 +684,14 @@ def test_nan_at_an_excluded_candidate_is_an_error_too():
 def test_no_candidates_for_anybody():
     got = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 1, 0]], "hit@1", candidates=[])
     assert got["hit@1"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("of", [2**63, 2**64 - 1])
+def test_an_index_beyond_64_bits_is_no_negative_one(of):
+    scores = [[2.0, 1.0]]
+    items = np.array([of], np.uint64)
+    for name in ("truth", "exclude", "candidates"):
+        sets = {"truth": [[0]]} | {name: [items]}
+        with pytest.raises(InputError, match=f"names item {of}; expected an index below 2\\^63"):
+            Metrics.compute(scores, sets.pop("truth"), "hit@1", **sets)
+    assert Metrics.compute(scores, [np.array([0], np.uint64)], "hit@1")["hit@1"] == [1.0]

@@ -1,5 +1,7 @@
 """The language of metric strings: what it means, and what it says of anything else."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -389,3 +391,19 @@ LIST_EXPECTED = "metric strings such as ['ndcg@10', 'recall@20']"
 )
 def test_what_is_no_list_of_metrics(wrong, message):
     assert error_of(parse_all, wrong) == (MetricSpecError, message)
+
+
+def test_an_option_given_as_its_default_changes_nothing():
+    scores, truth = [[3.0, 2.0, 1.0]], [[0, 1, 2]]
+    assert Metrics.hit_at_k(scores, truth, 2, rel=2) == [0.0]
+    assert Metrics.hit_at_k(scores, truth, 2, rel=None) == [1.0]
+    assert make_spec("hit", 2, {"rel": None}) == make_spec("hit", 2)
+
+
+def test_a_callable_is_spelled_by_its_name():
+    def slow(rank):
+        return 1 / rank
+
+    assert str(make_spec("ndcg", 3, {"discount": slow})) == "ndcg(discount=slow)@3"
+    nameless = functools.partial(slow)
+    assert str(make_spec("ndcg", 3, {"discount": nameless})) == "ndcg(discount=callable)@3"

@@ -190,3 +190,24 @@ def test_lists_must_be_told_apart():
     analysis = RecListAnalysis(["session"])
     with pytest.raises(InputError, match="recs has no column 'session'"):
         analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_columns_of_one_name_are_refused():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    twice = pa.Table.from_arrays(
+        [pa.array([1]), pa.array([7]), pa.array([8])], ["user", *["item"] * 2]
+    )
+    with pytest.raises(InputError, match="item"):
+        tables.evaluate_table(twice, make("pyarrow", TRUTH), "hit")
+    once = twice.select([0, 1])
+    assert read(tables.evaluate_table(once, make("pyarrow", TRUTH), "hit"))["hit"] == [0.0]
+
+
+def test_a_table_of_a_library_that_only_narwhals_knows_is_refused(monkeypatch):
+    recs, truth = make("pyarrow", RECS), make("pyarrow", TRUTH)
+    monkeypatch.setattr("recmetrics.tables._frames._PYARROW", None)
+    with pytest.raises(InputTypeError) as caught:
+        tables.evaluate_table(recs, truth, "hit")
+    assert str(caught.value) == (
+        "recs is of type Table, expected a pandas or polars DataFrame or a pyarrow Table"
+    )
