@@ -41,11 +41,11 @@ class Child:
             [sys.executable, __file__, "child", function, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
             env=os.environ | environment,
             # Where the caller ignores Ctrl-C, as a shell makes what runs in the background do.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
+        self.heard = b""
 
     def __enter__(self):
         return self
@@ -55,15 +55,19 @@ class Child:
         self.process.communicate()
 
     def tell(self, line=""):
-        print(line, file=self.process.stdin, flush=True)
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
 
     def hear(self):
         """Its next line; an AssertionError where it hangs or has ended."""
-        ready, _, _ = select.select([self.process.stdout], [], [], _PATIENCE)
-        assert ready, f"no answer in {_PATIENCE} s"
-        line = self.process.stdout.readline()
-        assert line, f"ended with status {self.process.wait()}"
-        return line.rstrip("\n")
+        while b"\n" not in self.heard:
+            ready, _, _ = select.select([self.process.stdout], [], [], _PATIENCE)
+            assert ready, f"no answer in {_PATIENCE} s"
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert more, f"ended with status {self.process.wait()}"
+            self.heard += more
+        line, _, self.heard = self.heard.partition(b"\n")
+        return line.decode()
 
 
 def answer(line):
