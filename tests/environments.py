@@ -5,8 +5,8 @@
 
 Each environment is made anew in a temporary folder, from the package registry that pip knows, and
 runs the suite of this checkout. Interpreters are looked for on the PATH and among pyenv's; one that
-is not there is told. Python alone is needed. Each environment ends in pytest's closing line, and the
-run in one that says how many failed; with --verbose pytest's reasons for skips are shown too.
+is not there is told. Each environment ends in pytest's closing line, and the run in one that says
+how many failed; with --verbose pytest's reasons for skips are shown too.
 """
 
 import argparse
@@ -25,9 +25,10 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
 _OLDEST = _PROJECT["requires-python"].removeprefix(">=")
 _VERSIONS = """
-from importlib.metadata import version
 import platform
-print("Python", platform.python_version(), *(f"{p} {version(p)}" for p in ("numpy", "scipy", "numba")))
+from importlib.metadata import version
+core = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
+print("Python", platform.python_version(), *core)
 """
 
 
@@ -50,7 +51,7 @@ def newest():
 
 def lowest(requirements):
     """The release that each lower bound names, in its last correction: numpy>=1.26 is 1.26.*."""
-    return tuple(re.sub(r">=(\d+\.\d+).*", r"==\1.*", each) for each in requirements)
+    return tuple(re.sub(r">=([\d.]+)", r"==\1.*", each) for each in requirements)
 
 
 def of_tests(*names):
@@ -74,7 +75,10 @@ def table():
     last = newest()
     known = re.findall(r"Python :: (3\.\d+)", "\n".join(_PROJECT["classifiers"]))
     return {
-        "oldest": Environment(_OLDEST, requirements=lowest(_PROJECT["dependencies"])),
+        # Newer pyarrow refuses NumPy 1 when it is imported, and does not tell pip.
+        "oldest": Environment(
+            _OLDEST, requirements=lowest((*_PROJECT["dependencies"], *of_tests("pyarrow")))
+        ),
         **{f"python{v}": Environment(v) for v in known if v != last},
         "newest": Environment(last),
         "one-thread": Environment(last, variables=(("RECMETRICS_NUM_THREADS", "1"),)),
@@ -104,11 +108,18 @@ def tested(environment, python, tests, verbose):
     variables = os.environ | dict(environment.variables) | {"PYTHONDONTWRITEBYTECODE": "1"}
     variables.pop("PYTHONPATH", None)
     done = subprocess.run(
-        [python, "-m", "pytest", *arguments], cwd=_ROOT, env=variables, capture_output=True, text=True
+        [python, "-m", "pytest", *arguments],
+        cwd=_ROOT,
+        env=variables,
+        capture_output=True,
+        text=True,
     )
     lines = done.stdout.splitlines()
     if done.returncode != 0:
-        print(*(lines[-300:] if verbose else [x for x in lines if re.match("FAILED|ERROR", x)]), sep="\n")
+        print(
+            *(lines[-300:] if verbose else [x for x in lines if re.match("FAILED|ERROR", x)]),
+            sep="\n",
+        )
         print(*done.stderr.splitlines()[-20:], sep="\n")
     elif verbose:
         print(*(line for line in lines if line.startswith("SKIPPED")), sep="\n")

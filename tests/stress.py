@@ -25,7 +25,6 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-import recmetrics
 from recmetrics import Evaluator, Metrics, RecmetricsError, audit
 
 METRICS = ["ndcg@10", "recall@10", "map", "auc", "coverage@5", "personalization@5"]

@@ -42,14 +42,16 @@ def environment(folder, *requirements):
 
 
 def built(python, commit, folder, *arguments, umask, when, zone):
-    """Build a clean clone that differs in whatever must not show; the files built, by their ends."""
+    """Build a clean clone that differs in what must not show; the files built, by their ends."""
     clone = folder / "clone"
     run("git", "clone", "--quiet", _ROOT, clone, umask=umask)
     run("git", "-C", clone, "checkout", "--quiet", commit)
     for file in clone.rglob("*"):
         os.utime(file, (when, when))
     command = [python, "-m", "build", "--outdir", folder / "dist", *arguments, clone]
-    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SOURCE_DATE_EPOCH")}
+    variables = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SOURCE_DATE_EPOCH")
+    }
     run(*command, env=variables | {"TZ": zone, "PYTHONHASHSEED": str(umask)}, umask=umask)
     return {file.suffix: file for file in (folder / "dist").iterdir()}
 

@@ -363,12 +363,12 @@ def sparse_not_2d():
         "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
         "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
         **{
-            f"sparse and {matrix.ndim}-d": truth(
+            f"sparse and {wrong.ndim}-d": truth(
                 ShapeError,
-                f"truth must be 2-d (n_users, n_items), got {matrix.ndim}-d of shape {matrix.shape}",
-                matrix,
+                f"truth must be 2-d (n_users, n_items), got {wrong.ndim}-d of shape {wrong.shape}",
+                wrong,
             )
-            for matrix in sparse_not_2d()
+            for wrong in sparse_not_2d()
         },
         "1-d": truth(
             ShapeError,
