@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -127,6 +128,8 @@ def main():
         if differing:
             sys.exit(f"{PAGE.name} and pyproject.toml differ in {'; '.join(differing)}")
         return
+    if int(version("pip").split(".")[0]) < 25:
+        sys.exit("an older pip leaves licences out; type: python -m pip install 'pip>=25'")
     PAGE.write_text(page({extra: resolved(extra) for extra in EXTRAS}))
 
 

@@ -165,7 +165,7 @@ def child_memory(times):
     answer("null")
 
 
-def memory(times=10_000, allowed=1 << 20):
+def memory(times=10_000, allowed=1 << 18):
     """Faults, and a closing line: no kind of call may grow by more bytes than allowed."""
     faults, grown = [], {}
     # One arena: what threads free comes back to where the next call looks.
