@@ -87,6 +87,8 @@ def map_blocks(
                 return
             try:
                 finished.put((number, work(blocks[number]), None))
+            except _Stopped:
+                return
             except BaseException as error:  # raised again in the calling thread
                 finished.put((number, None, error))
 
@@ -121,7 +123,12 @@ def map_blocks(
             number, _, error = finished.get()
             if error is not None:
                 errors[number] = error
-        raise errors[min(errors)]
+        try:
+            raise errors[min(errors)]
+        finally:
+            # Else error and frame keep each other, and the threads, until garbage is collected; a
+            # Ctrl-C in that moment, which frees them, would be lost.
+            del errors, error
     return cast(list[Result], results)
 
 

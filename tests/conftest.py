@@ -4,6 +4,7 @@ Numba's cache does not notice a helper that was edited in another file; what an 
 must not decide whether this one passes. Child processes inherit the folder, so they start warm.
 """
 
+import atexit
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import tempfile
 import pytest
 
 _CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_errors=True)
+atexit.register(_CACHE.cleanup)
 os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
 
 # A shell that runs the tests in the background has them, and their children, ignore Ctrl-C.

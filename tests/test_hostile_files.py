@@ -1245,9 +1245,7 @@ def test_streams_that_cannot_be_written():
         pytest.skip("needs a device without room")
     done = shell("$CMD metrics --markdown >/dev/full")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == (
-        b"recmetrics: error: cannot write the output: No space left on device\n"
-    )
+    assert done.stderr == (b"recmetrics: error: cannot write the output: No space left on device\n")
 
 
 def test_a_disk_that_fails_while_scores_are_read(capsys, monkeypatch):

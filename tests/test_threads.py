@@ -1,5 +1,6 @@
 """Threads, processes and interruptions leave the numbers and the process alone."""
 
+import gc
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ from problems import JIT
 
 import recmetrics
 from recmetrics import ArgumentError, InputError, Metrics, _inputs
-from recmetrics._threads import map_blocks, thread_count
+from recmetrics._threads import map_blocks, raise_if_stopped, thread_count
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
@@ -55,6 +56,36 @@ def test_no_thread_outlives_the_call(problem):
     before = set(threading.enumerate())
     Metrics.compute(*problem, METRICS_LIST, n_threads=4)
     assert set(threading.enumerate()) == before
+
+
+def fails(_):
+    raise ValueError
+
+
+def works_until_stopped(_):
+    while True:
+        raise_if_stopped()
+
+
+@pytest.mark.parametrize("block", [fails, works_until_stopped])
+def test_no_thread_is_left_to_the_garbage_collector(block):
+    # Python frees a thread in a callback, and a Ctrl-C that comes in a callback is lost.
+    def work(rows):
+        return rows.start or block(rows)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    gc.collect()
+    before = len(threading._dangling)
+    gc.disable()
+    try:
+        with pytest.raises((ValueError, KeyboardInterrupt)) as caught:
+            map_blocks(work, [slice(0, 1), slice(1, 2)], 2, interrupt if block != fails else None)
+        del caught
+        assert len(threading._dangling) == before
+    finally:
+        gc.enable()
 
 
 def test_work_runs_in_as_many_threads_as_asked():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-Interactions = sparse.csr_array[Any]
+Interactions: TypeAlias = "sparse.csr_array[Any]"  # a string: old SciPy takes no [Any]
 
 _TASTES = 8  # latent dimensions of taste
 _TASTE_WEIGHT = 2.5  # how much more taste counts than chance; the popularity is log-normal
