@@ -113,6 +113,10 @@ class ItemSets(ABC):
     def rows(self, block: slice) -> Rows:
         """The sets of a block of users."""
 
+    def held(self) -> Rows | None:
+        """The sets of all users, where they are in the internal form already."""
+        return None
+
     @abstractmethod
     def take(self, users: IntArray) -> "ItemSets":
         """The sets of some users, in their order."""
@@ -145,6 +149,9 @@ class SparseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         return self._rows.cut(block)
+
+    def held(self) -> Rows | None:
+        return self._rows
 
     def in_memory(self) -> ItemSets:
         return self

@@ -21,7 +21,7 @@ from recmetrics._options import CallOptions
 from recmetrics._plan import Plan
 from recmetrics._progress import reporting
 from recmetrics._threads import map_blocks
-from recmetrics._topk import TopK, empty_topk, join
+from recmetrics._topk import TopK, empty_topk, join, part_of
 
 _SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
 # Relevant items per user from which sorting a row and searching their ranks beats counting them.
@@ -44,10 +44,17 @@ class ScoredInputs:
         k, ties, options = plan.k, plan.ties, plan.options
         if self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
+        # Blocks write into one record where its size is known: joining theirs took a tenth of a
+        # call, in one thread.
+        held = self.truth.held()
+        everyone = None if held is None else empty_topk(held.start, held.values, ties=ties)
 
         def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
             relevant = self.truth.rows(rows)
-            top = empty_topk(relevant.start, relevant.values, ties=ties)
+            if everyone is None:
+                top = empty_topk(relevant.start, relevant.values, ties=ties)
+            else:
+                top = part_of(everyone, rows)
             nan_found = np.zeros(3, np.int64)
             if k and self.candidates is None:
                 self._rank_rows(rows, relevant, k, ties, top, nan_found)
@@ -63,7 +70,7 @@ class ScoredInputs:
         results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             refuse_nan([nan_found for _, nan_found in results], self.sets)
-        return join([top for top, _ in results])
+        return join([top for top, _ in results]) if everyone is None else everyone
 
     def _blocks(self, n_threads: int, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and how many threads are worth starting for them."""

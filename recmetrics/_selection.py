@@ -38,6 +38,7 @@ _CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # the same where two counts share a pass
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
+_TILE = 4096  # scores that are compared with all that are counted while in cache
 _RUN = 24  # items sorted by insertion
 
 _FEW = 32  # hits that insertion sorts as fast as anything
@@ -94,8 +95,19 @@ def _count_both(values: Array, score: Any) -> tuple[int, int]:
             least = np.int32(least + np.int32(block[i] >= score))
         above += more
         reaching += least
-    rest = values[whole * _WIDE :]
-    return above + _count_above(rest, score), reaching + _count_reaching(rest, score)
+    for b in range(whole * (_WIDE // _BLOCK), values.size // _BLOCK):
+        block = values[b * _BLOCK : (b + 1) * _BLOCK]
+        more = np.int32(0)
+        least = np.int32(0)
+        for i in range(_BLOCK):
+            more = np.int32(more + np.int32(block[i] > score))
+            least = np.int32(least + np.int32(block[i] >= score))
+        above += more
+        reaching += least
+    for i in range(values.size // _BLOCK * _BLOCK, values.size):
+        above += values[i] > score
+        reaching += values[i] >= score
+    return above, reaching
 
 
 @kernel
@@ -304,6 +316,7 @@ def _rank_hits(
     ties: bool,
     user: int,
     top: TopK,
+    places: IntArray,
     at_rank: Array,
 ) -> None:
     """Rank a user's relevant items within a pool and record those among the first k.
@@ -311,15 +324,12 @@ def _rank_hits(
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
     pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
     nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits. With
-    ``ties`` those are recorded that are among the first k in some order of equal scores.
+    ``ties`` those are recorded that are among the first k in some order of equal scores. ``places``
+    is scratch with room for the relevant items.
     """
     whole_row = items.size == 0
     first = top.start[user]
-    hits = 0
-    known = -1  # the place of the relevant item last counted, and what the whole pool says of it
-    known_rank = 0
-    known_above = 0
-    known_reaching = 0
+    found = 0
     for r in range(relevant.size):
         place = relevant[r] if whole_row else _position(items, relevant[r])
         if place < 0:
@@ -329,40 +339,131 @@ def _rank_hits(
             continue
         if _position(excluded, relevant[r]) >= 0:
             continue
-        before, after = values[:place], values[place + 1 :]
-        if known >= 0 and score == values[known]:
-            # Only what lies between two equal scores is new: their tie group is counted once.
-            less, least = _count_both(values[known + 1 : place], score)
-            known_rank += 1 + least - less
-        elif ordered.size > 0:
-            known_above, known_reaching = _count_ordered(ordered, score)
-            known_rank = 1 + known_above
-            if known_reaching > known_above + 1:
-                known_rank += _count_reaching(before, score) - _count_above(before, score)
-        elif ties:
-            above, reaching = _count_both(before, score)
-            above_after, reaching_after = _count_both(after, score)
-            known_rank = 1 + reaching + above_after
-            known_above = above + above_after
-            known_reaching = reaching + 1 + reaching_after
-        else:
-            known_rank = 1 + _count_reaching(before, score) + _count_above(after, score)
-        known = place
-        rank, above, reaching = known_rank, known_above, known_reaching
+        places[found] = place
+        top.gain[first + found] = relevance[r]
+        found += 1
+    end = first + found
+    rank, tied = top.rank[first:end], end if ties else first
+    above, reaching = top.first[first:tied], top.last[first:tied]
+    _fill_ranks(values, ordered, places[:found], ties, rank, above, reaching)
+    hits = 0
+    for p in range(found):
+        score = values[places[p]]
         for e in range(excluded.size):
             other = values[excluded[e]]
-            rank -= other > score or (other == score and excluded[e] < place)
-            above -= other > score
-            reaching -= other >= score
-        if (above + 1 if ties else rank) <= k:
-            top.rank[first + hits] = rank
+            rank[p] -= other > score or (other == score and excluded[e] < places[p])
             if ties:
-                top.first[first + hits] = above + 1
-                top.last[first + hits] = reaching
-            top.gain[first + hits] = relevance[r]
+                above[p] -= other > score
+                reaching[p] -= other >= score
+        if (above[p] + 1 if ties else rank[p]) <= k:
+            rank[hits] = rank[p]
+            if ties:
+                above[hits] = above[p] + 1  # from here on the first rank and the last
+                reaching[hits] = reaching[p]
+            top.gain[first + hits] = top.gain[first + p]
             hits += 1
+    rank[hits:] = 0  # slots without a hit are as they were
+    above[hits:] = 0
+    reaching[hits:] = 0
+    top.gain[first + hits : end] = 0.0
     top.n_hits[user] = hits
     _sort_hits(top, first, hits, ties, at_rank)
+
+
+@kernel
+def _fill_ranks(
+    values: Array,
+    ordered: Array,
+    places: IntArray,
+    ties: bool,
+    rank: IntArray,
+    above: IntArray,
+    reaching: IntArray,
+) -> None:
+    """Find the rank among ``values`` of each of the ascending ``places``.
+
+    With ``ties`` also how many scores are > and >= theirs. ``ordered`` as in ``_rank_hits``.
+    """
+    if ordered.size > 0:
+        _search_ranks(values, ordered, places, ties, rank, above, reaching)
+    else:
+        _count_ranks(values, places, ties, rank, above, reaching)
+    for p in range(1, places.size):
+        if _ties_with_last(values, places, p):
+            # Only what lies between the two is new.
+            score = values[places[p]]
+            less, least = _count_both(values[places[p - 1] + 1 : places[p]], score)
+            rank[p] = rank[p - 1] + 1 + least - less
+            if ties:
+                above[p], reaching[p] = above[p - 1], reaching[p - 1]
+
+
+@kernel
+def _ties_with_last(values: Array, places: IntArray, p: int) -> bool:
+    return p > 0 and values[places[p]] == values[places[p - 1]]
+
+
+@kernel
+def _count_ranks(
+    values: Array, places: IntArray, ties: bool, rank: IntArray, above: IntArray, reaching: IntArray
+) -> None:
+    """Count for ``_fill_ranks``; of places that tie in a row for the first alone.
+
+    One tile after another: however many places there are, a long row is read once from memory.
+    """
+    rank[:] = 1
+    above[:] = 0
+    reaching[:] = 0
+    for begin in range(0, values.size, _TILE):
+        tile = values[begin : begin + _TILE]
+        for p in range(places.size):
+            if _ties_with_last(values, places, p):
+                continue
+            score = values[places[p]]
+            place = places[p] - begin
+            if ties:
+                more, least = _count_both(tile, score)
+                above[p] += more
+                reaching[p] += least
+                if place >= tile.size:
+                    rank[p] += least
+                elif place > 0 and least > more + 1:
+                    before = tile[:place]
+                    rank[p] += more + _count_reaching(before, score) - _count_above(before, score)
+                else:
+                    rank[p] += more
+            elif place < 0:
+                rank[p] += _count_above(tile, score)
+            elif place >= tile.size:
+                rank[p] += _count_reaching(tile, score)
+            else:
+                rank[p] += _count_reaching(tile[:place], score)
+                rank[p] += _count_above(tile[place + 1 :], score)
+
+
+@kernel
+def _search_ranks(
+    values: Array,
+    ordered: Array,
+    places: IntArray,
+    ties: bool,
+    rank: IntArray,
+    above: IntArray,
+    reaching: IntArray,
+) -> None:
+    """Search for what ``_count_ranks`` counts."""
+    for p in range(places.size):
+        if _ties_with_last(values, places, p):
+            continue
+        score = values[places[p]]
+        more, least = _count_ordered(ordered, score)
+        rank[p] = 1 + more
+        if least > more + 1:
+            before = values[: places[p]]
+            rank[p] += _count_reaching(before, score) - _count_above(before, score)
+        if ties:
+            above[p] = more
+            reaching[p] = least
 
 
 @kernel
@@ -392,12 +493,15 @@ def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
 
 
 @kernel
-def _ranks_to_sort_by(top: TopK, depth: int) -> Array:
-    """Scratch for ``_sort_hits``: for ranks to ``depth``; empty where nobody has many hits."""
+def _scratch(top: TopK, depth: int) -> tuple[IntArray, Array]:
+    """Scratch for ``_rank_hits``: ``places``, and ``at_rank`` for ranks to ``depth``.
+
+    The second is empty where nobody has many hits.
+    """
     most = 0
     for user in range(top.n_hits.size):
         most = max(most, top.start[user + 1] - top.start[user])
-    return np.zeros(depth + 1 if most > _FEW else 0, np.int32)
+    return np.empty(most, np.int64), np.zeros(depth + 1 if most > _FEW else 0, np.int32)
 
 
 @kernel
@@ -542,7 +646,7 @@ def rank_rows(
     n_items = scores.shape[1]
     n_lanes = count_lanes(k, n_items)
     lanes = np.empty(n_lanes, scores.dtype)
-    at_rank = _ranks_to_sort_by(top, n_items if ties else k)
+    places, at_rank = _scratch(top, n_items if ties else k)
     values = np.empty(4 * k + LANES if n_lanes > 0 else 0, scores.dtype)
     items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
@@ -583,6 +687,7 @@ def rank_rows(
             ties,
             user,
             top,
+            places,
             at_rank,
         )
 
@@ -620,7 +725,7 @@ def rank_candidates(
     largest = 0
     for user in range(candidate_start.size - 1):
         largest = max(largest, candidate_start[user + 1] - candidate_start[user])
-    at_rank = _ranks_to_sort_by(top, largest if ties else k)
+    places, at_rank = _scratch(top, largest if ties else k)
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
@@ -631,7 +736,7 @@ def rank_candidates(
         if pool.size > 0:
             _rank_hits(
                 pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
-                lowest, k, lowest, lowest_listed, ties, user, top, at_rank,
+                lowest, k, lowest, lowest_listed, ties, user, top, places, at_rank,
             )  # fmt: skip
 
 

@@ -68,6 +68,23 @@ def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
     )
 
 
+def part_of(top: TopK, users: slice) -> TopK:
+    """The record of some users, in the memory of that of all."""
+    start = top.start[users.start : users.stop + 1]
+    slots = slice(start[0], start[-1])
+    return TopK(
+        start=start - start[0],
+        ideal=top.ideal[slots],
+        n_hits=top.n_hits[users],
+        rank=top.rank[slots],
+        first=top.first[slots],
+        last=top.last[slots],
+        gain=top.gain[slots],
+        n_listed=top.n_listed[users],
+        discount=top.discount,
+    )
+
+
 def join(blocks: Sequence[TopK]) -> TopK:
     """One record for the users of all ``blocks``, in order."""
     if len(blocks) == 1:

@@ -23,6 +23,7 @@ _LIMIT = 600  # seconds; a fault that makes a loop endless dies by it
 KERNELS = "tests/test_kernels.py tests/test_fuzz.py -k 'hand or (problems and ranked)'"
 TIES = "tests/test_ties.py tests/test_fuzz.py -k 'hand or (problems and (chance or ceiling))'"
 SCORES = "tests/test_fuzz.py -k 'problems and (compute or methods)'"
+TILES = "tests/test_selection.py -k from_tile"
 FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
 BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
 DEVICE = "tests/test_fuzz.py -k 'problems and device and not factors'"
@@ -112,8 +113,10 @@ FAULTS = [
     # --- Selection
     Fault(
         "reversed ties", "_selection.py",
-        "known_rank = 1 + _count_reaching(before, score) + _count_above(after, score)",
-        "known_rank = 1 + _count_above(before, score) + _count_reaching(after, score)",
+        "rank[p] += _count_reaching(tile[:place], score)\n"
+        "                rank[p] += _count_above(tile[place + 1 :], score)",
+        "rank[p] += _count_above(tile[:place], score)\n"
+        "                rank[p] += _count_reaching(tile[place + 1 :], score)",
         SCORES,
     ),
     Fault(
@@ -267,9 +270,19 @@ FAULTS = [
     ),
     Fault(
         "a tie group without those after it", "_selection.py",
-        "known_reaching = reaching + 1 + reaching_after",
-        "known_reaching = reaching + 1 + above_after",
+        "reaching[p] += least", "reaching[p] += least if place > 0 else more + 1",
         SCORES,
+    ),
+    Fault(
+        "ties of an earlier tile come later", "_selection.py",
+        "elif place >= tile.size:\n                rank[p] += _count_reaching(tile, score)",
+        "elif place >= tile.size:\n                rank[p] += _count_above(tile, score)",
+        TILES,
+    ),
+    Fault(
+        "a slot without a hit keeps its place", "_selection.py",
+        "    reaching[hits:] = 0\n", "",
+        "tests/test_ties.py -k 'policy_is_a_mean and f1'",
     ),
     Fault(
         "chance counts excluded items", "_chance.py",

@@ -69,9 +69,22 @@ def ranks_by_sort(row, excluded):
 
 def select(rows, relevant, excluded, k, *, by_search=False):
     """What the kernel finds: for each user its hits as {item: rank}, and the length of the list."""
+    top = ranked(rows, relevant, excluded, k, by_search=by_search, ties=False)
+    found = []
+    for user in range(len(rows)):
+        slots = slice(top.start[user], top.start[user] + top.n_hits[user])
+        found.append(
+            dict(zip(top.gain[slots].astype(int) - 1, top.rank[slots].tolist(), strict=True))
+        )
+        assert np.all(np.diff(top.rank[slots]) > 0)
+    return found, top.n_listed
+
+
+def ranked(rows, relevant, excluded, k, *, by_search, ties):
+    """What the kernel fills in; the gain of a hit is its item plus 1."""
     start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
     items = np.concatenate(relevant)
-    top = empty_topk(start, items + 1.0, ties=False)  # the relevance tells the item
+    top = empty_topk(start, items + 1.0, ties=ties)
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
     block = ScoreMatrix(rows).block(slice(0, len(rows)))
     ordered = np.sort(block.values, axis=1) if by_search else block.values[:, :0].copy()
@@ -85,18 +98,11 @@ def select(rows, relevant, excluded, k, *, by_search=False):
         k,
         block.lowest,
         block.lowest_listed,
-        False,
+        ties,
         top,
         np.zeros(3, np.int64),
     )
-    found = []
-    for user in range(len(rows)):
-        slots = slice(start[user], start[user] + top.n_hits[user])
-        found.append(
-            dict(zip(top.gain[slots].astype(int) - 1, top.rank[slots].tolist(), strict=True))
-        )
-        assert np.all(np.diff(top.rank[slots]) > 0)
-    return found, top.n_listed
+    return top
 
 
 @pytest.mark.parametrize("n_items", LENGTHS)
@@ -124,6 +130,31 @@ def test_ranks_are_those_of_a_sort(kind, n_items):
                 for u, ranks in enumerate(expected):
                     assert found[u] == {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
                     assert n_listed[u] == min(k, np.count_nonzero(ranks))
+
+
+TILE = _selection._TILE
+
+
+@pytest.mark.parametrize("n_items", [TILE - 1, TILE, TILE + 1, 2 * TILE + 65])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_ranks_and_ties_hold_from_tile_to_tile(kind, n_items):
+    rng = np.random.default_rng(n_items)
+    row = HOSTILE[kind](rng, n_items)
+    at_edges = [0, TILE - 2, TILE - 1, TILE, 2 * TILE - 1, 2 * TILE, n_items - 1]
+    places = np.unique(rng.integers(0, n_items, 5).tolist() + [i for i in at_edges if i < n_items])
+    excluded = np.unique(rng.integers(0, n_items, 9))
+    ranks = ranks_by_sort(row, excluded)
+    allowed = row[ranks > 0]
+    for ties in (False, True):
+        top = ranked(row[None], [places], [excluded], n_items, by_search=False, ties=ties)
+        found = top.gain[: top.n_hits[0]].astype(int) - 1
+        assert set(found) == {place for place in places if ranks[place]}
+        assert top.rank[: len(found)].tolist() == ranks[found].tolist()
+        if ties:
+            above = [np.count_nonzero(allowed > row[place]) for place in found]
+            reaching = [np.count_nonzero(allowed >= row[place]) for place in found]
+            assert top.first[: len(found)].tolist() == [count + 1 for count in above]
+            assert top.last[: len(found)].tolist() == reaching
 
 
 @pytest.mark.parametrize(
