@@ -281,8 +281,8 @@ FAULTS = [
     ),
     Fault(
         "a slot without a hit keeps its place", "_selection.py",
-        "    reaching[hits:] = 0\n", "",
-        "tests/test_ties.py -k 'policy_is_a_mean and f1'",
+        "    above[hits:] = 0\n    reaching[hits:] = 0\n", "",
+        SCORES,
     ),
     Fault(
         "chance counts excluded items", "_chance.py",
