@@ -1,6 +1,6 @@
 """From inputs to one array of values per metric string."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from recmetrics._registry import Metric
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
 from recmetrics._ties import settle
-from recmetrics._topk import FloatArray, TopK, Views, empty_topk, join, with_ideal
+from recmetrics._topk import FloatArray, TopK, Views, empty_topk, with_ideal
 
 
 class Inputs(Protocol):
@@ -48,7 +48,7 @@ def measure(inputs: Inputs, specs: Specs, side: Side, options: CallOptions) -> d
 
 def measure_users(inputs: Inputs, plan: Plan, side: Side, sink: ListSink) -> dict[str, UserValues]:
     """The user metrics of ``plan``, NaN where undefined; the lists go to ``sink``."""
-    return measure_ranked([rank_users(inputs, plan, side, sink)], plan)
+    return measure_ranked(rank_users(inputs, plan, side, sink), plan)
 
 
 def rank_users(inputs: Inputs, plan: Plan, side: Side, sink: ListSink) -> Ranked:
@@ -57,9 +57,9 @@ def rank_users(inputs: Inputs, plan: Plan, side: Side, sink: ListSink) -> Ranked
     return Ranked(inputs.top_k(plan, reader), reader.values)
 
 
-def measure_ranked(batches: Sequence[Ranked], plan: Plan) -> dict[str, UserValues]:
-    """The user metrics of ``plan`` for the users of all batches, one after another."""
-    top = with_ideal(join([batch.top for batch in batches]))
+def measure_ranked(ranked: Ranked, plan: Plan) -> dict[str, UserValues]:
+    """The user metrics of ``plan`` for users whose lists are read."""
+    top = with_ideal(ranked.top)
     views: dict[Ties, Views] = {}
     values = {}
     for text, spec in plan.specs.items():
@@ -69,7 +69,7 @@ def measure_ranked(batches: Sequence[Ranked], plan: Plan) -> dict[str, UserValue
                 views[policy] = Views(settle(top, policy))
             values[text] = _run(spec, views[policy], plan.n_items)
         elif spec.metric.kind == "list":
-            values[text] = np.concatenate([batch.listed[spec] for batch in batches])
+            values[text] = ranked.listed[spec]
     return values
 
 

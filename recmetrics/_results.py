@@ -5,7 +5,7 @@ twice, as distributed samplers pad, counts once; sums per item could not take th
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,10 @@ from recmetrics._options import CallOptions, UserValues
 from recmetrics._plan import Plan, Specs
 from recmetrics._spec import parse
 from recmetrics._topk import FloatArray, IntArray
+from recmetrics._waiting import Waiting
 
 _ADDED = 1 << 20  # items of lists read at once
-_PATIENCE = 1 << 17  # users and relevant items of theirs whose metrics wait for more: 4 MB
+_WAITING = 1 << 15, 1 << 17  # users, and relevant items of theirs, whose metrics wait: 4 MB
 _STATE = (
     "metrics",
     "specs",
@@ -105,13 +106,19 @@ class UserResults:
             "ties": options.ties or (None if options.convention else "index"),
             "users and items": (n_users, n_items),
         }
+        self._waiting: Waiting | None = None
         self.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing waits in a copy, so that it needs no room for it."""
+        self._measure()
+        return self.__dict__ | {"_waiting": None}
 
     def clear(self) -> None:
         """Forget all users."""
-        self._waiting: list[tuple[IntArray, Ranked]] = []
-        self._n_waiting = 0
-        self._patience = 0
+        self._first = True  # the next batch is
+        if self._waiting is not None:
+            self._waiting.clear()
         self._values = np.full((len(self._texts), self.n_users), np.nan)
         self.updated = np.zeros(self.n_users, np.bool_)
         self._lists = np.full((self.n_users, 0), -1, self._item)
@@ -127,7 +134,7 @@ class UserResults:
 
     def measured(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> Part:
         """The rows of a batch of users, not taken in."""
-        return Part(self.of, users, self._rows([ranked]), kept.joined(), kept.offered)
+        return Part(self.of, users, self._rows(ranked), kept.joined(), kept.offered)
 
     def add(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> None:
         """Take in a batch of users; the metrics of several batches are computed together.
@@ -135,33 +142,32 @@ class UserResults:
         The first batch's at once, so that an option that no metric can be computed with is
         refused with it.
         """
-        self._waiting.append((users, ranked))
-        size = len(users) + len(ranked.top.rank)
-        self._n_waiting += size
-        if self._n_waiting > self._patience:
-            try:
-                self._measure()
-            except BaseException:
-                self._waiting.pop()
-                self._n_waiting -= size
-                raise
-            self._patience = _PATIENCE
+        if self._waiting is None:
+            self._waiting = Waiting(*_WAITING, ties=self.plan.ties)
+        if not self._waiting.fits(users, ranked):
+            self._measure()
+        if self._first or not self._waiting.fits(users, ranked):
+            self._values[:, users] = self._rows(ranked)
+            self._first = False
+        else:
+            self._waiting.append(users, ranked)
         if self._depth:
             self._take_lists(users, kept.joined(), kept.offered)
         self.updated[users] = True
 
     def _measure(self) -> None:
         """Compute the metrics of the batches that wait for it, the later rows of a user last."""
-        if self._waiting:
-            users = np.concatenate([users for users, _ in self._waiting])
-            self._values[:, users] = self._rows([ranked for _, ranked in self._waiting])
-            self._waiting, self._n_waiting = [], 0
+        if self._waiting is not None:
+            users, ranked = self._waiting.joined()
+            if len(users):
+                self._values[:, users] = self._rows(ranked)
+                self._waiting.clear()
 
-    def _rows(self, batches: Sequence[Ranked]) -> FloatArray:
+    def _rows(self, ranked: Ranked) -> FloatArray:
         """(metrics, users) the values of the user metrics."""
-        values = measure_ranked(batches, self.plan)
+        values = measure_ranked(ranked, self.plan)
         rows = [values[text] for text in self._texts]
-        return np.stack(rows) if rows else np.empty((0, sum(len(b.top.n_hits) for b in batches)))
+        return np.stack(rows) if rows else np.empty((0, len(ranked.top.n_hits)))
 
     def take(self, part: Part) -> None:
         """Take in rows of the same metrics; of a user who is in them twice the later row stands."""

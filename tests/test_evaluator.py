@@ -574,15 +574,23 @@ def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
     assert one.counts()["dcg(discount=odd)@2"] == UserCounts(0, 0, 2)
 
 
-def test_many_batches_are_measured_while_they_come(monkeypatch):
-    monkeypatch.setattr("recmetrics._results._PATIENCE", 2)
-    one = evaluator("hit@1")
-    for scores, user in zip(SCORES, range(3), strict=True):
-        one.update([scores], [user])
-    assert not one._results._waiting
-    np.testing.assert_array_equal(
-        one.compute()["hit@1"], Metrics.compute(SCORES, TRUTH, "hit@1")["hit@1"]
-    )
+@pytest.mark.parametrize("room", [(2, 50), (50, 3), (1, 1), (50, 50)])
+def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
+    monkeypatch.setattr("recmetrics._results._WAITING", room)
+    rng = np.random.default_rng(4)
+    scores, truth = rng.integers(0, 4, (9, 6)), rng.integers(0, 3, (9, 6))
+    asked = ["hit@1", "ndcg@2", "auc", "diversity@3"]
+    features = rng.random((6, 2))
+    one = Evaluator(truth, asked, features=features)
+    batches = [[8, 0], [1], [2, 3, 4], [0, 5], [6], [7], [1]]
+    for users in batches:
+        one.update(rng.integers(0, 4, (len(users), 6)), users)  # which the later row replaces
+    for users in batches:
+        one.update(scores[users], users)
+    together = Metrics.compute(scores, truth, asked, features=features)
+    for text, values in pickle.loads(pickle.dumps(one)).compute().items():
+        np.testing.assert_array_equal(values, together[text])
+        np.testing.assert_array_equal(values, one.compute()[text])
 
 
 # --- Mistakes ------------------------------------------------------------------------------------
