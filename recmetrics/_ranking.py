@@ -21,7 +21,7 @@ from recmetrics._options import CallOptions
 from recmetrics._plan import Plan
 from recmetrics._progress import reporting
 from recmetrics._threads import map_blocks
-from recmetrics._topk import TopK, empty_topk, join, part_of
+from recmetrics._topk import IntArray, TopK, empty_topk, join, part_of
 
 _SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
 # Relevant items per user from which sorting a row and searching their ranks beats counting them.
@@ -49,7 +49,7 @@ class ScoredInputs:
         held = self.truth.held()
         everyone = None if held is None else empty_topk(held.start, held.values, ties=ties)
 
-        def rank_block(rows: slice) -> tuple[TopK, npt.NDArray[np.int64]]:
+        def rank_block(rows: slice) -> tuple[TopK, IntArray]:
             relevant = self.truth.rows(rows)
             if everyone is None:
                 top = empty_topk(relevant.start, relevant.values, ties=ties)
@@ -90,7 +90,7 @@ class ScoredInputs:
         k: int,
         ties: bool,
         top: TopK,
-        nan_found: npt.NDArray[np.int64],
+        nan_found: IntArray,
     ) -> None:
         block = self.scores.block(rows)
         excluded_start, excluded_items = self._excluded(rows)
@@ -122,7 +122,7 @@ class ScoredInputs:
         k: int,
         ties: bool,
         top: TopK,
-        nan_found: npt.NDArray[np.int64],
+        nan_found: IntArray,
     ) -> None:
         pool, values, block = self._pool(candidates, rows, nan_found)
         _selection.rank_candidates(
@@ -138,9 +138,7 @@ class ScoredInputs:
             top,
         )
 
-    def _list(
-        self, rows: slice, relevant: Rows, reader: ListReader, nan_found: npt.NDArray[np.int64]
-    ) -> Lists:
+    def _list(self, rows: slice, relevant: Rows, reader: ListReader, nan_found: IntArray) -> Lists:
         """The lists of a block of users, as long as ``reader`` reads them."""
         if self.candidates is None:
             block = self.scores.block(rows)
@@ -174,7 +172,7 @@ class ScoredInputs:
             )
         return lists
 
-    def _excluded(self, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _excluded(self, rows: slice) -> tuple[IntArray, npt.NDArray[np.int64]]:
         """Where each user's excluded items begin, and the items."""
         if self.exclude is None:
             return np.zeros(rows.stop - rows.start + 1, np.int64), _NO_ITEMS
@@ -182,7 +180,7 @@ class ScoredInputs:
         return start, items
 
     def _pool(
-        self, candidates: ItemSets, rows: slice, nan_found: npt.NDArray[np.int64]
+        self, candidates: ItemSets, rows: slice, nan_found: IntArray
     ) -> tuple[Rows, npt.NDArray[Any], ScoreBlock]:
         """The candidates of each user that are not excluded, and their scores."""
         pool = candidates.rows(rows)
@@ -234,7 +232,7 @@ class RankedInputs:
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
         return join(in_blocks(rank_block, blocks, n_threads, options))
 
-    def _check_recommendable(self, rows: slice, lists: npt.NDArray[np.int64]) -> None:
+    def _check_recommendable(self, rows: slice, lists: IntArray) -> None:
         """Refuse a list with an excluded item, or with one that is no candidate."""
         if self.sets.exclude is None and self.sets.candidates is None:
             return
@@ -276,8 +274,8 @@ def read_ranked_truth(ranking: npt.NDArray[Any], truth: Any) -> UserSets:
 
 
 def topk_of_lists(
-    lists: npt.NDArray[np.int64], relevant: Rows, n_items: int, k: int, *, ties: bool
-) -> tuple[TopK, npt.NDArray[np.int64]]:
+    lists: IntArray, relevant: Rows, n_items: int, k: int, *, ties: bool
+) -> tuple[TopK, IntArray]:
     """The hits among the first ``k`` of each list, and what ``rank_lists`` found wrong."""
     top = empty_topk(relevant.start, relevant.values, ties=False)
     fault = np.zeros(3, np.int64)
@@ -303,7 +301,7 @@ def in_blocks(
         return map_blocks(work, blocks, n_threads, done)
 
 
-def refuse_nan(found: Sequence[npt.NDArray[np.int64]], sets: UserSets) -> None:
+def refuse_nan(found: Sequence[IntArray], sets: UserSets) -> None:
     """Raise the error of NaN among the scores, where any block found some."""
     count = sum(int(counted[0]) for counted in found)
     if count:
