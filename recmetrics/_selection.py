@@ -1029,6 +1029,7 @@ def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) 
 @kernel
 def select_tile(
     tile: Array,
+    width: int,
     first_item: int,
     excluded_start: IntArray,
     excluded_items: IntArray,
@@ -1042,20 +1043,19 @@ def select_tile(
 ) -> None:
     """Add what may be listed of one tile of scores to what was collected from earlier ones.
 
-    tile: (rows, width), the scores of the items from ``first_item`` on; rows beyond those of
-    ``counts`` are padding. User u has collected ``counts[u]`` items in item order, ``items[u]``
-    with the scores ``values[u]``, and from then on only better ones than ``bounds[u]``, which at
-    first is -inf, matter: at least k items before this tile reach any other bound, and these win
-    ties. Floats only. ``nan_found`` receives the number of NaN, and the row and item of the first
-    in the order of the whole matrix.
+    tile: (rows, columns), in the first ``width`` columns the scores of the items from
+    ``first_item`` on; columns beyond these, and rows beyond those of ``counts``, are padding. User
+    u has collected ``counts[u]`` items in item order, ``items[u]`` with the scores ``values[u]``,
+    and from then on only better ones than ``bounds[u]``, which at first is -inf, matter: at least k
+    items before this tile reach any other bound, and these win ties. Floats only. ``nan_found``
+    receives the number of NaN, and the row and item of the first in the order of the whole matrix.
     """
-    width = tile.shape[1]
     room = values.shape[1]
     lanes = np.empty(count_lanes(k, width), tile.dtype)
     blocks = np.empty((width + _BLOCK - 1) // _BLOCK, np.int32)
     within = np.empty(width, np.int64)
     for user in range(counts.size):
-        row = tile[user]
+        row = tile[user, :width]
         bound = bounds[user]
         strict: Any = np.bool_(True)
         # One vectorised pass: most tiles of most users end here.

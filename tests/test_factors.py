@@ -15,7 +15,7 @@ from recmetrics._factors import FactorScores
 from recmetrics._itemsets import SparseSets, read_candidates, read_exclude
 from recmetrics._threads import map_blocks, raise_if_stopped
 
-TILE = 2304  # items of one tile
+TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
 
 
@@ -146,7 +146,7 @@ def test_the_best_items_are_excluded():
 
 
 @pytest.mark.parametrize("with_exclude", [False, True])
-@pytest.mark.parametrize("n_candidates", [0, 1, 100, 3000])
+@pytest.mark.parametrize("n_candidates", [0, 1, 100, TILE + 700])
 def test_candidates_that_users_share(n_candidates, with_exclude):
     rng = np.random.default_rng(4)
     users, items = whole_numbers(50, 2 * TILE, 2, rng)
