@@ -20,9 +20,8 @@ Results = dict[str, dict[str, Any]]
 # Why a target of a section is missed. Printed only while one is.
 REASONS: dict[str, str] = {
     "threads": (
-        "the blocks run on two cores, but checking the inputs, joining the blocks and the "
-        "kernels of the metrics run on one; and reading, which memory limits, gains less than "
-        "two either."
+        "the blocks run on two cores, but checking the inputs and the kernels of the metrics "
+        "run on one; and reading, which memory limits, gains less than two either."
     ),
     "whole_list": (
         "the rank of each of the 20 relevant items is a count over the row in cache, two for "

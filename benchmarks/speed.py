@@ -292,6 +292,20 @@ def whole_list(bench: Bench) -> Iterator[Row]:
                 yield row(what, name, bench.over_reading(problem, asked), target=6.0)
 
 
+@section("Ties in any order over ties by item index")
+def ties(bench: Bench) -> Iterator[Row]:
+    """``ties="expected"`` over ``ties="index"``: eight columns, k = 20.
+
+    Where nobody ties, among random and informed scores, and where everybody does: whole numbers
+    from 1 to 5.
+    """
+    for size in (SMALL, MIDDLE):
+        for kind in ("random", "informed", "ties"):
+            compute = partial(Metrics.compute, *bench.make(size, kind), eight_columns(20))
+            ratio = bench.ratio(partial(compute, ties="expected"), compute)
+            yield row(show_size(size), kind, ratio, target=None if kind == "ties" else 1.2)
+
+
 @section("A batch of 64 x 1,000 over np.argpartition(-scores, 10)")
 def batch(bench: Bench) -> Iterator[Row]:
     """ndcg@10 of a small batch, after the first call, as in a validation step."""
