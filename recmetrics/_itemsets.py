@@ -5,7 +5,6 @@ their values. Sparse and list inputs are brought into it once per call; a dense 
 by block, beside the scores, so that no copy of it ever exists.
 """
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set, Sized
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from recmetrics._inputs import (
     is_real,
     per_user,
 )
+from recmetrics._numbers import whole_number
 from recmetrics._topk import FloatArray, IntArray
 
 LARGEST_RELEVANCE = 1e100  # relevance, so that no sum of gains overflows
@@ -320,14 +320,11 @@ def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | N
 
 
 def _as_count(n_items: Any, n_users: int) -> int | None:
-    try:
-        count = None if n_items is None else operator.index(n_items)
-    except TypeError:
-        count = -1
+    if n_items is None:
+        return None
+    count = whole_number(n_items)
     # Users and items are numbered together.
-    if isinstance(n_items, bool) or (
-        count is not None and not 0 <= count * max(1, n_users) < UNBOUNDED
-    ):
+    if count is None or not 0 <= count * max(1, n_users) < UNBOUNDED:
         msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
         raise ArgumentError(msg)
     return count

@@ -384,18 +384,28 @@ def _fill_ranks(
 
     With ``ties`` also how many scores are > and >= theirs. ``ordered`` as in ``_rank_hits``.
     """
-    if ordered.size > 0:
-        _search_ranks(values, ordered, places, ties, rank, above, reaching)
-    else:
+    if ordered.size == 0:
         _count_ranks(values, places, ties, rank, above, reaching)
-    for p in range(1, places.size):
+    for p in range(places.size):
+        score = values[places[p]]
+        begin = places[p]  # from here to the place scores that tie are still to be counted
         if _ties_with_last(values, places, p):
-            # Only what lies between the two is new.
-            score = values[places[p]]
-            less, least = _count_both(values[places[p - 1] + 1 : places[p]], score)
-            rank[p] = rank[p - 1] + 1 + least - less
+            begin = places[p - 1] + 1
+            rank[p] = rank[p - 1] + 1
             if ties:
-                above[p], reaching[p] = above[p - 1], reaching[p - 1]
+                above[p] = above[p - 1]
+                reaching[p] = reaching[p - 1]
+        elif ordered.size > 0:
+            more, least = _count_ordered(ordered, score)
+            rank[p] = 1 + more
+            if least > more + 1:
+                begin = 0
+            if ties:
+                above[p] = more
+                reaching[p] = least
+        if begin < places[p]:
+            more, least = _count_both(values[begin : places[p]], score)
+            rank[p] += least - more
 
 
 @kernel
@@ -420,50 +430,21 @@ def _count_ranks(
             if _ties_with_last(values, places, p):
                 continue
             score = values[places[p]]
-            place = places[p] - begin
-            if ties:
-                more, least = _count_both(tile, score)
-                above[p] += more
-                reaching[p] += least
-                if place >= tile.size:
-                    rank[p] += least
-                elif place > 0 and least > more + 1:
-                    before = tile[:place]
-                    rank[p] += more + _count_reaching(before, score) - _count_above(before, score)
-                else:
-                    rank[p] += more
-            elif place < 0:
-                rank[p] += _count_above(tile, score)
-            elif place >= tile.size:
-                rank[p] += _count_reaching(tile, score)
+            n_before = min(max(places[p] - begin, 0), tile.size)
+            if not ties:
+                rank[p] += _count_reaching(tile[:n_before], score)
+                rank[p] += _count_above(tile[n_before:], score)
+                continue
+            more, least = _count_both(tile, score)
+            above[p] += more
+            reaching[p] += least
+            if n_before == tile.size:
+                rank[p] += least
             else:
-                rank[p] += _count_reaching(tile[:place], score)
-                rank[p] += _count_above(tile[place + 1 :], score)
-
-
-@kernel
-def _search_ranks(
-    values: Array,
-    ordered: Array,
-    places: IntArray,
-    ties: bool,
-    rank: IntArray,
-    above: IntArray,
-    reaching: IntArray,
-) -> None:
-    """Search for what ``_count_ranks`` counts."""
-    for p in range(places.size):
-        if _ties_with_last(values, places, p):
-            continue
-        score = values[places[p]]
-        more, least = _count_ordered(ordered, score)
-        rank[p] = 1 + more
-        if least > more + 1:
-            before = values[: places[p]]
-            rank[p] += _count_reaching(before, score) - _count_above(before, score)
-        if ties:
-            above[p] = more
-            reaching[p] = least
+                rank[p] += more
+                if n_before > 0 and least > more + 1:
+                    more, least = _count_both(tile[:n_before], score)
+                    rank[p] += least - more
 
 
 @kernel

@@ -7,7 +7,6 @@ The whole language::
 Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
 """
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import cached_property
 
 from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._numbers import whole_number
 from recmetrics._options import Convention
 from recmetrics._registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
 from recmetrics._topk import Views
@@ -181,11 +181,8 @@ def _check_k(k: str | int) -> int:
 
 def as_cutoff(k: object) -> int:
     """A cutoff that is an argument, not part of a string."""
-    try:
-        count = 0 if isinstance(k, bool) else operator.index(k)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if count < 1:
+    count = whole_number(k)
+    if count is None or count < 1:
         raise ArgumentError(_no_cutoff(k))
     return count
 

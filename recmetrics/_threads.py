@@ -4,7 +4,6 @@ Threads are made for the call and joined before it returns: nothing survives tha
 copy half-way, eight callers at once do not share a pool, and no setting of the process is touched.
 """
 
-import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from queue import SimpleQueue
 from typing import TypeVar, cast
 
 from recmetrics._errors import ArgumentError
+from recmetrics._numbers import whole_number
 
 Result = TypeVar("Result")
 
@@ -50,11 +50,8 @@ def thread_count(n_threads: int | None) -> int:
 
 
 def _at_least_one(what: str, value: object) -> int:
-    try:
-        count = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        count = 0
-    if count < 1:
+    count = whole_number(value)
+    if count is None or count < 1:
         msg = f"{what} must be an integer >= 1, got {value!r}"
         raise ArgumentError(msg)
     return count

@@ -119,7 +119,10 @@ def _sort_down(start: IntArray, values: FloatArray) -> None:
     for user in range(start.size - 1):
         first, n = start[user], start[user + 1] - start[user]
         if n > _SHORT:
-            values[first : first + n] = np.sort(values[first : first + n])[::-1]
+            own = values[first : first + n]
+            own.sort()  # in place: to assign a sorted copy compiles for seconds more
+            for i in range(n // 2):
+                own[i], own[n - 1 - i] = own[n - 1 - i], own[i]
             continue
         for i in range(n):
             short[i] = values[first + i]

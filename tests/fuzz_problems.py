@@ -1,6 +1,7 @@
 """Random problems for the fuzzer: what a call is given, as plain values that print as code."""
 
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 
 import numpy as np
 from problems import SCORES, numbers, of_kind
@@ -11,7 +12,7 @@ from recmetrics._spec import MetricSpec, parse
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
-TENSOR_ONLY = ["bfloat16"]
+TENSOR_ONLY = ["bfloat16"] if find_spec("torch") else []
 LAYOUTS = ["C", "F", "columns", "backwards", "read-only", "byte-swapped", "memory map", "lists"]
 TENSORS = ["tensor", "tensor columns", "tensor with grad"]
 DENSE_FORMS = ["dense", "float32", "float16", "F", "columns", "read-only", "byte-swapped", "tensor"]

@@ -113,10 +113,10 @@ FAULTS = [
     # --- Selection
     Fault(
         "reversed ties", "_selection.py",
-        "rank[p] += _count_reaching(tile[:place], score)\n"
-        "                rank[p] += _count_above(tile[place + 1 :], score)",
-        "rank[p] += _count_above(tile[:place], score)\n"
-        "                rank[p] += _count_reaching(tile[place + 1 :], score)",
+        "rank[p] += _count_reaching(tile[:n_before], score)\n"
+        "                rank[p] += _count_above(tile[n_before:], score)",
+        "rank[p] += _count_above(tile[:n_before], score)\n"
+        "                rank[p] += _count_reaching(tile[n_before + 1 :], score)",
         SCORES,
     ),
     Fault(
@@ -270,13 +270,13 @@ FAULTS = [
     ),
     Fault(
         "a tie group without those after it", "_selection.py",
-        "reaching[p] += least", "reaching[p] += least if place > 0 else more + 1",
+        "reaching[p] += least", "reaching[p] += least if n_before > 0 else more",
         SCORES,
     ),
     Fault(
         "ties of an earlier tile come later", "_selection.py",
-        "elif place >= tile.size:\n                rank[p] += _count_reaching(tile, score)",
-        "elif place >= tile.size:\n                rank[p] += _count_above(tile, score)",
+        "if n_before == tile.size:\n                rank[p] += least",
+        "if n_before == tile.size:\n                rank[p] += more",
         TILES,
     ),
     Fault(

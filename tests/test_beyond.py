@@ -217,7 +217,7 @@ def test_a_profile_of_both_shapes_holds_genres():
 def test_inputs_stay_as_they_are():
     rng = np.random.default_rng(0)
     scores, truth = rng.random((5, 8)), rng.random((5, 8)) < 0.3
-    side = side_information(5, 8) | {"features": sp.random_array((8, 3), density=0.5, rng=rng)}
+    side = side_information(5, 8) | {"features": sp.random(8, 3, density=0.5, random_state=rng)}
     copies = {name: value.copy() for name, value in side.items()}
     for name, value in side.items():
         if name != "features":

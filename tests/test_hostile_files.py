@@ -100,6 +100,15 @@ def csr(**members):
     return archive(**CSR | members)
 
 
+def of_format(indices):
+    """What SciPy says of such indices; its words differ by version."""
+    matrix = sparse.csr_array(TRUTH)
+    matrix.indices = np.array(indices)
+    with pytest.raises(ValueError, match="must be") as caught:
+        matrix.check_format()
+    return str(caught.value)
+
+
 def without(*names):
     return archive(**{name: content for name, content in CSR.items() if name not in names})
 
@@ -349,10 +358,10 @@ BAD_SPARSE = {
         csr(indices=npy([0.0, np.nan])), "its 'indices' is of float64; expected integers", NPZ
     ),
     "indices outside the matrix": Hostile(
-        csr(indices=npy([0, 10**18])), "indices must be < 3", csr(indices=npy([0, 2]))
+        csr(indices=npy([0, 10**18])), of_format([0, 10**18]), csr(indices=npy([0, 2]))
     ),
     "negative indices": Hostile(
-        csr(indices=npy([0, -1])), "indices must be >= 0", csr(indices=npy([0, 2]))
+        csr(indices=npy([0, -1])), of_format([0, -1]), csr(indices=npy([0, 2]))
     ),
     "fewer values than indices": Hostile(
         csr(data=npy([1.0])), "indices and data should have the same size", NPZ
@@ -928,12 +937,14 @@ def test_outputs_that_are_no_files(capsys):
     os.mkfifo("pipe.csv")
     where = str(Path("no").resolve())
     long = "n" * 300 + ".csv"
+    with pytest.raises(ValueError, match="null") as null:  # the words differ by version
+        os.lstat("nul\0.csv")
     for name, why in {
         "loop.csv": " is a symbolic link that leads back to itself; remove it",
         "far.csv": f": there is no folder {where!r}; make it first",
         "pipe.csv": " is no regular file, and a file would take its place; choose another name",
         long: " cannot be written: File name too long; choose another name",
-        "nul\0.csv": " cannot be written: embedded null byte; choose another name",
+        "nul\0.csv": f" cannot be written: {null.value}; choose another name",
     }.items():
         assert refused(capsys, *EVALUATE, name) == f"--per-user {name!r}{why}"
     Path("no").mkdir()

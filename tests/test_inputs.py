@@ -312,7 +312,7 @@ def test_sparse_truth_of_any_real_dtype(dtype):
 def test_sparse_truth_with_indices_of_32_and_64_bits(form, index):
     truth = form(TRUTH)
     if isinstance(truth, sp.coo_array):
-        truth.coords = tuple(coordinate.astype(index) for coordinate in truth.coords)
+        truth.row, truth.col = truth.row.astype(index), truth.col.astype(index)
     else:
         truth.indices, truth.indptr = truth.indices.astype(index), truth.indptr.astype(index)
     assert_same(values(truth=truth), values())

@@ -12,9 +12,11 @@ from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZipFile
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import write_array
 
 from recmetrics.cli._errors import CommandError, reason
 from recmetrics.cli._signals import unfinished
@@ -121,10 +123,17 @@ def write_per_user(
     with atomic(path) as file:
         if path.suffix.lower() == ".npz":
             ids = {} if users is None else {"user": np.array(users, np.str_)}
-            arrays: dict[str, Any] = {**ids, **columns}
-            np.savez(file, **arrays)
+            _write_npz(file, ids | columns)
         else:
             _write_csv(file, columns, users)
+
+
+def _write_npz(file: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """``numpy.savez``, which in NumPy 1 leaves an archive open on a full disk."""
+    with ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                write_array(member, array, allow_pickle=False)
 
 
 def _write_csv(
