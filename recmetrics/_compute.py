@@ -36,7 +36,12 @@ from recmetrics._registry import lookup
 from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import read_side, require_side
 from recmetrics._spec import MetricSpec, make_spec, parse_all
-from recmetrics._ties import require_accuracy, require_fixed_divisor, require_policy
+from recmetrics._ties import (
+    require_accuracy,
+    require_ceiling,
+    require_fixed_divisor,
+    require_policy,
+)
 from recmetrics.metrics.accuracy import AccuracyMethods
 from recmetrics.metrics.beyond import BeyondMethods
 from recmetrics.metrics.full_ranking import FullRankingMethods
@@ -417,10 +422,12 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
             As in ``compute``.
         ArgumentError
-            Also for a metric that reads the lists themselves, and where ``n_items`` is missing.
+            Also for a metric that reads the lists themselves or has no ceiling, such as
+            ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.
         """
         specs = parse_all(metrics_list, convention)
         require_accuracy(specs, "ceiling", "leave it out")
+        require_ceiling(specs)
         options = CallOptions(
             exclude=exclude,
             candidates=candidates,

@@ -107,7 +107,8 @@ class Metric:
     "list" metric the user's list itself (``Lists``), a "system" metric how often each item is
     listed (``Exposure``); the first two have one value per user, the last one value in all.
     ``order_bound`` names the choices of options with which an accuracy metric divides by what the
-    list happens to hold, so that tied scores leave no simple expectation.
+    list happens to hold, so that tied scores leave no simple expectation. ``no_ceiling`` names
+    choices that, all together, let another order beat that of descending relevances.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Metric:
     aliases: tuple[str, ...] = ()
     averages_ties: bool = False  # by definition, whatever the order of equal scores
     order_bound: Mapping[str, str] = field(default_factory=dict)
+    no_ceiling: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Any, dict[str, Any]], None] | None = None
     kind: Kind = "accuracy"
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
@@ -182,6 +184,7 @@ def metric(
     aliases: tuple[str, ...] = (),
     averages_ties: bool = False,
     order_bound: Mapping[str, str] | None = None,
+    no_ceiling: Mapping[str, str] | None = None,
     check: Callable[[Any, dict[str, Any]], None] | None = None,
     kind: Kind = "accuracy",
     needs: tuple[tuple[str, ...], ...] = (),
@@ -223,6 +226,7 @@ def metric(
             aliases=aliases,
             averages_ties=averages_ties,
             order_bound=order_bound or {},
+            no_ceiling=no_ceiling or {},
             check=check,
             kind=kind,
             needs=needs,

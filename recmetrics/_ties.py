@@ -76,6 +76,25 @@ def require_fixed_divisor(specs: Mapping[str, MetricSpec], asked: str, instead: 
                 raise ArgumentError(msg)
 
 
+def has_ceiling(spec: MetricSpec) -> bool:
+    """Whether the order of descending relevances has the greatest value of the metric."""
+    bound = spec.metric.no_ceiling.items()
+    return not bound or any(spec.values[option] != choice for option, choice in bound)
+
+
+def require_ceiling(specs: Mapping[str, MetricSpec]) -> None:
+    """Refuse metrics whose best list is not the one in the order of relevances."""
+    for text, spec in specs.items():
+        if not has_ceiling(spec):
+            together = ", ".join(f"{o}={choice}" for o, choice in spec.metric.no_ceiling.items())
+            option = list(spec.metric.no_ceiling)[-1]
+            msg = (
+                f"{text} has no ceiling: with {together} a list of less relevant items may have "
+                f"more; type {option}={spec.metric.options[option].default}, or leave it out"
+            )
+            raise ArgumentError(msg)
+
+
 def settle(top: TopK, ties: Ties) -> TopK:
     """The record of selection with the ranks ``first`` .. ``last`` of each hit under a policy."""
     if ties == "index":

@@ -9,6 +9,7 @@ from problems import SCORES, numbers, of_kind
 from recmetrics._conventions import CONVENTIONS
 from recmetrics._registry import METRICS
 from recmetrics._spec import MetricSpec, parse
+from recmetrics._ties import has_ceiling
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -227,7 +228,8 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
         spec = parse(text, convention)
         bound = spec.metric.order_bound.items()
         refused = any(spec.values[option] == choice for option, choice in bound)
-        if policy == "index" or entry == "ceiling" or not refused:
+        allowed = has_ceiling(spec) if entry == "ceiling" else not refused
+        if policy == "index" or allowed:
             found[text] = spec
     return tuple(found)
 

@@ -12,6 +12,7 @@ from test_ties import REFUSED, is_refused, values_over_orders
 
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError
 from recmetrics._errors import UndefinedMetricError
+from recmetrics._ties import has_ceiling
 
 EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("accuracy"), ids=lambda m: m.name)
 BOTH = pytest.mark.parametrize(
@@ -30,6 +31,8 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, over_o
     asked = specs(metric, max_k=8)
     if level is Metrics.chance:
         asked = asked.filter(lambda spec: not is_refused(spec))
+    else:
+        asked = asked.filter(has_ceiling)
     spec = data.draw(asked)
     sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
     expected = []
@@ -248,3 +251,17 @@ def test_a_quotient_of_the_list_by_itself_has_no_chance_level(text, option, choi
         f"{text} has no chance level: with {option}={choice} it divides by what the list happens to"
     )
     assert Metrics.ceiling([[1.0, 0.0]], text)[text] == 1
+
+
+def test_a_metric_that_less_relevant_items_may_raise_has_no_ceiling():
+    text, truth = "ndcg(ideal=retrieved,ideal_depth=full)@2", [[0.5, 0.5, 1.0]]
+    descending = Metrics.compute_ranked([[2, 0]], truth, text)[text]
+    assert descending == pytest.approx((1 + 0.5 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert Metrics.compute_ranked([[0, 1]], truth, text)[text] == 1
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.ceiling(truth, text)
+    assert str(caught.value) == (
+        f"{text} has no ceiling: with ideal=retrieved, ideal_depth=full a list of less relevant "
+        "items may have more; type ideal_depth=k, or leave it out"
+    )
+    Metrics.ceiling(truth, "ndcg(ideal=retrieved,ideal_depth=k)@2")

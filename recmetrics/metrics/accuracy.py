@@ -788,6 +788,8 @@ class AccuracyMethods:
         latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
         citation=_JARVELIN,
         order_bound={"ideal": "retrieved"},
+        # A list of equal relevances, however small, reaches 1; descending ones do not.
+        no_ceiling={"ideal": "retrieved", "ideal_depth": "full"},
     )
     def ndcg_at_k(
         pred_scores: Scores,
