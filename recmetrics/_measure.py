@@ -9,14 +9,18 @@ import numpy.typing as npt
 from recmetrics._conventions import line_for
 from recmetrics._errors import UndefinedMetricError
 from recmetrics._exposure import Exposures
+from recmetrics._inputs import row_blocks
 from recmetrics._lists import ListReader, ListSink, exposures
 from recmetrics._options import CallOptions, Ties, Undefined, UserValues
 from recmetrics._plan import Plan, Specs, cutoff
 from recmetrics._registry import Metric
 from recmetrics._side import Side
 from recmetrics._spec import MetricSpec
+from recmetrics._threads import map_blocks
 from recmetrics._ties import settle
 from recmetrics._topk import FloatArray, TopK, Views, empty_topk, with_ideal
+
+_THREADED = 1 << 18  # users and relevant items, times metrics: less is done before threads start
 
 
 class Inputs(Protocol):
@@ -62,14 +66,25 @@ def measure_ranked(ranked: Ranked, plan: Plan) -> dict[str, UserValues]:
     top = with_ideal(ranked.top)
     views: dict[Ties, Views] = {}
     values = {}
+    waiting: list[tuple[MetricSpec, TopK, int, UserValues]] = []
     for text, spec in plan.specs.items():
         if spec.metric.kind == "accuracy":
             policy = plan.policies[text]
             if policy not in views:
                 views[policy] = Views(settle(top, policy))
-            values[text] = _run(spec, views[policy], plan.n_items)
+            values[text] = np.empty(len(top.n_hits))
+            waiting.append((spec, *_view(spec, views[policy], plan.n_items), values[text]))
         elif spec.metric.kind == "list":
             values[text] = ranked.listed[spec]
+
+    def run(chosen: slice) -> None:
+        for spec, view, k, out in waiting[chosen]:
+            spec.metric.kernel(view, k, out, *spec.kernel_arguments)
+
+    # Of 30 metrics of 10,000 users these kernels were a third of the call, in one thread.
+    threaded = (len(top.n_hits) + len(top.rank)) * len(waiting) >= _THREADED
+    blocks = row_blocks(len(waiting), 1 if threaded else len(waiting), 1)
+    map_blocks(run, blocks, plan.options.threads if threaded else 1)
     return values
 
 
@@ -98,13 +113,6 @@ def undefined_policy(spec: MetricSpec, options: CallOptions) -> Undefined:
     if options.convention is None:
         return "nan"
     return line_for(options.convention, spec.name, cutoff=spec.k is not None).undefined
-
-
-def _run(spec: MetricSpec, views: Views, n_items: int) -> UserValues:
-    top, k = _view(spec, views, n_items)
-    out = np.empty(len(top.n_hits))
-    spec.metric.kernel(top, k, out, *spec.kernel_arguments)
-    return out
 
 
 def _view(spec: MetricSpec, views: Views, n_items: int) -> tuple[TopK, int]:

@@ -47,6 +47,7 @@ TIGHT = {
     },
     recmetrics._inputs: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
     recmetrics._itemsets: {"_DENSE_ENTRIES": 8},
+    recmetrics._measure: {"_THREADED": 0},
     recmetrics._ranking: {"LEAST_SCORES": 0, "_SMALL": 0, "_MANY": 2, "_RANKED_ITEMS": 8},
     recmetrics._results: {"_ADDED": 4, "_WAITING": (3, 8)},
     recmetrics._selected: {"_HOST_BYTES": 64},
