@@ -47,6 +47,7 @@ def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
     assert compilations("recmetrics.warmup(metrics)", tmp_path) == 0
 
 
+@pytest.mark.needs_jit
 def test_a_later_process_compiles_nothing_either(tmp_path):
     assert compilations("", tmp_path) > 0
     assert compilations("", tmp_path) == 0
