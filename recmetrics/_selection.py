@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import kernel
+from recmetrics._jit import helper, kernel
 from recmetrics._topk import FloatArray, IntArray, TopK
 
 Array = npt.NDArray[Any]  # of the dtype of the scores
@@ -48,7 +48,7 @@ _SHORT_LIST = 32  # items compared in pairs; a sort of more costs less
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
 
 
-@kernel
+@helper
 def _count_above(values: Array, score: Any) -> int:
     """How many ``values`` are > score. Sums of 64 in int32 run four times as fast as int64."""
     count = 0
@@ -64,7 +64,7 @@ def _count_above(values: Array, score: Any) -> int:
     return count
 
 
-@kernel
+@helper
 def _count_reaching(values: Array, score: Any) -> int:
     """How many ``values`` are >= score."""
     count = 0
@@ -80,7 +80,7 @@ def _count_reaching(values: Array, score: Any) -> int:
     return count
 
 
-@kernel
+@helper
 def _count_both(values: Array, score: Any) -> tuple[int, int]:
     """How many ``values`` are > score and how many >= score, in one pass: 1.5 times one count."""
     above = 0
@@ -110,7 +110,7 @@ def _count_both(values: Array, score: Any) -> tuple[int, int]:
     return above, reaching
 
 
-@kernel
+@helper
 def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
     """Fill ``lanes[j]`` with the maximum of row[j], row[j + lanes.size], ...; tell of NaN."""
     has_nan = False
@@ -143,7 +143,7 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
     return has_nan
 
 
-@kernel
+@helper
 def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     """The largest of ``values`` that at least k of them reach, or one that k + slack reach.
 
@@ -183,7 +183,7 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     return reached
 
 
-@kernel
+@helper
 def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) -> Any:
     """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``.
 
@@ -204,7 +204,7 @@ def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) ->
     return _reached_by(lanes[:n_lanes], k, lowest, k // 8)
 
 
-@kernel
+@helper
 def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """Keep the k best of a pool in item order; returns the score of the worst."""
     bound = _reached_by(values[:count], k, lowest, np.int64(0))
@@ -221,7 +221,7 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
     return bound
 
 
-@kernel
+@helper
 def _gather(
     row: Array, bound: Any, excluded: IntArray, k: int, lowest: Any, values: Array, items: IntArray
 ) -> int:
@@ -261,12 +261,12 @@ def _gather(
     return int(count)
 
 
-@kernel
+@helper
 def _count_entering(values: Array, bound: Any, strict: bool) -> int:
     return _count_above(values, bound) if strict else _count_reaching(values, bound)
 
 
-@kernel
+@helper
 def _first_from(items: IntArray, item: int) -> int:
     """Where the first of the ascending ``items`` stands that is >= item."""
     low = 0
@@ -280,20 +280,20 @@ def _first_from(items: IntArray, item: int) -> int:
     return low
 
 
-@kernel
+@helper
 def _position(items: IntArray, item: int) -> int:
     """Where ``item`` stands in the ascending ``items``, or -1."""
     place = _first_from(items, item)
     return place if place < items.size and items[place] == item else -1
 
 
-@kernel
+@helper
 def _is_listed(score: Any, lowest: Any, lowest_listed: bool) -> bool:
     """Whether an item with that score may be recommended; NaN may not."""
     return score > lowest or (lowest_listed and score == lowest)
 
 
-@kernel
+@helper
 def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed: bool) -> int:
     count = _count_reaching(values, lowest) if lowest_listed else _count_above(values, lowest)
     for e in range(excluded.size):
@@ -301,7 +301,7 @@ def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed:
     return count
 
 
-@kernel
+@helper
 def _rank_hits(
     values: Array,
     ordered: Array,
@@ -367,10 +367,11 @@ def _rank_hits(
     reaching[hits:] = 0
     top.gain[first + hits : end] = 0.0
     top.n_hits[user] = hits
-    _sort_hits(top, first, hits, ties, at_rank)
+    # Not ``hits``, which may be a literal 0 to Numba: a compilation more, of half a second.
+    _sort_hits(top, first, top.n_hits[user], ties, at_rank)
 
 
-@kernel
+@helper
 def _fill_ranks(
     values: Array,
     ordered: Array,
@@ -408,12 +409,12 @@ def _fill_ranks(
             rank[p] += least - more
 
 
-@kernel
+@helper
 def _ties_with_last(values: Array, places: IntArray, p: int) -> bool:
     return p > 0 and values[places[p]] == values[places[p - 1]]
 
 
-@kernel
+@helper
 def _count_ranks(
     values: Array, places: IntArray, ties: bool, rank: IntArray, above: IntArray, reaching: IntArray
 ) -> None:
@@ -447,7 +448,7 @@ def _count_ranks(
                     rank[p] += least - more
 
 
-@kernel
+@helper
 def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
     """How many of the ascending ``ordered``, which hold ``score``, are > and >= it.
 
@@ -473,7 +474,7 @@ def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
     return above, ordered.size - below
 
 
-@kernel
+@helper
 def _scratch(top: TopK, depth: int) -> tuple[IntArray, Array]:
     """Scratch for ``_rank_hits``: ``places``, and ``at_rank`` for ranks to ``depth``.
 
@@ -485,7 +486,7 @@ def _scratch(top: TopK, depth: int) -> tuple[IntArray, Array]:
     return np.empty(most, np.int64), np.zeros(depth + 1 if most > _FEW else 0, np.int32)
 
 
-@kernel
+@helper
 def _sort_hits(top: TopK, first: int, hits: int, ties: bool, at_rank: Array) -> None:
     """Bring a user's hits into rank order: a handful by insertion, many by a place per rank.
 
@@ -527,7 +528,7 @@ def _sort_hits(top: TopK, first: int, hits: int, ties: bool, at_rank: Array) -> 
                 slot += 1
 
 
-@kernel
+@helper
 def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntArray) -> int:
     """How many relevant items may be among the k best."""
     count = 0
@@ -537,7 +538,7 @@ def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntA
     return count
 
 
-@kernel
+@helper
 def _has_nan(row: Array, lowest: Any) -> bool:
     """Looks at every score: without an exit the loop is one vectorised pass."""
     has_nan = False
@@ -546,7 +547,7 @@ def _has_nan(row: Array, lowest: Any) -> bool:
     return has_nan
 
 
-@kernel
+@helper
 def _find_nan(row: Array, lowest: Any, user: int, nan_found: IntArray) -> None:
     """Count the NaN of a row; the first of all leaves its place."""
     for i in range(row.size):
@@ -579,7 +580,7 @@ def count_lanes(k: int, n_items: int) -> int:
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
-@kernel
+@helper
 def _scan(
     row: Array,
     lanes: Array,
@@ -721,7 +722,7 @@ def rank_candidates(
             )  # fmt: skip
 
 
-@kernel
+@helper
 def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntArray) -> None:
     """Sort a pool in item order by score, best first; equal scores keep their order.
 
@@ -766,7 +767,7 @@ def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntA
         width *= 2
 
 
-@kernel
+@helper
 def _list_best(
     row: Array,
     bound: Any,
@@ -865,7 +866,7 @@ def list_candidates(
             listed[user, i] = candidate_items[begin + places[i]]
 
 
-@kernel
+@helper
 def _first_repeat(items: IntArray) -> int:
     """The first place of an item that stands before it already, or -1."""
     if items.size > _SHORT_LIST:
@@ -936,7 +937,7 @@ def rank_lists(
         top.n_hits[user] = n_hits
 
 
-@kernel
+@helper
 def _first_listed_again(items: IntArray, user: int, lister_of: IntArray) -> int:
     """``_first_repeat`` by a table of the last user who listed each item."""
     again = -1
@@ -947,7 +948,7 @@ def _first_listed_again(items: IntArray, user: int, lister_of: IntArray) -> int:
     return again
 
 
-@kernel
+@helper
 def _item_table(ranking: IntArray, relevant_items: IntArray) -> IntArray:
     """-1 for each item up to the largest that is named; empty where that is beyond all proportion.
 
@@ -963,7 +964,7 @@ def _item_table(ranking: IntArray, relevant_items: IntArray) -> IntArray:
     return np.full(size, -1, np.int64)
 
 
-@kernel
+@helper
 def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[np.int32]) -> int:
     """Count in each block the scores no worse than ``bound``, better where ``strict``, or NaN.
 
@@ -998,7 +999,7 @@ def room_for(k: int, n_items: int) -> int:
     return min(3 * k // _BLOCK + 4, n_items // _BLOCK + 2) * _BLOCK
 
 
-@kernel
+@helper
 def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """``_shrink``, of scores filled up to whole blocks, which are counted faster."""
     whole = (count + _BLOCK - 1) // _BLOCK * _BLOCK

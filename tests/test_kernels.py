@@ -1,7 +1,9 @@
 """Every kernel computes its definition, for every option, whatever the problem looks like."""
 
+import ast
 import math
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from problems import (
     specs,
 )
 
+import recmetrics
 from recmetrics import Metrics
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
@@ -250,3 +253,31 @@ def test_a_discount_is_asked_only_for_ranks_that_count():
 
     Metrics.dcg_at_k([[5, 4, 3, 2, 1]], [[1, 1, 1, 1, 1]], k=2, discount=discount)
     assert asked == [1, 2]
+
+
+def test_python_never_calls_a_helper():
+    """It would crash: nothing turns Python's objects into what a helper takes."""
+    kinds, calls = {}, set()
+
+    def visit(module, node, caller):
+        if isinstance(node, ast.FunctionDef):
+            marks = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+            kind = next(iter(marks & {"kernel", "helper"}), None)
+            if kind is not None:
+                caller = kinds[module, node.name] = kind
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            where = module if isinstance(node, ast.Name) else f"{ast.unparse(node.value)}.py"
+            calls.add((where, name, caller))
+        if isinstance(node, ast.ImportFrom):
+            source = node.module.rpartition(".")[2]
+            calls.update((f"{source}.py", one.name, "Python") for one in node.names)
+        for child in ast.iter_child_nodes(node):
+            visit(module, child, caller)
+
+    for path in sorted(Path(recmetrics.__file__).parent.rglob("*.py")):
+        visit(path.name, ast.parse(path.read_text()), "Python")
+    helpers = {place for place, kind in kinds.items() if kind == "helper"}
+    assert len(helpers) > 40
+    assert {tuple(place) for *place, caller in calls if caller == "Python"}.isdisjoint(helpers)
+    assert helpers <= {(where, name) for where, name, caller in calls if caller != "Python"}

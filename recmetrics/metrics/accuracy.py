@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 
 from recmetrics._errors import InputError
-from recmetrics._jit import kernel
+from recmetrics._jit import helper, kernel
 from recmetrics._options import Scores, Shared, Truth, UserValues
 from recmetrics._registry import Filled, Number, metric
 from recmetrics._topk import FloatArray, TopK
@@ -55,7 +55,7 @@ def _cut(top: TopK, k: int, user: int) -> int:
     return k if k > 0 else listed
 
 
-@kernel
+@helper
 def _n_relevant(top: TopK, user: int, rel: float) -> int:
     first = top.start[user]
     last = top.start[user + 1]
@@ -65,7 +65,7 @@ def _n_relevant(top: TopK, user: int, rel: float) -> int:
     return last - first  # type: ignore[no-any-return]
 
 
-@kernel
+@helper
 def _end(top: TopK, user: int, depth: int) -> int:
     """Where the slots of the hits within ``depth`` end; they begin at ``top.start[user]``."""
     slot = top.start[user]
@@ -75,14 +75,14 @@ def _end(top: TopK, user: int, depth: int) -> int:
     return slot  # type: ignore[no-any-return]
 
 
-@kernel
+@helper
 def _share(top: TopK, slot: int, depth: int) -> float:
     """The chance that a hit is within ``depth``."""
     first, last = top.first[slot], top.last[slot]
     return 1.0 if last <= depth else (depth - first + 1) / (last - first + 1)
 
 
-@kernel
+@helper
 def _n_hits(top: TopK, user: int, depth: int, rel: float) -> float:
     count = 0.0
     for slot in range(top.start[user], _end(top, user, depth)):
@@ -91,7 +91,7 @@ def _n_hits(top: TopK, user: int, depth: int, rel: float) -> float:
     return count
 
 
-@kernel
+@helper
 def _group_end(top: TopK, slot: int, end: int) -> int:
     """Where the tie group that begins at ``slot`` ends."""
     after = slot + 1
@@ -100,7 +100,7 @@ def _group_end(top: TopK, slot: int, end: int) -> int:
     return after
 
 
-@kernel
+@helper
 def _n_in_group(top: TopK, slot: int, after: int, rel: float) -> int:
     count = 0
     for member in range(slot, after):
@@ -108,7 +108,7 @@ def _n_in_group(top: TopK, slot: int, after: int, rel: float) -> int:
     return count
 
 
-@kernel
+@helper
 def _ratio(numerator: float, denominator: float) -> float:
     """The quotient, with 0/0 = 0: a user with relevant items and nothing found scores 0."""
     return numerator / denominator if denominator > 0.0 else 0.0
@@ -155,7 +155,7 @@ def precision_reference(user: OneUser, k: int, *, denom: str, rel: float | None)
     return ratio(sum(hits(user, k, rel)), min(k, len(user.gains)) if denom == "list" else k)
 
 
-@kernel
+@helper
 def _precision_of(top: TopK, user: int, cut: int, of_list: bool, rel: float) -> float:
     depth = min(cut, top.n_listed[user]) if of_list else cut
     return _ratio(_n_hits(top, user, cut, rel), depth)
@@ -180,7 +180,7 @@ def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) ->
     return ratio(sum(hits(user, k, rel)), relevant if denom == "relevant" else min(relevant, k))
 
 
-@kernel
+@helper
 def _recall_of(top: TopK, user: int, cut: int, of_relevant: bool, rel: float) -> float:
     relevant = _n_relevant(top, user, rel)
     return _ratio(_n_hits(top, user, cut, rel), relevant if of_relevant else min(relevant, cut))
@@ -309,7 +309,7 @@ def ndcg_reference(
     return ratio(dcg_of(listed, gain, discount), dcg_of(best[: depth[ideal_depth]], gain, discount))
 
 
-@kernel
+@helper
 def _dcg_of(top: TopK, user: int, cut: int) -> float:
     total = 0.0
     weight = 0.0
@@ -441,14 +441,14 @@ def err_reference(user: OneUser, k: int, *, max_rel: float | None) -> float:
     return total
 
 
-@kernel
+@helper
 def _satisfied(grade: float, top_grade: float) -> float:
     """(2^g - 1) / 2^G without the overflow of 2^G."""
     least = -math.expm1(-grade * math.log(2.0)) if grade < 0.5 else 1.0 - 2.0**-grade
     return least * 2.0 ** (grade - top_grade)  # type: ignore[no-any-return]
 
 
-@kernel
+@helper
 def _err_of_group(
     top: TopK,
     slot: int,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._itemsets import Rows
-from recmetrics._jit import kernel
+from recmetrics._jit import helper, kernel
 from recmetrics._lists import Lists
 from recmetrics._options import Scores, Shared, Truth, UserValues
 from recmetrics._registry import Filled, Number, metric
@@ -30,7 +30,7 @@ HEAD_SLACK = 1e-9
 SMOOTHING = 0.01  # alpha of calibration
 
 
-@kernel
+@helper
 def _cut(k: int, length: int) -> int:
     """How many items of a list count."""
     return min(k, length) if k > 0 else length
@@ -61,7 +61,7 @@ def _mean_over_list(
         out[user] = total / count if count > 0 else 0.0
 
 
-@kernel
+@helper
 def _position(items: IntArray, first: int, last: int, item: int) -> int:
     """Where ``item`` stands in the ascending ``items[first:last]``, or -1."""
     end = last
@@ -103,7 +103,7 @@ def _diversity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
         _diversity_by_similarity(items, length, similarity, k, out)
 
 
-@kernel
+@helper
 def _inverse_norm(values: Array) -> float:
     """1 / the Euclidean norm, 0 for zeros; neither large nor small values overflow."""
     # np.float64: what is not compiled would go on in the float32 of the values.
@@ -370,7 +370,7 @@ def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     )
 
 
-@kernel
+@helper
 def _add_genres(
     start: IntArray, genres: IntArray, values: FloatArray, item: int, weight: float, p: FloatArray
 ) -> None:

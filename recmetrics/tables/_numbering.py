@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import kernel
+from recmetrics._jit import helper, kernel
 from recmetrics._topk import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
@@ -74,7 +74,7 @@ def _by_hash(values: IntArray) -> tuple[IntArray, IntArray]:
     return codes, first[:n].copy()
 
 
-@kernel
+@helper
 def _slot(
     slots: npt.NDArray[np.int32], bits: np.uint64, values: IntArray, first: IntArray, value: int
 ) -> int:
@@ -142,7 +142,7 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
             order[place], key[place] = short_order[i], short_key[i]
 
 
-@kernel
+@helper
 def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
     places = np.argsort(keys, kind="mergesort")
     rows[:] = rows[places]
