@@ -371,9 +371,6 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or divides by what they happen to
             hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list, convention)
-        require_accuracy(specs, "chance level", "leave it out")
-        require_fixed_divisor(specs, "chance level", "leave it out")
         options = CallOptions(
             exclude=exclude,
             candidates=candidates,
@@ -381,6 +378,9 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             convention=convention,
             ties="expected",
         )
+        specs = parse_all(metrics_list, convention)
+        require_accuracy(specs, "chance level", "leave it out")
+        require_fixed_divisor(specs, "chance level", "leave it out")
         return measure_tied(ground_truth, specs, options, n_items)
 
     @staticmethod
@@ -425,9 +425,6 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or has no ceiling, such as
             ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.
         """
-        specs = parse_all(metrics_list, convention)
-        require_accuracy(specs, "ceiling", "leave it out")
-        require_ceiling(specs)
         options = CallOptions(
             exclude=exclude,
             candidates=candidates,
@@ -435,6 +432,9 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             convention=convention,
             ties="best",
         )
+        specs = parse_all(metrics_list, convention)
+        require_accuracy(specs, "ceiling", "leave it out")
+        require_ceiling(specs)
         return measure_tied(ground_truth, specs, options, n_items)
 
 

@@ -511,7 +511,7 @@ def _check_indices_within(matrix: Any, what: str) -> None:
             len(pointers) != lines + 1
             or pointers[0] != 0
             or pointers[-1] > n_entries
-            or np.any(pointers[1:] < pointers[:-1])
+            or (pointers[1:] < pointers[:-1]).any()
         ):
             problem = (
                 f"{lines + 1} pointers that rise from 0 to at most {n_entries}, got {pointers}"
@@ -547,9 +547,9 @@ def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
 
 def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
     """Whether the items of each row ascend, none twice (SciPy would note that on the matrix)."""
-    ascends = indices[1:] > indices[:-1]
-    starts = indptr[1:-1]
-    ascends[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # from one row to the next
+    ascends = np.ones(len(indices) + 1, np.bool_)  # from the entry before, and behind the last
+    np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
+    ascends[indptr] = True  # from one row to the next
     return bool(ascends.all())
 
 
@@ -564,7 +564,7 @@ def _checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
         place = f"({axes[0]} {user}, {axes[1]} {item})"
         msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
         raise InputError(msg)
-    return rows if np.all(values) else rows.keep(values != 0.0)
+    return rows if values.all() else rows.keep(values != 0.0)
 
 
 def _from_lists(

@@ -66,13 +66,13 @@ class ScoredInputs:
             nan_found[1] += rows.start
             return top, nan_found
 
-        blocks, n_threads = self._blocks(options.threads, listing=reader.depth > 0)
+        blocks, n_threads = self._blocks(options, listing=reader.depth > 0)
         results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             refuse_nan([nan_found for _, nan_found in results], self.sets)
         return join([top for top, _ in results]) if everyone is None else everyone
 
-    def _blocks(self, n_threads: int, *, listing: bool) -> tuple[list[slice], int]:
+    def _blocks(self, options: CallOptions, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and how many threads are worth starting for them."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
@@ -81,6 +81,7 @@ class ScoredInputs:
         # Where relevant items are many, rows are sorted; lists are a second reading of the block.
         many = self.truth.mean_items >= _MANY
         copied = self.sets.is_dense or self.candidates is not None or many or listing
+        n_threads = options.threads
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(

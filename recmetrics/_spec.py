@@ -10,7 +10,7 @@ Names and options ignore case and spaces are free. Without ``@k`` the whole list
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from recmetrics._conventions import line_for
 from recmetrics._errors import ArgumentError, MetricSpecError
@@ -99,6 +99,11 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     if not isinstance(text, str):
         msg = f"a metric must be a string, got {text!r} of type {type(text).__name__}; {_EXPECTED}"
         raise MetricSpecError(msg)
+    return _parsed(text, convention)
+
+
+@lru_cache(maxsize=1024)  # a spec is constant; a training loop asks for the same ones every time
+def _parsed(text: str, convention: Convention | None) -> MetricSpec:
     match = _SPEC.fullmatch(text)
     if match is None:
         msg = f"cannot read metric {text!r}; {_EXPECTED}"

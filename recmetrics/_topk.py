@@ -106,7 +106,7 @@ def with_ideal(top: TopK) -> TopK:
 
 def _descending(start: IntArray, values: FloatArray) -> FloatArray:
     """Each user's values from the largest down; binary truth is so already."""
-    if values.size == 0 or np.all(values == values[0]):
+    if values.size == 0 or (values == values[0]).all():
         return values
     descending = values.copy()
     _sort_down(start, descending)
@@ -146,7 +146,7 @@ class Views:
 
     def __init__(self, top: TopK) -> None:
         self._longest = int(top.n_listed.max(initial=0))
-        self._most_relevant = int(np.diff(top.start).max(initial=0))
+        self._most_relevant = int((top.start[1:] - top.start[:-1]).max(initial=0))
         self._top = top
         self._made: dict[object, Any] = {}
 

@@ -17,6 +17,7 @@ from recmetrics import (
     Metrics,
     UndefinedMetricError,
     UnknownMetricError,
+    explain,
 )
 from recmetrics._conventions import CONVENTIONS
 from recmetrics._options import Convention
@@ -343,3 +344,27 @@ def test_the_documents_are_the_recorded_ones():
         assert recorded <= set(calls.values())
         for string in calls.values():
             parse(string.replace("@k", "@5"))
+
+
+@pytest.mark.parametrize("unknown", ["lens", ["lenskit"], 1])
+@pytest.mark.parametrize(
+    "call",
+    {
+        "compute": lambda *args, **given: Metrics.compute(SCORES, TRUTH, *args, **given),
+        "factors": lambda *a, **given: Metrics.compute_factors(
+            SCORES, np.eye(5), TRUTH, *a, **given
+        ),
+        "ranked": lambda *a, **given: Metrics.compute_ranked([[1], [2], [0]], TRUTH, *a, **given),
+        "method": lambda _, **given: Metrics.ndcg_at_k(SCORES, TRUTH, 2, **given),
+        "chance": lambda *args, **given: Metrics.chance(TRUTH, *args, **given),
+        "ceiling": lambda *args, **given: Metrics.ceiling(TRUTH, *args, **given),
+        "Evaluator": lambda *args, **given: Evaluator(TRUTH, *args, **given),
+        "explain": explain,
+    }.items(),
+    ids=lambda case: case[0] if isinstance(case, tuple) else str(case),
+)
+def test_every_entry_point_refuses_an_unknown_convention(call, unknown):
+    with pytest.raises(ArgumentError, match="convention must be 'rectorch', 'lenskit',") as raised:
+        call[1]("ndcg@2", convention=unknown)
+    assert str(raised.value).endswith(f"got {unknown!r}")
+    call[1]("ndcg@2", convention="lenskit")
