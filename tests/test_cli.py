@@ -1,5 +1,6 @@
 """The command as a process: exit codes, pipes, Ctrl-C, and what it imports."""
 
+import importlib
 import json
 import os
 import re
@@ -80,6 +81,12 @@ def test_ctrl_c_ends_at_once_with_130_and_leaves_nothing(moment, files):
     done = command(moment, *argv, code=INTERRUPTED, cwd=files)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
     assert set(files.iterdir()) == before
+
+
+def test_to_import_the_module_runs_nothing(capsys):
+    """As processes do that are started by spawn."""
+    importlib.import_module("recmetrics.__main__")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo terminal")

@@ -108,6 +108,23 @@ def test_an_error_in_a_block_reaches_the_caller(problem):
         Metrics.compute(scores, truth, METRICS_LIST, n_threads=4)
 
 
+def test_of_two_errors_that_of_the_first_block_is_raised():
+    """Though the second is met first: the first block fails when its thread is waited for."""
+    threads, known = [], threading.Event()
+
+    def work(block):
+        if block.start == 0:
+            known.wait()
+            threads[0].join()
+            raise ZeroDivisionError
+        threads.append(threading.current_thread())
+        known.set()
+        raise KeyError
+
+    with pytest.raises(ZeroDivisionError):
+        map_blocks(work, [slice(0, 1), slice(1, 2)], 2)
+
+
 def test_the_environment_sets_the_threads(monkeypatch):
     monkeypatch.setenv("RECMETRICS_NUM_THREADS", "3")
     assert thread_count(None) == 3

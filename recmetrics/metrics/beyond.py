@@ -99,7 +99,7 @@ def _diversity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
         _diversity_of_rows(items, length, features, scale, k, out)
     elif isinstance(similarity, Rows):
         _diversity_by_sparse_similarity(items, length, *similarity, k, out)
-    elif similarity is not None:
+    elif similarity is not None:  # pragma: no branch - without either nothing is called
         _diversity_by_similarity(items, length, similarity, k, out)
 
 
