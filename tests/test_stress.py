@@ -14,12 +14,14 @@ def test_memory_does_not_grow_with_calls():
     assert faults == []
 
 
+@pytest.mark.needs_jit  # about long calls, which are sized for machine code
 def test_ctrl_c_at_random_moments():
     faults, line = stress.interruptions(10, seed=0, longest=0.5)
     assert faults == []
     assert "10 Ctrl-C" in line
 
 
+@pytest.mark.needs_jit
 def test_processes_that_fill_one_cold_cache_at_once():
     faults, _ = stress.cold(rounds=1, processes=2)
     assert faults == []
