@@ -117,9 +117,9 @@ class ItemSets(ABC):
         """The sets of all users, where they are in the internal form already."""
         return None
 
-    @abstractmethod
     def take(self, users: IntArray) -> "ItemSets":
-        """The sets of some users, in their order."""
+        """The sets of some users, in their order, of sets that are in memory."""
+        raise NotImplementedError
 
     @abstractmethod
     def crop(self, items: slice) -> "ItemSets":
@@ -184,9 +184,6 @@ class DenseSets(ItemSets):
         values = half_to_single(found) if is_half(found.dtype) else found
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
-
-    def take(self, users: IntArray) -> ItemSets:
-        return DenseSets(self._matrix[users], self._what)
 
     def crop(self, items: slice) -> ItemSets:
         return DenseSets(self._matrix[:, items], self._what)
@@ -268,11 +265,8 @@ def read_sets(truth: Any, exclude: Any, candidates: Any, shape: tuple[int, int])
 def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
     """Ground truth as item sets whose values are relevances > 0.
 
-    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them. Tables
-    hand over item sets, which are checked already.
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
     """
-    if isinstance(truth, ItemSets):
-        return truth
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 

@@ -1,17 +1,16 @@
-"""``progress=``: a bar, a callable, or silence."""
+"""``progress=``: a bar or a callable."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from recmetrics._options import Progress
+from typing import Literal
 
 
 @contextmanager
-def reporting(progress: Progress, rows: int) -> Iterator[Callable[[int], None] | None]:
+def reporting(
+    progress: Literal[True] | Callable[[int, int], object], rows: int
+) -> Iterator[Callable[[int], None] | None]:
     """Give a function that takes the number of rows just done, or None where nobody listens."""
-    if progress is None or progress is False:
-        yield None
-    elif progress is True:
+    if progress is True:
         try:
             from tqdm.auto import tqdm
         except ImportError:  # a bar is a courtesy: without tqdm the work goes on in silence

@@ -233,15 +233,17 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     if isinstance(discount, str):
         return _named_discounts(discount, depth)
     answers = [discount(rank) for rank in range(1, depth + 1)]
-    try:
-        values = np.array([float(answer) for answer in answers])
-    except (TypeError, ValueError, OverflowError):
-        msg = f"discount must give a number for each rank, got {answers[0]!r} for rank 1"
-        raise ArgumentError(msg) from None
-    steps = np.diff(values)
-    if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(steps <= 0.0):
+    values = np.empty(depth)
+    for i, answer in enumerate(answers):
+        try:
+            values[i] = float(answer)
+        except (TypeError, ValueError, OverflowError):
+            msg = f"discount must give a number for each rank, got {answer!r} for rank {i + 1}"
+            raise ArgumentError(msg) from None
+    earlier, later = values[:-1], values[1:]
+    if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(later <= earlier):
         return values
-    if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(steps >= 0.0):
+    if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(later >= earlier):
         return 1.0 / values
     shown = ", ".join(f"{value:g}" for value in values[:5])
     msg = (

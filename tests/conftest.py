@@ -16,9 +16,12 @@ _CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_
 atexit.register(_CACHE.cleanup)
 os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
 
-# A shell that runs the tests in the background has them, and their children, ignore Ctrl-C.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell that runs the tests in the background has them, and their children, ignore Ctrl-C; nohup
+# has them ignore the end of the terminal.
+for name, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 def pytest_configure(config):

@@ -164,6 +164,11 @@ def test_the_catalogue_lists_the_registry(capsys):
     assert "\x1b" not in "".join(rows)
 
 
+def test_the_catalogue_as_markdown_is_that_of_the_readme(capsys):
+    assert main(["metrics", "--markdown"]) == 0
+    assert capsys.readouterr().out in (Path(__file__).parents[1] / "README.md").read_text()
+
+
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_one_metric_in_full(metric, capsys):
     assert main(["metrics", metric.name]) == 0

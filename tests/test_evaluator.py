@@ -569,7 +569,7 @@ def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
         return "much" if rank == 2 else 1.0
 
     one = Evaluator([[1, 0, 1]] * 2, [MetricSpec("dcg", 2, (("discount", odd),))])
-    message = "discount must give a number for each rank, got 1.0 for rank 1"
+    message = "discount must give a number for each rank, got 'much' for rank 2"
     assert message_of(ArgumentError, lambda: one.update([[1, 2, 3]])) == message
     assert one.counts()["dcg(discount=odd)@2"] == UserCounts(0, 0, 2)
 

@@ -220,6 +220,13 @@ def test_scores_and_truth_in_any_container(container):
     assert_same(values(container(SCORES), container(TRUTH)), values())
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_truth_in_any_container_where_it_alone_tells_the_shape(container):
+    expected = Metrics.ceiling(TRUTH, ["ndcg@2", "recall@3"])
+    assert_same(Metrics.ceiling(container(TRUTH.astype(float)), ["ndcg@2", "recall@3"]), expected)
+
+
 @pytest.mark.parametrize("container", [HasArray, HasDLPack, memoryview], ids=lambda c: c.__name__)
 def test_a_container_that_hands_out_its_memory_is_not_copied(container):
     matrix = SCORES.copy()

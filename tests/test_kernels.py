@@ -20,7 +20,7 @@ from problems import (
 )
 
 import recmetrics
-from recmetrics import Metrics
+from recmetrics import ArgumentError, Metrics
 from recmetrics._registry import METRICS
 from recmetrics._spec import parse
 
@@ -222,6 +222,22 @@ def test_a_discount_may_be_a_callable(as_divisor):
     dcg = 3 / math.sqrt(2) + 2 / math.sqrt(4)
     assert_same(Metrics.dcg_at_k(scores, truth, discount=discount), [dcg])
     assert_same(Metrics.ndcg_at_k(scores, truth, discount=discount), [dcg / (3 + 2 / math.sqrt(2))])
+
+
+@pytest.mark.parametrize(
+    "discount, shown",
+    {
+        (lambda rank: (-1.0) ** rank): "-1, 1, -1",
+        (lambda rank: abs(rank - 2.0)): "1, 0, 1",
+        (lambda rank: rank * math.inf): "inf, inf, inf",
+        (lambda rank: rank * math.nan): "nan, nan, nan",
+        (lambda rank: [1, 3, 2][rank - 1]): "1, 3, 2",
+    }.items(),
+)
+def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
+    with pytest.raises(ArgumentError, match="that never grows with the rank, or a div") as raised:
+        Metrics.dcg_at_k([[3, 2, 1]], [[1, 1, 1]], 3, discount=discount)
+    assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
 
 
 def test_an_excluded_relevant_item_is_still_relevant():

@@ -19,6 +19,7 @@ from recmetrics._itemsets import Rows, SparseSets
 from recmetrics._spec import parse
 from recmetrics.tables import RecListAnalysis
 from recmetrics.tables._measure import _TruthOfLists
+from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
 FRAMES = [case for case in OTHER if case["family"] == "reclist"]
@@ -35,6 +36,14 @@ def analysis_of(*metrics, group_cols=None):
 def computed(metrics, recs, truth, *, kind="pandas", group_cols=None, **options):
     analysis = analysis_of(*metrics, group_cols=group_cols)
     return read(analysis.compute(make(kind, recs), make(kind, truth), **options))
+
+
+def test_columns_are_combined_beyond_the_largest_integer():
+    """2^40 by 2^40 has no place in 64 bits: what came before is numbered anew."""
+    large = 1 << 40
+    columns = [np.array([0, large, large, 0, large]), np.array([large, 0, large, large, 0])]
+    numbers, first = number(combine(columns))
+    assert (numbers.tolist(), first.tolist()) == ([0, 1, 2, 0, 1], [0, 1, 2])
 
 
 # --- LensKit -------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def _lost_page(_number: int) -> NoReturn:
     _remove_unfinished()
     source = first_changed()
     found = "a file could not be read: its disk fails, or it is gone"
-    if source is not None:
+    if source is not None:  # pragma: no branch - a disk that fails is not to be had
         found = f"{source} was cut while it was read; wait until it is written, try again"
     with suppress(OSError, ValueError, AttributeError):
         clean = _CLEAN_LINE if sys.stderr.isatty() else b""

@@ -45,11 +45,6 @@ def read_frame(value: Any, what: str) -> Frame:
     if frame.implementation not in (_PANDAS, _POLARS, _PYARROW):
         msg = f"{what} is of type {type(value).__name__}, expected {expected}"
         raise InputTypeError(msg)
-    columns = list(frame.columns)
-    repeated = [name for name in columns if columns.count(name) > 1]
-    if repeated:
-        msg = f"{what} has the column {repeated[0]!r} twice, expected every name once"
-        raise InputError(msg)
     return frame  # type: ignore[no-any-return]
 
 
