@@ -655,6 +655,10 @@ def rank_rows(
         else:
             listed = _count_listed(row, excluded, lowest, lowest_listed)
             top.n_listed[user] = min(k, listed)
+            if ordered.size > k + excluded.size:
+                # Tells most relevant items from the hits: a third of the time with k = 370 of
+                # 3,700 and 500 relevant. Excluded items may be among the best.
+                bound = ordered[ordered.size - k - excluded.size]
         _rank_hits(
             pool,
             ordered,
