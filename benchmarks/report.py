@@ -30,13 +30,17 @@ REASONS: dict[str, str] = {
         "there."
     ),
     "batch": (
-        "a fifth of the call is the kernel; the rest is Python: reading the metric strings, "
-        "checking the inputs, some forty small NumPy calls."
+        "a third of the call is the kernel; the rest is Python: checking the inputs, some dozens "
+        "of small NumPy calls."
     ),
     "first_call": (
         "LLVM compiles the selection kernel for five to seven seconds, the kernel of each "
         "metric for 0.4; `recmetrics.warmup` moves that, and later processes read it from "
         "disk."
+    ),
+    "large_k": (
+        "where 500 items are relevant the row is sorted as a whole, for their ranks to be searched "
+        "in it; np.argpartition finds no ranks."
     ),
     "rivals": (
         "torch.topk selects on both cores with vectorised code. scikit-learn computes one "

@@ -117,13 +117,16 @@ class ItemSets(ABC):
         """The sets of all users, where they are in the internal form already."""
         return None
 
-    def take(self, users: IntArray) -> "ItemSets":
-        """The sets of some users, in their order, of sets that are in memory."""
-        raise NotImplementedError
-
     @abstractmethod
+    def take(self, users: IntArray) -> "ItemSets":
+        """The sets of some users, in their order."""
+
     def crop(self, items: slice) -> "ItemSets":
-        """The sets of all users within a range of items, which begins at item 0 from then on."""
+        """The sets of all users within a range of items, which begins at item 0 from then on.
+
+        Only sets that are in memory are cut so.
+        """
+        raise NotImplementedError
 
     def in_memory(self) -> "ItemSets":
         """The same in the internal form, for whoever reads them more than once."""
@@ -185,8 +188,8 @@ class DenseSets(ItemSets):
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
 
-    def crop(self, items: slice) -> ItemSets:
-        return DenseSets(self._matrix[:, items], self._what)
+    def take(self, users: IntArray) -> ItemSets:
+        return DenseSets(self._matrix[users], self._what)
 
 
 class SharedSet(ItemSets):
