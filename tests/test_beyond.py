@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import JIT, by_reference, of_kind, plain_specs, problems, side_information
-from sklearn.metrics.pairwise import cosine_similarity
 from test_errors import message_of
 from test_kernels import assert_same
 from test_selection import CUTOFFS, HOSTILE, LENGTHS, ranks_by_sort
@@ -136,7 +135,8 @@ def test_diversity_is_the_same_from_every_form(problem, seed, k):
     spec = parse(f"diversity@{k}")
     side = side_information(*scores.shape, seed)
     expected = by_reference(spec, scores, truth, side=side)
-    similarity = cosine_similarity(features)
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise", reason="needs scikit-learn")
+    similarity = pairwise.cosine_similarity(features)
     for name, given_as in {
         "features": [features, features.astype(np.float32), sp.csr_array(features)],
         "similarity": [similarity, similarity.T.copy().T, sp.coo_array(similarity)],

@@ -15,10 +15,8 @@ from tables_problems import EVERY_KIND, KINDS, lenskit, lists_of, make, read, tr
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
 from recmetrics import ArgumentError, MetricSpecError, UnknownOptionError, tables
-from recmetrics._itemsets import Rows, SparseSets
 from recmetrics._spec import parse
 from recmetrics.tables import RecListAnalysis
-from recmetrics.tables._measure import _TruthOfLists
 from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
@@ -568,14 +566,3 @@ def test_ids_of_two_widths_are_the_same_ids(one, other):
     recs, truth = table([1, 1, 2], ids, one), table([1, 2], ids[1:], other)
     got = read(tables.evaluate_table(recs, truth, "mrr"))
     assert got["mrr"] == [1 / 2, 1.0]
-
-
-def test_the_truth_of_lists_is_cut_as_other_sets_are():
-    rows = Rows(np.array([0, 2, 5]), np.array([1, 4, 0, 2, 3]), np.array([1.0, 2, 3, 4, 5]))
-    of_lists = _TruthOfLists(rows, np.array([1, 0, 1]), 6)
-    plain = SparseSets(rows.take(np.array([1, 0, 1])), 6)
-    for items in (slice(0, 6), slice(1, 4), slice(3, 5)):
-        got, expected = (sets.crop(items) for sets in (of_lists, plain))
-        assert got.n_items == expected.n_items == items.stop - items.start
-        for found, known in zip(got.rows(slice(0, 3)), expected.rows(slice(0, 3)), strict=True):
-            np.testing.assert_array_equal(found, known)

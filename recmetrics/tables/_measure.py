@@ -58,12 +58,6 @@ class _TruthOfLists(ItemSets):
     def take(self, users: IntArray) -> _TruthOfLists:
         return _TruthOfLists(self._rows, self._truth_of[users], self.n_items)
 
-    def crop(self, items: slice) -> _TruthOfLists:
-        within = (self._rows.items >= items.start) & (self._rows.items < items.stop)
-        rows = self._rows.keep(within)
-        rows = rows._replace(items=rows.items - items.start)
-        return _TruthOfLists(rows, self._truth_of, items.stop - items.start)
-
     def rows(self, block: slice) -> Rows:
         return self._rows.take(self._truth_of[block])
 
