@@ -70,7 +70,7 @@ def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
 
 def part_of(top: TopK, users: slice) -> TopK:
     """The record of some users, in the memory of that of all."""
-    if users.start == 0 and users.stop == len(top.n_hits):
+    if users.start == 0 and users.stop == len(top.n_hits) and top.start[-1] == len(top.rank):
         return top
     start = top.start[users.start : users.stop + 1]
     slots = slice(start[0], start[-1])

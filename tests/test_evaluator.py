@@ -579,7 +579,7 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
     monkeypatch.setattr("recmetrics._results._WAITING", room)
     rng = np.random.default_rng(4)
     scores, truth = rng.integers(0, 4, (9, 6)), rng.integers(0, 3, (9, 6))
-    asked = ["hit@1", "ndcg@2", "auc", "diversity@3"]
+    asked = ["hit@1", "ndcg@2", "ndcg(ideal=retrieved)@2", "auc", "diversity@3"]
     features = rng.random((6, 2))
     one = Evaluator(truth, asked, features=features)
     batches = [[8, 0], [1], [2, 3, 4], [0, 5], [6], [7], [1]]
