@@ -17,6 +17,8 @@ from recmetrics._registry import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._terminal import show
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 # Sends itself Ctrl-C in the middle of the work, while a thread is at something that never ends.
 INTERRUPTED = """
 import os, signal, sys, threading

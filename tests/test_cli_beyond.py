@@ -12,6 +12,8 @@ from recmetrics import Metrics, popularity_from
 from recmetrics._registry import METRICS
 from recmetrics.cli import main
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 SCORES = np.array([[4, 3, 2, 1, 0], [1, 5, 2, 4, 3]], np.float32)
 TRUTH = np.array([[1, 1, 0, 0, 1], [0, 0, 0, 2, 0]], float)
 TRAIN = np.array([[1, 0, 0, 0, 3], [0, 0, 0, 0, 1]], float)

@@ -14,6 +14,8 @@ from recmetrics.cli import main
 from recmetrics.cli._compare import model_names
 from recmetrics.cli._output import write_per_user
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 RNG = np.random.default_rng(0)
 OLD = {"ndcg@10": np.append(RNG.random(39), np.nan), "recall(denom=relevant)@20": RNG.random(40)}
 NEW = {metric: values + RNG.normal(0.1, 0.1, 40) for metric, values in OLD.items()}

@@ -15,6 +15,8 @@ from scipy import sparse
 from recmetrics import Metrics
 from recmetrics.cli import main
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
 TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
 WANT_SCORES = "expected an .npy file (numpy.save) of shape (n_users, n_items)"

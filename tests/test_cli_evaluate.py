@@ -15,6 +15,8 @@ from recmetrics.cli import main
 from recmetrics.cli._output import write_per_user
 from recmetrics.cli._summary import Summary, summarise
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 SCORES = np.array(
     [[4, 3, 2, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.5], [1, 5, 2, 4, 3], [9, 8, 7, 6, 5]], np.float32
 )

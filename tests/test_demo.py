@@ -12,6 +12,8 @@ from recmetrics.cli import main
 from recmetrics.cli._als import train
 from recmetrics.cli._simulation import simulate, split
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 SMALL = ["demo", "--users", "300", "--items", "200", "--epochs", "4"]
 
 

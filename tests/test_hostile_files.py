@@ -27,6 +27,8 @@ import recmetrics
 from recmetrics.cli import main
 from recmetrics.cli._output import write_per_user
 
+pytest.importorskip("rich", reason="rich is not installed")
+
 SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
 TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
 PER_USER = {"hit@2": np.array([0.0, 1.0, 1.0]), "mrr@2": np.array([0.0, 1.0, 0.5])}

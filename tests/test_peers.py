@@ -160,6 +160,7 @@ def test_tied_scores_average_as_there_in_random_problems(convention, metric):
 
 
 def test_scikit_learn_takes_tied_items_as_one_step():
+    need("sklearn")
     there, here = one("sklearn", "map", given([0.5, 0.5, 0.5], [1, 0, 0]))
     assert (there, here) == (pytest.approx(1 / 3), 1)
 
