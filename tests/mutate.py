@@ -87,7 +87,7 @@ FAULTS = [
     ),
     Fault(
         "the ideal of many relevant items ascends", "_topk.py",
-        "np.sort(values[first : first + n])[::-1]", "np.sort(values[first : first + n])",
+        "for i in range(n // 2):", "for i in range(0):",
         SCORES,
     ),
     Fault(
@@ -206,8 +206,8 @@ FAULTS = [
     ),
     Fault(
         "stale bound between users of a tile", "_selection.py",
-        "        row = tile[user]\n        bound = bounds[user]",
-        "        row = tile[user]\n        bound = bounds[max(0, user - 1)]",
+        "        row = tile[user, :width]\n        bound = bounds[user]",
+        "        row = tile[user, :width]\n        bound = bounds[max(0, user - 1)]",
         FACTORS,
     ),
     Fault(
@@ -252,9 +252,9 @@ FAULTS = [
     ),
     Fault(
         "of batches that wait together the first one stands", "_results.py",
-        "            users = np.concatenate([users for users, _ in self._waiting])\n",
-        "            self._waiting.reverse()\n"
-        "            users = np.concatenate([users for users, _ in self._waiting])\n",
+        "self._values[:, users] = self._rows(ranked)\n                self._waiting.clear()",
+        "self._values[:, users[::-1]] = self._rows(ranked)[:, ::-1]\n"
+        "                self._waiting.clear()",
         "tests/test_evaluator.py -k whoever_asks",
     ),
     # --- Ties, undefined
@@ -302,7 +302,7 @@ FAULTS = [
     # --- Inputs
     Fault(
         "explicit zeros are relevant", "_itemsets.py",
-        "return rows if np.all(values) else rows.keep(values != 0.0)", "return rows",
+        "return rows if values.all() else rows.keep(values != 0.0)", "return rows",
         SCORES,
     ),
     Fault(
