@@ -134,6 +134,7 @@ def test_the_environment_sets_the_threads(monkeypatch):
 
 
 def test_cores_are_counted_where_the_system_does_not_say_which_are_ours(monkeypatch):
+    monkeypatch.delenv("RECMETRICS_NUM_THREADS", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     assert thread_count(None) == 7
