@@ -83,8 +83,8 @@ def measure_ranked(ranked: Ranked, plan: Plan) -> dict[str, UserValues]:
 
     # Of 30 metrics of 10,000 users these kernels were a third of the call, in one thread.
     threaded = (len(top.n_hits) + len(top.rank)) * len(waiting) >= _THREADED
-    blocks = row_blocks(len(waiting), 1 if threaded else len(waiting), 1)
-    map_blocks(run, blocks, plan.options.threads if threaded else 1)
+    n_threads = plan.options.threads if threaded else 1
+    map_blocks(run, row_blocks(len(waiting), 1, n_threads), n_threads)
     return values
 
 

@@ -70,8 +70,6 @@ def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
 
 def part_of(top: TopK, users: slice) -> TopK:
     """The record of some users, in the memory of that of all."""
-    if users.start == 0 and users.stop == len(top.n_hits) and top.start[-1] == len(top.rank):
-        return top
     start = top.start[users.start : users.stop + 1]
     slots = slice(start[0], start[-1])
     return TopK(
@@ -232,13 +230,13 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     """
     if isinstance(discount, str):
         return _named_discounts(discount, depth)
-    answers = [discount(rank) for rank in range(1, depth + 1)]
     values = np.empty(depth)
-    for i, answer in enumerate(answers):
+    for rank in range(1, depth + 1):
+        answer = discount(rank)
         try:
-            values[i] = float(answer)
+            values[rank - 1] = float(answer)
         except (TypeError, ValueError, OverflowError):
-            msg = f"discount must give a number for each rank, got {answer!r} for rank {i + 1}"
+            msg = f"discount must give a number for each rank, got {answer!r} for rank {rank}"
             raise ArgumentError(msg) from None
     earlier, later = values[:-1], values[1:]
     if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(later <= earlier):

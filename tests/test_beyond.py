@@ -135,7 +135,9 @@ def test_diversity_is_the_same_from_every_form(problem, seed, k):
     spec = parse(f"diversity@{k}")
     side = side_information(*scores.shape, seed)
     expected = by_reference(spec, scores, truth, side=side)
-    pairwise = pytest.importorskip("sklearn.metrics.pairwise", reason="needs scikit-learn")
+    pairwise = pytest.importorskip(
+        "sklearn.metrics.pairwise", reason="scikit-learn is not installed"
+    )
     similarity = pairwise.cosine_similarity(features)
     for name, given_as in {
         "features": [features, features.astype(np.float32), sp.csr_array(features)],

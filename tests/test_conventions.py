@@ -346,25 +346,22 @@ def test_the_documents_are_the_recorded_ones():
             parse(string.replace("@k", "@5"))
 
 
+ENTRY_POINTS = {
+    "compute": lambda *args, **given: Metrics.compute(SCORES, TRUTH, *args, **given),
+    "factors": lambda *a, **given: Metrics.compute_factors(SCORES, np.eye(5), TRUTH, *a, **given),
+    "ranked": lambda *a, **given: Metrics.compute_ranked([[1], [2], [0]], TRUTH, *a, **given),
+    "method": lambda _, **given: Metrics.ndcg_at_k(SCORES, TRUTH, 2, **given),
+    "chance": lambda *args, **given: Metrics.chance(TRUTH, *args, **given),
+    "ceiling": lambda *args, **given: Metrics.ceiling(TRUTH, *args, **given),
+    "Evaluator": lambda *args, **given: Evaluator(TRUTH, *args, **given),
+    "explain": explain,
+}
+
+
 @pytest.mark.parametrize("unknown", ["lens", ["lenskit"], 1])
-@pytest.mark.parametrize(
-    "call",
-    {
-        "compute": lambda *args, **given: Metrics.compute(SCORES, TRUTH, *args, **given),
-        "factors": lambda *a, **given: Metrics.compute_factors(
-            SCORES, np.eye(5), TRUTH, *a, **given
-        ),
-        "ranked": lambda *a, **given: Metrics.compute_ranked([[1], [2], [0]], TRUTH, *a, **given),
-        "method": lambda _, **given: Metrics.ndcg_at_k(SCORES, TRUTH, 2, **given),
-        "chance": lambda *args, **given: Metrics.chance(TRUTH, *args, **given),
-        "ceiling": lambda *args, **given: Metrics.ceiling(TRUTH, *args, **given),
-        "Evaluator": lambda *args, **given: Evaluator(TRUTH, *args, **given),
-        "explain": explain,
-    }.items(),
-    ids=lambda case: case[0] if isinstance(case, tuple) else str(case),
-)
+@pytest.mark.parametrize("call", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 def test_every_entry_point_refuses_an_unknown_convention(call, unknown):
     with pytest.raises(ArgumentError, match="convention must be 'rectorch', 'lenskit',") as raised:
-        call[1]("ndcg@2", convention=unknown)
+        call("ndcg@2", convention=unknown)
     assert str(raised.value).endswith(f"got {unknown!r}")
-    call[1]("ndcg@2", convention="lenskit")
+    call("ndcg@2", convention="lenskit")
