@@ -76,6 +76,12 @@ def spawned(rank: int, meeting: str, args: argparse.Namespace) -> None:
         "gloo", init_method=f"file://{meeting}", rank=rank, world_size=PROCESSES
     )
     work(args)
+    leave()
+
+
+def leave() -> None:
+    """End together: one that ends just after a collective, whose tensors gloo holds, may abort."""
+    dist.barrier()
     dist.destroy_process_group()
 
 
@@ -85,7 +91,7 @@ def main() -> None:
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
         work(args)
-        dist.destroy_process_group()
+        leave()
         return
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(spawned, (f"{folder}/meeting", args), nprocs=PROCESSES)

@@ -49,6 +49,7 @@ def _run(rank, folder, work, args):
     )
     try:
         Path(folder, f"{rank}").write_bytes(pickle.dumps(work(rank, *args)))
+        dist.barrier()  # one that ends just after a collective may abort: gloo holds its tensors
     finally:
         dist.destroy_process_group()
 
