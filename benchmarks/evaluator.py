@@ -60,8 +60,9 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         False,
     )
     top = empty_topk(relevant.start, relevant.values, ties=False)
+    memory = *_selection.pool_for(block.values, k), _selection.scratch_for(top, k, ties=False)
     nan_found = np.zeros(3, np.int64)
-    select(top, nan_found)
+    select(top, nan_found, *memory)
     views = Views(settle(with_ideal(top), "index"))
     measure = []
     for spec in specs.values():
@@ -74,7 +75,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         measure.append(partial(spec.metric.kernel, view, spec.k, np.empty(n_users), *codes))
 
     def run() -> None:
-        select(top, nan_found)
+        select(top, nan_found, *memory)
         for kernel in measure:
             kernel()
 

@@ -96,7 +96,8 @@ class ScoredInputs:
         block = self.scores.block(rows)
         excluded_start, excluded_items = self._excluded(rows)
         many = len(relevant.items) >= _MANY * len(block.values)
-        if many and not _selection.count_lanes(k, self.n_items):
+        lanes, values, items = _selection.pool_for(block.values, k)
+        if many and not lanes.size:
             ordered = np.sort(block.values, axis=1)
         else:
             ordered = block.values[:, :0].copy()
@@ -113,6 +114,10 @@ class ScoredInputs:
             ties,
             top,
             nan_found,
+            lanes,
+            values,
+            items,
+            _selection.scratch_for(top, self.n_items if ties else k, ties=ties),
         )
 
     def _rank_candidates(
@@ -126,6 +131,7 @@ class ScoredInputs:
         nan_found: IntArray,
     ) -> None:
         pool, values, block = self._pool(candidates, rows, nan_found)
+        depth = int(np.diff(pool.start).max(initial=0)) if ties else k
         _selection.rank_candidates(
             values,
             pool.start,
@@ -137,6 +143,7 @@ class ScoredInputs:
             block.lowest_listed,
             ties,
             top,
+            _selection.scratch_for(top, depth, ties=ties),
         )
 
     def _list(self, rows: slice, relevant: Rows, reader: ListReader, nan_found: IntArray) -> Lists:

@@ -20,12 +20,12 @@ smallest value of that dtype and ``lowest_listed`` tells whether an item with th
 recommended (an integer may, a score of -inf may not).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import helper, kernel
+from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
 from recmetrics._topk import FloatArray, IntArray, TopK
 
 Array = npt.NDArray[Any]  # of the dtype of the scores
@@ -46,6 +46,34 @@ _SHORT_LIST = 32  # items compared in pairs; a sort of more costs less
 
 # What can be wrong with a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
+
+
+class Scratch(NamedTuple):
+    """Memory that is written into for one user after another, made by ``scratch_for``."""
+
+    places: IntArray  # (relevant items of a user at most,)
+    # The others are empty where nobody has more than ``_FEW`` relevant items.
+    at_rank: npt.NDArray[np.int32]  # (ranks + 1,) 0 between users
+    gain: FloatArray  # (relevant items,) copies of what is brought into another order
+    first: IntArray
+    last: IntArray
+
+
+def scratch_for(top: TopK, depth: int, *, ties: bool) -> Scratch:
+    """Memory for users whose hits are at ranks to ``depth``.
+
+    NumPy makes it: kernels that make arrays count references at every slice.
+    """
+    most = int((top.start[1:] - top.start[:-1]).max(initial=0))
+    copied = most if most > _FEW else 0
+    tied = copied if ties else 0
+    return Scratch(
+        places=np.empty(most, np.int64),
+        at_rank=np.zeros(depth + 1 if copied else 0, np.int32),
+        gain=np.empty(copied),
+        first=np.empty(tied, np.int64),
+        last=np.empty(tied, np.int64),
+    )
 
 
 @helper
@@ -82,28 +110,31 @@ def _count_reaching(values: Array, score: Any) -> int:
 
 @helper
 def _count_both(values: Array, score: Any) -> tuple[int, int]:
-    """How many ``values`` are > score and how many >= score, in one pass: 1.5 times one count."""
+    """How many ``values`` are > score and how many >= score, in one pass: 1.5 times one count.
+
+    Both counts of a block in the halves of one int32: an addition less, a tenth of the time.
+    """
     above = 0
     reaching = 0
     whole = values.size // _WIDE
     for b in range(whole):
         block = values[b * _WIDE : (b + 1) * _WIDE]
-        more: Any = np.int32(0)
-        least: Any = np.int32(0)
+        found: Any = np.int32(0)
         for i in range(_WIDE):
-            more = np.int32(more + np.int32(block[i] > score))
-            least = np.int32(least + np.int32(block[i] >= score))
-        above += more
-        reaching += least
+            found = np.int32(
+                found + np.int32(block[i] > score) + (np.int32(block[i] >= score) << 16)
+            )
+        above += found & 0xFFFF
+        reaching += found >> 16
     for b in range(whole * (_WIDE // _BLOCK), values.size // _BLOCK):
         block = values[b * _BLOCK : (b + 1) * _BLOCK]
-        more = np.int32(0)
-        least = np.int32(0)
+        found = np.int32(0)
         for i in range(_BLOCK):
-            more = np.int32(more + np.int32(block[i] > score))
-            least = np.int32(least + np.int32(block[i] >= score))
-        above += more
-        reaching += least
+            found = np.int32(
+                found + np.int32(block[i] > score) + (np.int32(block[i] >= score) << 16)
+            )
+        above += found & 0xFFFF
+        reaching += found >> 16
     for i in range(values.size // _BLOCK * _BLOCK, values.size):
         above += values[i] > score
         reaching += values[i] >= score
@@ -316,17 +347,16 @@ def _rank_hits(
     ties: bool,
     user: int,
     top: TopK,
-    places: IntArray,
-    at_rank: Array,
+    scratch: Scratch,
 ) -> None:
     """Rank a user's relevant items within a pool and record those among the first k.
 
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
     pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
     nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits. With
-    ``ties`` those are recorded that are among the first k in some order of equal scores. ``places``
-    is scratch with room for the relevant items.
+    ``ties`` those are recorded that are among the first k in some order of equal scores.
     """
+    places = scratch.places
     whole_row = items.size == 0
     first = top.start[user]
     found = 0
@@ -368,7 +398,7 @@ def _rank_hits(
     top.gain[first + hits : end] = 0.0
     top.n_hits[user] = hits
     # Not ``hits``, which may be a literal 0 to Numba: a compilation more, of half a second.
-    _sort_hits(top, first, top.n_hits[user], ties, at_rank)
+    _sort_hits(top, first, top.n_hits[user], ties, scratch)
 
 
 @helper
@@ -475,23 +505,8 @@ def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
 
 
 @helper
-def _scratch(top: TopK, depth: int) -> tuple[IntArray, Array]:
-    """Scratch for ``_rank_hits``: ``places``, and ``at_rank`` for ranks to ``depth``.
-
-    The second is empty where nobody has many hits.
-    """
-    most = 0
-    for user in range(top.n_hits.size):
-        most = max(most, top.start[user + 1] - top.start[user])
-    return np.empty(most, np.int64), np.zeros(depth + 1 if most > _FEW else 0, np.int32)
-
-
-@helper
-def _sort_hits(top: TopK, first: int, hits: int, ties: bool, at_rank: Array) -> None:
-    """Bring a user's hits into rank order: a handful by insertion, many by a place per rank.
-
-    ``at_rank`` is scratch with a place for every rank, all 0, and is left so.
-    """
+def _sort_hits(top: TopK, first: int, hits: int, ties: bool, scratch: Scratch) -> None:
+    """Bring a user's hits into rank order: a handful by insertion, many by a place per rank."""
     if hits <= _FEW:
         for start in range(first + 1, first + hits):
             slot = start
@@ -510,20 +525,23 @@ def _sort_hits(top: TopK, first: int, hits: int, ties: bool, at_rank: Array) -> 
                 top.first[slot] = tied_first
                 top.last[slot] = tied_last
     else:
-        gains = top.gain[first : first + hits].copy()
-        firsts = top.first[first : first + hits if ties else first].copy()
-        lasts = top.last[first : first + hits if ties else first].copy()
+        at_rank = scratch.at_rank
         for hit in range(hits):
-            at_rank[top.rank[first + hit]] = hit + 1
+            slot = first + hit
+            at_rank[top.rank[slot]] = hit + 1
+            scratch.gain[hit] = top.gain[slot]
+            if ties:
+                scratch.first[hit] = top.first[slot]
+                scratch.last[hit] = top.last[slot]
         slot = first
         for rank in range(at_rank.size):
             if at_rank[rank] > 0:
                 hit = at_rank[rank] - 1
                 top.rank[slot] = rank
-                top.gain[slot] = gains[hit]
+                top.gain[slot] = scratch.gain[hit]
                 if ties:
-                    top.first[slot] = firsts[hit]
-                    top.last[slot] = lasts[hit]
+                    top.first[slot] = scratch.first[hit]
+                    top.last[slot] = scratch.last[hit]
                 at_rank[rank] = 0
                 slot += 1
 
@@ -580,6 +598,13 @@ def count_lanes(k: int, n_items: int) -> int:
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
+def pool_for(scores: Array, k: int) -> tuple[Array, Array, IntArray]:
+    """Memory of ``rank_rows``: lanes, and the scores and items of a pool; none for short rows."""
+    n_lanes = count_lanes(k, scores.shape[1])
+    room = 4 * k + LANES if n_lanes else 0
+    return np.empty(n_lanes, scores.dtype), np.empty(room, scores.dtype), np.empty(room, np.int64)
+
+
 @helper
 def _scan(
     row: Array,
@@ -616,6 +641,10 @@ def rank_rows(
     ties: bool,
     top: TopK,
     nan_found: IntArray,
+    lanes: Array,
+    values: Array,
+    items: IntArray,
+    scratch: Scratch,
 ) -> None:
     """Fill ``top`` for a block of dense rows.
 
@@ -623,14 +652,10 @@ def rank_rows(
     without columns where ranks are to be counted. Relevant items of row u: the slots of
     ``top.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
     ``ties`` says whether equal scores may come in any order (``_rank_hits``). ``nan_found``
-    receives the number of NaN and the row and item of the first.
+    receives the number of NaN and the row and item of the first. ``pool_for`` and
+    ``scratch_for`` make the memory to work in.
     """
     n_items = scores.shape[1]
-    n_lanes = count_lanes(k, n_items)
-    lanes = np.empty(n_lanes, scores.dtype)
-    places, at_rank = _scratch(top, n_items if ties else k)
-    values = np.empty(4 * k + LANES if n_lanes > 0 else 0, scores.dtype)
-    items = np.empty(values.size, np.int64)
     for user in range(scores.shape[0]):
         row = scores[user]
         relevant = relevant_items[top.start[user] : top.start[user + 1]]
@@ -673,8 +698,7 @@ def rank_rows(
             ties,
             user,
             top,
-            places,
-            at_rank,
+            scratch,
         )
 
 
@@ -702,16 +726,13 @@ def rank_candidates(
     lowest_listed: bool,
     ties: bool,
     top: TopK,
+    scratch: Scratch,
 ) -> None:
     """Fill ``top`` from the scores of the candidates alone.
 
     values: (candidates,), those of row u at ``candidate_start[u]:candidate_start[u + 1]``, in
     ascending item order and without excluded ones.
     """
-    largest = 0
-    for user in range(candidate_start.size - 1):
-        largest = max(largest, candidate_start[user + 1] - candidate_start[user])
-    places, at_rank = _scratch(top, largest if ties else k)
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         pool = values[begin:end]
@@ -722,7 +743,7 @@ def rank_candidates(
         if pool.size > 0:
             _rank_hits(
                 pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
-                lowest, k, lowest, lowest_listed, ties, user, top, places, at_rank,
+                lowest, k, lowest, lowest_listed, ties, user, top, scratch,
             )  # fmt: skip
 
 
@@ -799,7 +820,7 @@ def _list_best(
     return int(count)
 
 
-@kernel
+@allocating_kernel
 def list_rows(
     scores: Array,
     excluded_start: IntArray,
@@ -835,7 +856,7 @@ def list_rows(
             listed[user, i] = items[i]
 
 
-@kernel
+@allocating_kernel
 def list_candidates(
     values: Array,
     candidate_start: IntArray,
@@ -870,7 +891,7 @@ def list_candidates(
             listed[user, i] = candidate_items[begin + places[i]]
 
 
-@helper
+@allocating_helper
 def _first_repeat(items: IntArray) -> int:
     """The first place of an item that stands before it already, or -1."""
     if items.size > _SHORT_LIST:
@@ -884,7 +905,7 @@ def _first_repeat(items: IntArray) -> int:
     return -1
 
 
-@kernel
+@allocating_kernel
 def rank_lists(
     ranking: IntArray,
     relevant_items: IntArray,
@@ -952,7 +973,7 @@ def _first_listed_again(items: IntArray, user: int, lister_of: IntArray) -> int:
     return again
 
 
-@helper
+@allocating_helper
 def _item_table(ranking: IntArray, relevant_items: IntArray) -> IntArray:
     """-1 for each item up to the largest that is named; empty where that is beyond all proportion.
 
@@ -1012,7 +1033,7 @@ def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) 
     return _shrink(values, items, whole, k, lowest)
 
 
-@kernel
+@allocating_kernel
 def select_tile(
     tile: Array,
     width: int,
@@ -1103,7 +1124,7 @@ def select_tile(
         bounds[user] = bound
 
 
-@kernel
+@allocating_kernel
 def list_selected(
     k: int,
     lowest: Any,

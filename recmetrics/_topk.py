@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._jit import kernel
+from recmetrics._jit import allocating_kernel
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -113,7 +113,7 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
     return descending
 
 
-@kernel
+@allocating_kernel
 def _sort_down(start: IntArray, values: FloatArray) -> None:
     short = np.empty(_SHORT)
     for user in range(start.size - 1):

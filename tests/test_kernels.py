@@ -271,16 +271,21 @@ def test_a_discount_is_asked_only_for_ranks_that_count():
     assert asked == [1, 2]
 
 
-def test_python_never_calls_a_helper():
-    """It would crash: nothing turns Python's objects into what a helper takes."""
-    kinds, calls = {}, set()
+DECORATORS = {"kernel", "helper", "allocating_kernel", "allocating_helper"}
+
+
+@pytest.fixture(scope="module")
+def jitted():
+    """The decorator and the function of each kernel, and who names what: (where, name, caller)."""
+    found, calls = {}, set()
 
     def visit(module, node, caller):
         if isinstance(node, ast.FunctionDef):
             marks = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
-            kind = next(iter(marks & {"kernel", "helper"}), None)
+            kind = next(iter(marks & DECORATORS), None)
             if kind is not None:
-                caller = kinds[module, node.name] = kind
+                caller = kind
+                found[module, node.name] = kind, node
         if isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
             where = module if isinstance(node, ast.Name) else f"{ast.unparse(node.value)}.py"
@@ -293,7 +298,28 @@ def test_python_never_calls_a_helper():
 
     for path in sorted(Path(recmetrics.__file__).parent.rglob("*.py")):
         visit(path.name, ast.parse(path.read_text()), "Python")
-    helpers = {place for place, kind in kinds.items() if kind == "helper"}
+    return found, calls
+
+
+def test_python_never_calls_a_helper(jitted):
+    """It would crash: nothing turns Python's objects into what a helper takes."""
+    found, calls = jitted
+    helpers = {place for place, (kind, _) in found.items() if kind.endswith("helper")}
     assert len(helpers) > 40
     assert {tuple(place) for *place, caller in calls if caller == "Python"}.isdisjoint(helpers)
     assert helpers <= {(where, name) for where, name, caller in calls if caller != "Python"}
+
+
+def test_what_counts_no_references_hands_out_no_array(jitted):
+    """Its caller would free what it does not own; and what it is handed nobody would free."""
+    found, calls = jitted
+    plain = {place: node for place, (kind, node) in found.items() if kind in ("kernel", "helper")}
+    assert len(plain) > 60
+    returned = {place: ast.unparse(node.returns) for place, node in plain.items()}
+    simple = {"None", "int", "float", "bool", "Any", "tuple[int, int]"}
+    assert {place: name for place, name in returned.items() if name not in simple} == {}
+    allocating = {place for place, (kind, _) in found.items() if kind == "allocating_helper"}
+    assert allocating
+    assert {tuple(place) for *place, kind in calls if kind in ("kernel", "helper")}.isdisjoint(
+        allocating
+    )

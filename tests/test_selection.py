@@ -102,6 +102,8 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         ties,
         top,
         np.zeros(3, np.int64),
+        *_selection.pool_for(block.values, k),
+        _selection.scratch_for(top, rows.shape[1] if ties else k, ties=ties),
     )
     return top
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, Unpack
 import numpy as np
 
 from recmetrics._errors import InputError
-from recmetrics._jit import helper, kernel
+from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Scores, Shared, Truth, UserValues
 from recmetrics._registry import Filled, Number, metric
 from recmetrics._topk import FloatArray, TopK
@@ -494,7 +494,7 @@ def _err_of_group(
     return total
 
 
-@kernel
+@allocating_kernel
 def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
     most = 1
     for user in range(out.size):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._itemsets import Rows
-from recmetrics._jit import helper, kernel
+from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._lists import Lists
 from recmetrics._options import Scores, Shared, Truth, UserValues
 from recmetrics._registry import Filled, Number, metric
@@ -117,7 +117,7 @@ def _inverse_norm(values: Array) -> float:
     return 1.0 / np.sqrt(total) / largest if largest > 0.0 else 0.0
 
 
-@kernel
+@allocating_kernel
 def _scale_of_rows(features: Array) -> FloatArray:
     scale = np.empty(features.shape[0])
     for item in range(scale.size):
@@ -125,7 +125,7 @@ def _scale_of_rows(features: Array) -> FloatArray:
     return scale
 
 
-@kernel
+@allocating_kernel
 def _scale_of_entries(start: IntArray, values: FloatArray) -> FloatArray:
     scale = np.empty(start.size - 1)
     for item in range(scale.size):
@@ -133,7 +133,7 @@ def _scale_of_entries(start: IntArray, values: FloatArray) -> FloatArray:
     return scale
 
 
-@kernel
+@allocating_kernel
 def _diversity_of_rows(
     items: IntArray, length: IntArray, features: Array, scale: FloatArray, k: int, out: FloatArray
 ) -> None:
@@ -157,7 +157,7 @@ def _diversity_of_rows(
         out[user] = max(0.0, 1.0 - (square - n_units) / (cut * (cut - 1.0)))
 
 
-@kernel
+@allocating_kernel
 def _diversity_of_entries(
     items: IntArray,
     length: IntArray,
@@ -382,7 +382,7 @@ def _add_genres(
         p[genres[entry]] += weight * (values[entry] / total)
 
 
-@kernel
+@allocating_kernel
 def _divergence(
     items: IntArray,
     length: IntArray,

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import helper, kernel
+from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
 from recmetrics._topk import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
@@ -34,7 +34,7 @@ def combine(columns: list[IntArray]) -> IntArray:
     return whole
 
 
-@kernel
+@allocating_kernel
 def _by_table(values: IntArray, least: int, size: int) -> tuple[IntArray, IntArray]:
     numbers = np.full(size, -1, np.int32)
     codes = np.empty(values.size, np.int64)
@@ -50,7 +50,7 @@ def _by_table(values: IntArray, least: int, size: int) -> tuple[IntArray, IntArr
     return codes, first[:n].copy()
 
 
-@kernel
+@allocating_kernel
 def _by_hash(values: IntArray) -> tuple[IntArray, IntArray]:
     """Open addressing over a table that doubles, so that few ids stay in the cache."""
     bits = np.uint64(10)
@@ -86,7 +86,7 @@ def _slot(
     return slot  # type: ignore[return-value]
 
 
-@kernel
+@allocating_kernel
 def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """The rows of each code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
     start = np.zeros(n + 1, np.int64)
@@ -112,7 +112,7 @@ def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
     return start, order
 
 
-@kernel
+@allocating_kernel
 def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
     """Bring each group into ascending order of ``key``; equal keys stay as they are.
 
@@ -142,14 +142,14 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
             order[place], key[place] = short_order[i], short_key[i]
 
 
-@helper
+@allocating_helper
 def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
     places = np.argsort(keys, kind="mergesort")
     rows[:] = rows[places]
     keys[:] = keys[places]
 
 
-@kernel
+@allocating_kernel
 def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
     """Whether a value below ``n_values`` stands twice in a group; values stand by group."""
     found = False
