@@ -14,7 +14,7 @@ from recmetrics._compute import MetricsList
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._gather import gather
 from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
-from recmetrics._itemsets import UserSets, read_whole_sets
+from recmetrics._itemsets import Chosen, UserSets, n_chosen, read_whole_sets
 from recmetrics._measure import Inputs, Ranked, check_truth, rank_users
 from recmetrics._options import (
     CallOptions,
@@ -29,13 +29,12 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import RankedInputs
+from recmetrics._ranking import RankedInputs, ScoredInputs
 from recmetrics._results import KeptLists, Part, UserCounts, UserResults
 from recmetrics._selected import Selector, read_factors, read_scores, with_sets
 from recmetrics._side import Side, read_side, require_side
 from recmetrics._spec import parse_all
 from recmetrics._ties import require_policy
-from recmetrics._topk import IntArray
 
 Users = slice | npt.NDArray[np.integer[Any]] | list[int] | None
 """The users of a batch: indices, a slice, or None for those after the batch before."""
@@ -213,7 +212,7 @@ class Evaluator:
         """
         lists = as_ranking(ranking)
         chosen = self._users(users, len(lists), "ranking")
-        self._take_in(chosen, *self._ranked(RankedInputs(lists, self._sets_of(chosen)), chosen))
+        self._take_in(chosen, RankedInputs(lists, self._sets_of(chosen)))
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
@@ -364,9 +363,10 @@ class Evaluator:
 
     def _add(self, scores: ScoreMatrix | Selector, users: Users) -> None:
         chosen, inputs = self._inputs(scores, users)
-        self._take_in(chosen, *self._ranked(inputs, chosen))
+        inputs.record = self._results.record
+        self._take_in(chosen, inputs)
 
-    def _inputs(self, scores: ScoreMatrix | Selector, users: Users) -> tuple[IntArray, Inputs]:
+    def _inputs(self, scores: ScoreMatrix | Selector, users: Users) -> tuple[Chosen, ScoredInputs]:
         """The users of a batch, and what is known of them."""
         n_rows, n_items = scores.shape
         if n_items != self._results.n_items:
@@ -378,16 +378,17 @@ class Evaluator:
         chosen = self._users(users, n_rows, "scores")
         return chosen, with_sets(scores, self._sets_of(chosen))
 
-    def _ranked(self, inputs: Inputs, users: IntArray) -> tuple[Ranked, KeptLists]:
-        sink = self._results.sink(len(users))
+    def _ranked(self, inputs: Inputs, users: Chosen) -> tuple[Ranked, KeptLists]:
+        sink = self._results.sink(inputs.n_users)
         side = self._side.take(users) if self._side.profile.n_users else self._side
         return rank_users(inputs, self._results.plan, side, sink), sink
 
-    def _take_in(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> None:
-        self._results.add(users, ranked, kept)
-        self._next = int(users[-1]) + 1 if len(users) else self._next
+    def _take_in(self, users: Chosen, inputs: Inputs) -> None:
+        self._results.add(users, *self._ranked(inputs, users))
+        if inputs.n_users:
+            self._next = users.stop if isinstance(users, slice) else int(users[-1]) + 1
 
-    def _sets_of(self, users: IntArray) -> UserSets:
+    def _sets_of(self, users: Chosen) -> UserSets:
         if self._sets is None:
             msg = (
                 "this evaluator was made from a state and has no truth; merge it into an Evaluator "
@@ -396,8 +397,8 @@ class Evaluator:
             raise ArgumentError(msg)
         return self._sets.take(users)
 
-    def _users(self, users: Users, n_rows: int, what: str) -> IntArray:
-        """The users of a batch of ``n_rows``, as indices."""
+    def _users(self, users: Users, n_rows: int, what: str) -> Chosen:
+        """The users of a batch of ``n_rows``."""
         n_users = self._results.n_users
         if users is None:
             if self._next + n_rows > n_users:
@@ -407,27 +408,29 @@ class Evaluator:
                     "give users="
                 )
                 raise InputError(msg)
-            return np.arange(self._next, self._next + n_rows)
+            return slice(self._next, self._next + n_rows)
         if isinstance(users, slice):
             chosen = _sliced(users, n_users)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
-        if len(chosen) != n_rows:
-            msg = f"{what} of {n_rows} users came with {len(chosen)} in users="
+        if n_chosen(chosen) != n_rows:
+            msg = f"{what} of {n_rows} users came with {n_chosen(chosen)} in users="
             raise ShapeError(msg)
         return chosen
 
 
-def _sliced(users: slice, n_users: int) -> IntArray:
+def _sliced(users: slice, n_users: int) -> Chosen:
     try:
         rows = range(n_users)[users]
     except (TypeError, ValueError) as error:
         msg = f"users must be a slice of integer user indices, got {users!r} ({error})"
         raise InputTypeError(msg) from None
+    if rows.step == 1 and rows:
+        return slice(rows.start, rows.stop)
     return np.arange(rows.start, rows.stop, rows.step)
 
 
-def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
+def _indices(users: npt.NDArray[Any], n_users: int) -> Chosen:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
         hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
         msg = (
@@ -435,6 +438,10 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> IntArray:
             f"{users.ndim}-d of dtype {users.dtype}{hint}"
         )
         raise InputTypeError(msg)
+    first = int(users[0]) if users.size else 0
+    run = slice(first, first + users.size)
+    if first >= 0 and run.stop <= n_users and (users == np.arange(run.start, run.stop)).all():
+        return run
     chosen = users.astype(np.int64)
     # Without their sign, negative numbers are larger than any: one pass finds either.
     if chosen.size and chosen.view(np.uint64).max() >= n_users:

@@ -41,6 +41,8 @@ def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
 
     It should have one entry for ``each``.
     """
+    if type(value) is np.ndarray:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         msg = (
             f"{what} is a masked array, whose mask would be lost; expected a plain array; "
@@ -204,11 +206,11 @@ class ScoreBlock(NamedTuple):
 
 
 # For each of the types that the kernels are compiled for, the last two fields of a ScoreBlock.
-_LOWEST = {
-    ("f", 4): (np.float32(-np.inf), False),
-    ("f", 8): (np.float64(-np.inf), False),
-    ("i", 2): (np.int16(np.iinfo(np.int16).min), True),
-    ("i", 8): (np.int64(np.iinfo(np.int64).min), True),
+_LOWEST: dict[np.dtype[Any], tuple[Any, bool]] = {
+    np.dtype(np.float32): (np.float32(-np.inf), False),
+    np.dtype(np.float64): (np.float64(-np.inf), False),
+    np.dtype(np.int16): (np.int16(np.iinfo(np.int16).min), True),
+    np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min), True),
 }
 
 
@@ -258,7 +260,7 @@ def row_blocks(n_rows: int, rows: int, n_threads: int, least: int = 1) -> list[s
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
     """Whether the kernels read the array as it lies in memory."""
-    return array.dtype == _compared_as(array.dtype) and array.flags.c_contiguous
+    return array.dtype in _LOWEST and array.flags.c_contiguous
 
 
 def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -271,13 +273,15 @@ def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def native(block: npt.NDArray[Any]) -> ScoreBlock:
     """A block of scores in a dtype that the kernels compare, its order unchanged."""
+    if _is_native(block):
+        return ScoreBlock(as_kernel_array(block), *_LOWEST[block.dtype])
     if is_half(block.dtype):
         return _half_keys(block)
     if block.dtype.kind == "u" and block.dtype.itemsize == 8:
         block = (block ^ np.uint64(1 << 63)).view(np.int64)  # the same order
-    # Copies this block alone, and only where type, layout or byte order ask for it.
-    values = as_kernel_array(np.ascontiguousarray(block, dtype=_compared_as(block.dtype)))
-    return ScoreBlock(values, *_LOWEST[values.dtype.kind, values.dtype.itemsize])
+    # Copies this block alone, where type, layout or byte order ask for it.
+    values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
+    return ScoreBlock(as_kernel_array(values), *_LOWEST[values.dtype])
 
 
 def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:

@@ -5,6 +5,7 @@ their values. Sparse and list inputs are brought into it once per call; a dense 
 by block, beside the scores, so that no copy of it ever exists.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set, Sized
 from typing import Any, NamedTuple
@@ -60,6 +61,20 @@ _VALUES = {
 }
 
 
+Chosen = slice | IntArray
+"""Some users: their indices in any order, or a slice of users that follow one another."""
+
+
+def n_chosen(users: Chosen) -> int:
+    """How many users these are."""
+    return users.stop - users.start if isinstance(users, slice) else len(users)
+
+
+def as_indices(users: Chosen) -> IntArray:
+    """The same users, each by its index."""
+    return np.arange(users.start, users.stop) if isinstance(users, slice) else users
+
+
 class Rows(NamedTuple):
     """The items of some users: user u has ``items[start[u]:start[u + 1]]``, ascending."""
 
@@ -75,10 +90,10 @@ class Rows(NamedTuple):
         own = slice(start[0], start[-1])
         return Rows(start - start[0], self.items[own], self.values[own])
 
-    def take(self, users: IntArray) -> "Rows":
+    def take(self, users: Chosen) -> "Rows":
         """The same for some of the users, in their order."""
-        if len(users) and (users[1:] - users[:-1] == 1).all():
-            return self.cut(slice(int(users[0]), int(users[-1]) + 1))
+        if isinstance(users, slice):
+            return self.cut(users)
         counts = self.start[users + 1] - self.start[users]
         start = np.concatenate(([0], np.cumsum(counts)))
         places = np.arange(start[-1]) + np.repeat(self.start[users] - start[:-1], counts)
@@ -117,8 +132,13 @@ class ItemSets(ABC):
         """The sets of all users, where they are in the internal form already."""
         return None
 
+    @functools.cached_property
+    def most_items(self) -> int:
+        """As many as any user has, or more."""
+        return UNBOUNDED if self.n_items is None else self.n_items
+
     @abstractmethod
-    def take(self, users: IntArray) -> "ItemSets":
+    def take(self, users: Chosen) -> "ItemSets":
         """The sets of some users, in their order."""
 
     def crop(self, items: slice) -> "ItemSets":
@@ -159,8 +179,14 @@ class SparseSets(ItemSets):
     def in_memory(self) -> ItemSets:
         return self
 
-    def take(self, users: IntArray) -> ItemSets:
-        return SparseSets(self._rows.take(users), self.n_items)
+    @functools.cached_property
+    def most_items(self) -> int:
+        return int((self._rows.start[1:] - self._rows.start[:-1]).max(initial=0))
+
+    def take(self, users: Chosen) -> ItemSets:
+        taken = SparseSets(self._rows.take(users), self.n_items)
+        taken.most_items = self.most_items
+        return taken
 
     def crop(self, items: slice) -> ItemSets:
         rows = self._rows.keep((self._rows.items >= items.start) & (self._rows.items < items.stop))
@@ -188,7 +214,7 @@ class DenseSets(ItemSets):
         rows = Rows(start, items, values.astype(np.float64))
         return _checked_values(rows, self._what, block.start)
 
-    def take(self, users: IntArray) -> ItemSets:
+    def take(self, users: Chosen) -> ItemSets:
         return DenseSets(self._matrix[users], self._what)
 
 
@@ -207,8 +233,8 @@ class SharedSet(ItemSets):
     def in_memory(self) -> ItemSets:
         return self
 
-    def take(self, users: IntArray) -> ItemSets:
-        return SharedSet(self.items, len(users), self.n_items)
+    def take(self, users: Chosen) -> ItemSets:
+        return SharedSet(self.items, n_chosen(users), self.n_items)
 
     def crop(self, items: slice) -> ItemSets:
         within = self.items[(self.items >= items.start) & (self.items < items.stop)]
@@ -221,12 +247,12 @@ class UserSets(NamedTuple):
     truth: ItemSets
     exclude: ItemSets | None = None
     candidates: ItemSets | None = None
-    users: IntArray | None = None  # whose they are, where they are not users 0, 1, 2, ...
+    users: Chosen = slice(0, UNBOUNDED)  # whose they are
     first_item: int = 0  # of the catalogue, where these are the sets within a range of its items
 
     def name(self, row: int) -> int:
         """The user in that row."""
-        return row if self.users is None else int(self.users[row])
+        return self.users.start + row if isinstance(self.users, slice) else int(self.users[row])
 
     def in_memory(self) -> "UserSets":
         """The same in the internal form, for whoever takes batches of users."""
@@ -236,7 +262,7 @@ class UserSets(NamedTuple):
             None if self.candidates is None else self.candidates.in_memory(),
         )
 
-    def take(self, users: IntArray) -> "UserSets":
+    def take(self, users: Chosen) -> "UserSets":
         """The same for some of the users, in their order."""
         return UserSets(
             self.truth.take(users),

@@ -38,6 +38,7 @@ class ScoredInputs:
         self.n_users, self.n_items = scores.shape
         self.sets = sets
         self.truth, self.exclude, self.candidates = sets.truth, sets.exclude, sets.candidates
+        self.record = empty_topk  # what makes the record of all users, to write into
 
     def top_k(self, plan: Plan, reader: ListReader) -> TopK:
         """Rank every user's relevant items as deep as the plan asks, and have the lists read."""
@@ -47,14 +48,15 @@ class ScoredInputs:
         # Blocks write into one record where its size is known: joining theirs took a tenth of a
         # call, in one thread.
         held = self.truth.held()
-        everyone = None if held is None else empty_topk(held.start, held.values, ties=ties)
+        everyone = None if held is None else self.record(held.start, held.values, ties=ties)
+        blocks, n_threads = self._blocks(options, listing=reader.depth > 0)
 
         def rank_block(rows: slice) -> tuple[TopK, IntArray]:
             relevant = self.truth.rows(rows)
             if everyone is None:
                 top = empty_topk(relevant.start, relevant.values, ties=ties)
             else:
-                top = part_of(everyone, rows)
+                top = everyone if len(blocks) == 1 else part_of(everyone, rows)
             nan_found = np.zeros(3, np.int64)
             if k and self.candidates is None:
                 self._rank_rows(rows, relevant, k, ties, top, nan_found)
@@ -66,7 +68,6 @@ class ScoredInputs:
             nan_found[1] += rows.start
             return top, nan_found
 
-        blocks, n_threads = self._blocks(options, listing=reader.depth > 0)
         results = in_blocks(rank_block, blocks, n_threads, options)
         if options.nan == "raise":
             refuse_nan([nan_found for _, nan_found in results], self.sets)
@@ -100,7 +101,7 @@ class ScoredInputs:
         if many and not lanes.size:
             ordered = np.sort(block.values, axis=1)
         else:
-            ordered = block.values[:, :0].copy()
+            ordered = np.empty((len(block.values), 0), block.values.dtype)
         _selection.rank_rows(
             block.values,
             ordered,
@@ -117,8 +118,12 @@ class ScoredInputs:
             lanes,
             values,
             items,
-            _selection.scratch_for(top, self.n_items if ties else k, ties=ties),
+            self._scratch(self.n_items if ties else k, ties=ties),
         )
+
+    def _scratch(self, depth: int, *, ties: bool) -> _selection.Scratch:
+        most = min(self.truth.most_items, self.n_items)
+        return _selection.scratch_for(most, depth, ties=ties)
 
     def _rank_candidates(
         self,
@@ -143,7 +148,7 @@ class ScoredInputs:
             block.lowest_listed,
             ties,
             top,
-            _selection.scratch_for(top, depth, ties=ties),
+            self._scratch(depth, ties=ties),
         )
 
     def _list(self, rows: slice, relevant: Rows, reader: ListReader, nan_found: IntArray) -> Lists:

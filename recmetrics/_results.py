@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._itemsets import Chosen, as_indices
 from recmetrics._lists import exposures, system_depth
 from recmetrics._measure import Ranked, defined, measure_ranked, measure_system
 from recmetrics._options import CallOptions, UserValues
 from recmetrics._plan import Plan, Specs
 from recmetrics._spec import parse
-from recmetrics._topk import FloatArray, IntArray
+from recmetrics._topk import FloatArray, IntArray, TopK, empty_topk
 from recmetrics._waiting import Waiting
 
 _ADDED = 1 << 20  # items of lists read at once
@@ -132,28 +133,40 @@ class UserResults:
         """Where the lists of a batch go."""
         return KeptLists(n_users, self.n_items, self._depth)
 
-    def measured(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> Part:
+    def measured(self, users: Chosen, ranked: Ranked, kept: KeptLists) -> Part:
         """The rows of a batch of users, not taken in."""
-        return Part(self.of, users, self._rows(ranked), kept.joined(), kept.offered)
+        return Part(self.of, as_indices(users), self._rows(ranked), kept.joined(), kept.offered)
 
-    def add(self, users: IntArray, ranked: Ranked, kept: KeptLists) -> None:
+    def record(self, start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
+        """What selection writes the hits of the next batch into."""
+        waiting = self._room_for(len(start) - 1, len(relevance))
+        if waiting is None:
+            return empty_topk(start, relevance, ties=ties)
+        return waiting.record(start, relevance)
+
+    def add(self, users: Chosen, ranked: Ranked, kept: KeptLists) -> None:
         """Take in a batch of users; the metrics of several batches are computed together.
 
         The first batch's at once, so that an option that no metric can be computed with is
         refused with it.
         """
-        if self._waiting is None:
-            self._waiting = Waiting(*_WAITING, ties=self.plan.ties)
-        if not self._waiting.fits(users, ranked):
-            self._measure()
-        if self._first or not self._waiting.fits(users, ranked):
+        waiting = self._room_for(len(ranked.top.n_hits), len(ranked.top.rank))
+        if self._first or waiting is None:
             self._values[:, users] = self._rows(ranked)
             self._first = False
         else:
-            self._waiting.append(users, ranked)
+            waiting.append(users, ranked)
         if self._depth:
             self._take_lists(users, kept.joined(), kept.offered)
         self.updated[users] = True
+
+    def _room_for(self, n_users: int, n_slots: int) -> Waiting | None:
+        """Where a batch may wait; None for one that is too large."""
+        if self._waiting is None:
+            self._waiting = Waiting(*_WAITING, ties=self.plan.ties)
+        if not self._waiting.fits(n_users, n_slots):
+            self._measure()
+        return self._waiting if self._waiting.fits(n_users, n_slots) else None
 
     def _measure(self) -> None:
         """Compute the metrics of the batches that wait for it, the later rows of a user last."""
@@ -177,7 +190,7 @@ class UserResults:
             self._take_lists(part.users, part.lists, part.offered)
         self.updated[part.users] = True
 
-    def _take_lists(self, users: IntArray, lists: IntArray, offered: npt.NDArray[np.bool_]) -> None:
+    def _take_lists(self, users: Chosen, lists: IntArray, offered: npt.NDArray[np.bool_]) -> None:
         if lists.shape[1] > self._lists.shape[1]:
             wider = np.full((self.n_users, lists.shape[1]), -1, self._item)
             wider[:, : self._lists.shape[1]] = self._lists

@@ -104,7 +104,7 @@ class SelectedInputs(ScoredInputs):
             candidates = self.candidates
             if candidates is not None:
                 reader.offer(rows, candidates.rows(rows).items)
-                candidates = candidates.take(np.arange(rows.start, rows.stop))
+                candidates = candidates.take(rows)
             items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
             top, _ = topk_of_lists(items, relevant, self.n_items, k, ties=plan.ties)
             if reader.depth:

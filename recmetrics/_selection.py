@@ -59,12 +59,11 @@ class Scratch(NamedTuple):
     last: IntArray
 
 
-def scratch_for(top: TopK, depth: int, *, ties: bool) -> Scratch:
-    """Memory for users whose hits are at ranks to ``depth``.
+def scratch_for(most: int, depth: int, *, ties: bool) -> Scratch:
+    """Memory for users of ``most`` relevant items whose hits are at ranks to ``depth``.
 
     NumPy makes it: kernels that make arrays count references at every slice.
     """
-    most = int((top.start[1:] - top.start[:-1]).max(initial=0))
     copied = most if most > _FEW else 0
     tied = copied if ties else 0
     return Scratch(

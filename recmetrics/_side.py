@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import as_array, as_kernel_array, half_to_single, is_half, is_real
-from recmetrics._itemsets import ItemSets, Rows, SparseSets, read_numbers, read_train
+from recmetrics._itemsets import Chosen, ItemSets, Rows, SparseSets, read_numbers, read_train
 from recmetrics._options import CallOptions, Truth
 from recmetrics._spec import MetricSpec
 from recmetrics._topk import FloatArray
@@ -69,7 +69,7 @@ class Side:
     _made: dict[object, Any] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
-    def take(self, users: npt.NDArray[np.int64]) -> "Side":
+    def take(self, users: Chosen) -> "Side":
         """The same for some of the users, in their order."""
         return replace(self, profile=self.profile.take(users))
 
@@ -120,6 +120,8 @@ def read_side(
     ``n_items`` is None where the truth does not tell; then the side information does.
     """
     needed = {name for spec in specs for group in spec.metric.needs for name in group}
+    if not needed:
+        return Side(n_items=n_items)
     given = {name: getattr(options, name) for name in _ARGUMENTS if name in needed}
     found: dict[str, Any] = {}
     sizes: list[int] = [] if n_items is None else [n_items]

@@ -241,7 +241,7 @@ FAULTS = [
     ),
     Fault(
         "the next batch begins where the last began", "_evaluator.py",
-        "self._next = int(users[-1]) + 1 if", "self._next = int(users[0]) + 1 if",
+        "self._next = users.stop if", "self._next = users.start + 1 if",
         "tests/test_evaluator.py -k follow_one_another",
     ),
     Fault(
@@ -256,6 +256,17 @@ FAULTS = [
         "self._values[:, users[::-1]] = self._rows(ranked)[:, ::-1]\n"
         "                self._waiting.clear()",
         "tests/test_evaluator.py -k whoever_asks",
+    ),
+    Fault(
+        "a refused batch leaves its hits to the next", "_waiting.py",
+        "            self._erase(*self._behind(len(self._record.n_hits),",
+        "            (*self._behind(len(self._record.n_hits),",
+        "tests/test_evaluator.py -k refused_batch",
+    ),
+    Fault(
+        "batches that were measured leave their hits to the next", "_waiting.py",
+        "        self._erase(slice(0, self._n_users), slice(0, self._n_slots))\n", "",
+        "tests/test_evaluator.py -k room_that_was_used",
     ),
     # --- Ties, undefined
     Fault(

@@ -564,6 +564,47 @@ def test_reset_forgets_the_batches_that_wait():
     assert one.counts()["hit@1"] == UserCounts(0, 0, 3)
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda one: repr(one),
+        lambda one: one.update_ranked([[5]], [4]),
+        lambda one: one.counts(),
+    ],
+    ids=["at once", "after a ranking", "after the metrics"],
+)
+def test_a_refused_batch_leaves_nothing_where_the_next_one_is_ranked(between):
+    """Of a row with lanes selection writes no more than its hits; and these rows have none."""
+    truth = np.zeros((5, 800))
+    truth[:, 5] = 1
+    hits, misses = np.zeros((3, 800)), np.zeros((3, 800))
+    hits[:, 5], misses[:, 6] = 1, 1
+    one = Evaluator(truth, ["hit@1", "mrr@1"])
+    one.update(misses[:1], [0])  # measured at once
+    one.update(misses[:1], [0])
+    hits[2, 9] = NAN
+    with pytest.raises(NaNScoreError):
+        one.update(hits, [1, 2, 3])
+    between(one)
+    one.update(misses, [1, 2, 3])
+    one.update(misses[:1], [4])
+    for values in one.compute().values():
+        np.testing.assert_array_equal(values, np.zeros(5))
+
+
+def test_a_batch_in_room_that_was_used_begins_without_hits():
+    truth = np.zeros((2, 800))
+    truth[:, 5] = 1
+    hit, miss = np.zeros((1, 800)), np.zeros((1, 800))
+    hit[0, 5], miss[0, 6] = 1, 1
+    one = Evaluator(truth, "mrr@1")
+    one.update(hit, [0])  # measured at once
+    one.update(hit, [0])
+    one.counts()
+    one.update(miss, [1])
+    np.testing.assert_array_equal(one.compute()["mrr@1"], [1.0, 0.0])
+
+
 def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
     def odd(rank):
         return "much" if rank == 2 else 1.0

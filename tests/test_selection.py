@@ -103,7 +103,7 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         top,
         np.zeros(3, np.int64),
         *_selection.pool_for(block.values, k),
-        _selection.scratch_for(top, rows.shape[1] if ties else k, ties=ties),
+        _selection.scratch_for(rows.shape[1], rows.shape[1] if ties else k, ties=ties),
     )
     return top
 

@@ -222,7 +222,7 @@ def _by_block(
     sets = sets.in_memory()
     if isinstance(sets, SharedSet):
         return [_shared(sets)] * len(blocks)
-    return [sets.take(np.arange(users.start, users.stop)) for users in blocks]
+    return [sets.take(users) for users in blocks]
 
 
 def _chunks_by_block(

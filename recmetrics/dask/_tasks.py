@@ -95,12 +95,12 @@ def know(
     profile: ItemSets | None,
 ) -> Known:
     """Put together what is known of the users of a block."""
-    rows = np.arange(users.stop - users.start)
+    rows = slice(0, users.stop - users.start)
     sets = UserSets(
         truth,
         exclude,
         None if candidates is None else candidates.take(rows),  # one set for all, perhaps
-        np.arange(users.start, users.stop),
+        users,
     )
     return Known(users, sets, profile)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._itemsets import ItemSets, Rows, UserSets
+from recmetrics._itemsets import Chosen, ItemSets, Rows, UserSets
 from recmetrics._measure import measure
 from recmetrics._options import CallOptions, UserValues
 from recmetrics._ranking import RankedInputs
@@ -55,7 +55,7 @@ class _TruthOfLists(ItemSets):
         super().__init__(len(truth_of), n_items, float(sizes.mean()) if len(sizes) else 0.0)
         self._rows, self._truth_of = rows, truth_of
 
-    def take(self, users: IntArray) -> _TruthOfLists:
+    def take(self, users: Chosen) -> _TruthOfLists:
         return _TruthOfLists(self._rows, self._truth_of[users], self.n_items)
 
     def rows(self, block: slice) -> Rows:
