@@ -60,7 +60,12 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         False,
     )
     top = empty_topk(relevant.start, relevant.values, ties=False)
-    memory = *_selection.pool_for(block.values, k), _selection.scratch_for(10, k, ties=False)
+    dtype = block.values.dtype
+    memory = (
+        _selection.lanes_for(k, n_items, dtype),
+        _selection.pool_for(k, n_items, dtype),
+        _selection.scratch_for(10, k, ties=False),
+    )
     nan_found = np.zeros(3, np.int64)
     select(top, nan_found, *memory)
     views = Views(settle(with_ideal(top), "index"))

@@ -218,11 +218,14 @@ class FactorScores:
         for part in self._tiles(n_items):
             raise_if_stopped()
             tile = self._tile(users, part, shared, buffer)
+            width = part.stop - part.start
             _selection.select_tile(
-                tile, part.stop - part.start, part.start, excluded.start, excluded.items, k, lowest,
+                tile, width, part.start, excluded.start, excluded.items, k, lowest,
                 bounds, counts, values, items, nan_found,
+                *_selection.tile_memory(k, width, self.dtype),
             )  # fmt: skip
-        _selection.list_selected(k, lowest, counts, values, items, listed, length)
+        spare = np.empty(room, self.dtype), np.empty(room, np.int64)
+        _selection.list_selected(k, lowest, counts, values, items, listed, length, *spare)
         if shared is not None and len(shared):
             listed[:] = np.where(listed >= 0, shared[listed], -1)
             nan_found[2] = shared[nan_found[2]]
@@ -249,8 +252,10 @@ class FactorScores:
         lowest = self.dtype.type(-np.inf)
         _selection.find_candidate_nan(scores, pool.start, pool.items, lowest, nan_found)
         scores[pool.among(excluded, self.shape[1])] = lowest  # which is never listed
+        k, longest = listed.shape[1], int(np.diff(pool.start).max(initial=0))
+        memory = _selection.pool_for(k, longest, self.dtype)
         _selection.list_candidates(
-            scores, pool.start, pool.items, listed.shape[1], lowest, False, listed, length
+            scores, pool.start, pool.items, k, lowest, False, listed, length, memory
         )
 
 

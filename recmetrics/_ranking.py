@@ -97,11 +97,12 @@ class ScoredInputs:
         block = self.scores.block(rows)
         excluded_start, excluded_items = self._excluded(rows)
         many = len(relevant.items) >= _MANY * len(block.values)
-        lanes, values, items = _selection.pool_for(block.values, k)
+        dtype = block.values.dtype
+        lanes = _selection.lanes_for(k, self.n_items, dtype)
         if many and not lanes.size:
             ordered = np.sort(block.values, axis=1)
         else:
-            ordered = np.empty((len(block.values), 0), block.values.dtype)
+            ordered = np.empty((len(block.values), 0), dtype)
         _selection.rank_rows(
             block.values,
             ordered,
@@ -116,8 +117,7 @@ class ScoredInputs:
             top,
             nan_found,
             lanes,
-            values,
-            items,
+            _selection.pool_for(k, self.n_items, dtype),
             self._scratch(self.n_items if ties else k, ties=ties),
         )
 
@@ -157,6 +157,7 @@ class ScoredInputs:
             block = self.scores.block(rows)
             start, items = self._excluded(rows)
             lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
+            dtype = block.values.dtype
             _selection.list_rows(
                 block.values,
                 start,
@@ -167,6 +168,8 @@ class ScoredInputs:
                 lists.items,
                 lists.length,
                 nan_found,
+                _selection.lanes_for(reader.depth, self.n_items, dtype),
+                _selection.pool_for(reader.depth, self.n_items, dtype),
             )
         else:
             reader.offer(rows, self.candidates.rows(rows).items)
@@ -182,6 +185,7 @@ class ScoredInputs:
                 block.lowest_listed,
                 lists.items,
                 lists.length,
+                _selection.pool_for(reader.depth, longest, values.dtype),
             )
         return lists
 

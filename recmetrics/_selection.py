@@ -75,6 +75,26 @@ def scratch_for(most: int, depth: int, *, ties: bool) -> Scratch:
     )
 
 
+class Pool(NamedTuple):
+    """Memory for the items of a user that reach a bound, made by ``pool_for``."""
+
+    values: Array
+    items: IntArray
+    spare_values: Array  # as much again, to sort with
+    spare_items: IntArray
+
+
+def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
+    """Memory for the ``k`` best of rows of ``longest`` items."""
+    room = min(4 * k + LANES, longest + _BLOCK)  # the first shrinks, the second holds all
+    return Pool(
+        values=np.empty(room, dtype),
+        items=np.empty(room, np.int64),
+        spare_values=np.empty(room, dtype),
+        spare_items=np.empty(room, np.int64),
+    )
+
+
 @helper
 def _count_above(values: Array, score: Any) -> int:
     """How many ``values`` are > score. Sums of 64 in int32 run four times as fast as int64."""
@@ -597,11 +617,9 @@ def count_lanes(k: int, n_items: int) -> int:
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
-def pool_for(scores: Array, k: int) -> tuple[Array, Array, IntArray]:
-    """Memory of ``rank_rows``: lanes, and the scores and items of a pool; none for short rows."""
-    n_lanes = count_lanes(k, scores.shape[1])
-    room = 4 * k + LANES if n_lanes else 0
-    return np.empty(n_lanes, scores.dtype), np.empty(room, scores.dtype), np.empty(room, np.int64)
+def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
+    """Memory for the lane maxima of rows of ``n_items``; none where they are too short for it."""
+    return np.empty(count_lanes(k, n_items), dtype)
 
 
 @helper
@@ -641,8 +659,7 @@ def rank_rows(
     top: TopK,
     nan_found: IntArray,
     lanes: Array,
-    values: Array,
-    items: IntArray,
+    pool: Pool,
     scratch: Scratch,
 ) -> None:
     """Fill ``top`` for a block of dense rows.
@@ -651,8 +668,8 @@ def rank_rows(
     without columns where ranks are to be counted. Relevant items of row u: the slots of
     ``top.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
     ``ties`` says whether equal scores may come in any order (``_rank_hits``). ``nan_found``
-    receives the number of NaN and the row and item of the first. ``pool_for`` and
-    ``scratch_for`` make the memory to work in.
+    receives the number of NaN and the row and item of the first. The memory to work in is made by
+    ``lanes_for``, ``pool_for`` and ``scratch_for``.
     """
     n_items = scores.shape[1]
     for user in range(scores.shape[0]):
@@ -661,8 +678,8 @@ def rank_rows(
         gains = relevance[top.start[user] : top.start[user + 1]]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
-        # The pool: the whole row, or the few items that reach the bound.
-        pool, pool_items, pool_excluded = row, items[:0], excluded
+        # Ranks are counted among the whole row, or the few items that reach the bound.
+        values, items, among = row, pool.items[:0], excluded
         ordered = ordered_rows[user]
         while ordered.size > 0 and not (ordered[ordered.size - 1] >= lowest):
             ordered = ordered[: ordered.size - 1]  # NaN sorts behind the numbers
@@ -673,9 +690,9 @@ def rank_rows(
                 continue
             if contenders * n_items > n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k):
                 kept = 0 if ties else k  # whoever counts a tie group needs all of it
-                count = _gather(row, bound, excluded, kept, lowest, values, items)
+                count = _gather(row, bound, excluded, kept, lowest, pool.values, pool.items)
                 if count >= 0:
-                    pool, pool_items, pool_excluded = values[:count], items[:count], excluded[:0]
+                    values, items, among = pool.values[:count], pool.items[:count], excluded[:0]
         else:
             listed = _count_listed(row, excluded, lowest, lowest_listed)
             top.n_listed[user] = min(k, listed)
@@ -684,10 +701,10 @@ def rank_rows(
                 # 3,700 and 500 relevant. Excluded items may be among the best.
                 bound = ordered[ordered.size - k - excluded.size]
         _rank_hits(
-            pool,
+            values,
             ordered,
-            pool_items,
-            pool_excluded,
+            items,
+            among,
             relevant,
             gains,
             bound,
@@ -799,12 +816,10 @@ def _list_best(
     k: int,
     lowest: Any,
     lowest_listed: bool,
-    values: Array,
-    items: IntArray,
-    spare_values: Array,
-    spare_items: IntArray,
+    pool: Pool,
 ) -> int:
-    """Put the k best of a row to the front of ``items``, best first; returns how many there are."""
+    """Put the k best of a row to the front of the pool, best first; returns how many there are."""
+    values, items = pool.values, pool.items
     gathered = _gather(row, bound, excluded, k, lowest, values, items)
     count: Any = np.int64(0)
     for i in range(gathered):
@@ -815,11 +830,11 @@ def _list_best(
     if count > k:
         _shrink(values, items, count, k, lowest)
         count = k
-    _sort(values[:count], items[:count], spare_values, spare_items)
+    _sort(values[:count], items[:count], pool.spare_values, pool.spare_items)
     return int(count)
 
 
-@allocating_kernel
+@kernel
 def list_rows(
     scores: Array,
     excluded_start: IntArray,
@@ -830,32 +845,24 @@ def list_rows(
     listed: IntArray,
     length: IntArray,
     nan_found: IntArray,
+    lanes: Array,
+    pool: Pool,
 ) -> None:
     """Fill ``listed`` (rows, k) with the k best items of each row, ``length`` with how many.
 
-    For the metrics that read the lists themselves; the other arguments are those of ``rank_rows``.
+    For the metrics that read the lists themselves. ``pool_for`` makes the pool; the other arguments
+    are those of ``rank_rows``.
     """
-    n_items = scores.shape[1]
-    n_lanes = count_lanes(k, n_items)
-    lanes = np.empty(n_lanes, scores.dtype)
-    room = min(4 * k + LANES, n_items + _BLOCK)  # the first shrinks, the second holds all
-    values = np.empty(room, scores.dtype)
-    items = np.empty(room, np.int64)
-    spare_values = np.empty(room, scores.dtype)
-    spare_items = np.empty(room, np.int64)
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
-        length[user] = _list_best(
-            row, bound, excluded, k, lowest, lowest_listed,
-            values, items, spare_values, spare_items,
-        )  # fmt: skip
+        length[user] = _list_best(row, bound, excluded, k, lowest, lowest_listed, pool)
         for i in range(length[user]):
-            listed[user, i] = items[i]
+            listed[user, i] = pool.items[i]
 
 
-@allocating_kernel
+@kernel
 def list_candidates(
     values: Array,
     candidate_start: IntArray,
@@ -865,29 +872,19 @@ def list_candidates(
     lowest_listed: bool,
     listed: IntArray,
     length: IntArray,
+    pool: Pool,
 ) -> None:
     """Fill ``listed`` and ``length`` from the scores of the candidates alone.
 
-    The other arguments are those of ``rank_candidates``.
+    ``pool_for`` makes the pool; the other arguments are those of ``rank_candidates``.
     """
-    largest = 0
-    for user in range(length.size):
-        largest = max(largest, candidate_start[user + 1] - candidate_start[user])
-    room = min(4 * k + LANES, largest + _BLOCK)
-    best_values = np.empty(room, values.dtype)
-    places = np.empty(room, np.int64)
-    spare_values = np.empty(room, values.dtype)
-    spare_places = np.empty(room, np.int64)
     nobody = candidate_items[:0]
     for user in range(length.size):
         begin, end = candidate_start[user], candidate_start[user + 1]
-        pool = values[begin:end]
-        length[user] = _list_best(
-            pool, lowest, nobody, k, lowest, lowest_listed,
-            best_values, places, spare_values, spare_places,
-        )  # fmt: skip
+        own = values[begin:end]
+        length[user] = _list_best(own, lowest, nobody, k, lowest, lowest_listed, pool)
         for i in range(length[user]):
-            listed[user, i] = candidate_items[begin + places[i]]
+            listed[user, i] = candidate_items[begin + pool.items[i]]
 
 
 @allocating_helper
@@ -1023,6 +1020,14 @@ def room_for(k: int, n_items: int) -> int:
     return min(3 * k // _BLOCK + 4, n_items // _BLOCK + 2) * _BLOCK
 
 
+def tile_memory(
+    k: int, width: int, dtype: np.dtype[Any]
+) -> tuple[Array, npt.NDArray[np.int32], IntArray]:
+    """Memory for ``select_tile``: lanes, counts of blocks, and excluded items within the tile."""
+    blocks = np.empty((width + _BLOCK - 1) // _BLOCK, np.int32)
+    return lanes_for(k, width, dtype), blocks, np.empty(width, np.int64)
+
+
 @helper
 def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """``_shrink``, of scores filled up to whole blocks, which are counted faster."""
@@ -1032,7 +1037,7 @@ def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) 
     return _shrink(values, items, whole, k, lowest)
 
 
-@allocating_kernel
+@kernel
 def select_tile(
     tile: Array,
     width: int,
@@ -1046,6 +1051,9 @@ def select_tile(
     values: Array,
     items: IntArray,
     nan_found: IntArray,
+    lanes: Array,
+    blocks: npt.NDArray[np.int32],
+    within: IntArray,
 ) -> None:
     """Add what may be listed of one tile of scores to what was collected from earlier ones.
 
@@ -1055,11 +1063,9 @@ def select_tile(
     and from then on only better ones than ``bounds[u]``, which at first is -inf, matter: at least k
     items before this tile reach any other bound, and these win ties. Floats only. ``nan_found``
     receives the number of NaN, and the row and item of the first in the order of the whole matrix.
+    ``tile_memory`` makes the others.
     """
     room = values.shape[1]
-    lanes = np.empty(count_lanes(k, width), tile.dtype)
-    blocks = np.empty((width + _BLOCK - 1) // _BLOCK, np.int32)
-    within = np.empty(width, np.int64)
     for user in range(counts.size):
         row = tile[user, :width]
         bound = bounds[user]
@@ -1123,7 +1129,7 @@ def select_tile(
         bounds[user] = bound
 
 
-@allocating_kernel
+@kernel
 def list_selected(
     k: int,
     lowest: Any,
@@ -1132,10 +1138,13 @@ def list_selected(
     items: IntArray,
     listed: IntArray,
     length: IntArray,
+    spare_values: Array,
+    spare_items: IntArray,
 ) -> None:
-    """Fill ``listed`` (rows, k) and ``length`` with the best of what ``select_tile`` collected."""
-    spare_values = np.empty(values.shape[1], values.dtype)
-    spare_items = np.empty(values.shape[1], np.int64)
+    """Fill ``listed`` (rows, k) and ``length`` with the best of what ``select_tile`` collected.
+
+    The spare memory is that of a row of ``values`` and ``items``.
+    """
     for user in range(counts.size):
         count = counts[user]
         if count > k:

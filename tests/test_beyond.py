@@ -474,6 +474,7 @@ def test_side_information_tells_the_catalogue_of_rankings():
 
 def lists_of(rows, excluded, k):
     """The lists that the kernel gives for rows of scores."""
+    n_items = rows.shape[1]
     rows = ScoreMatrix(rows).block(slice(0, len(rows)))
     start = np.concatenate(([0], np.cumsum([len(items) for items in excluded])))
     listed = np.full((len(rows.values), k), -9)
@@ -488,6 +489,8 @@ def lists_of(rows, excluded, k):
         listed,
         length,
         np.zeros(3, np.int64),
+        _selection.lanes_for(k, n_items, rows.values.dtype),
+        _selection.pool_for(k, n_items, rows.values.dtype),
     )
     assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
@@ -509,6 +512,7 @@ def candidate_lists_of(rows, pools, k):
         block.lowest_listed,
         listed,
         length,
+        _selection.pool_for(k, max(map(len, pools), default=0), block.values.dtype),
     )
     assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]

@@ -58,7 +58,8 @@ def by_kernels(scores, k, exclude=None, candidates=None):
         banned = np.empty(0, np.int64) if excluded is None else excluded.items
         _selection.list_rows(
             block.values, start, banned, k, block.lowest, block.lowest_listed,
-            items, length, nan_found,
+            items, length, nan_found, _selection.lanes_for(k, matrix.shape[1], block.values.dtype),
+            _selection.pool_for(k, matrix.shape[1], block.values.dtype),
         )  # fmt: skip
         return items, length, nan_found
     pool = read_candidates(candidates, matrix.shape).rows(everyone)
@@ -70,8 +71,9 @@ def by_kernels(scores, k, exclude=None, candidates=None):
         pairs = zip(pool.users().tolist(), pool.items.tolist(), strict=True)
         rest = np.array([pair not in banned for pair in pairs], bool)
         pool, values = pool.keep(rest), values[rest]
+    memory = _selection.pool_for(k, matrix.shape[1], values.dtype)
     _selection.list_candidates(
-        values, pool.start, pool.items, k, block.lowest, block.lowest_listed, items, length
+        values, pool.start, pool.items, k, block.lowest, block.lowest_listed, items, length, memory
     )
     return items, length, nan_found
 

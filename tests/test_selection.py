@@ -102,7 +102,8 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         ties,
         top,
         np.zeros(3, np.int64),
-        *_selection.pool_for(block.values, k),
+        _selection.lanes_for(k, rows.shape[1], block.values.dtype),
+        _selection.pool_for(k, rows.shape[1], block.values.dtype),
         _selection.scratch_for(rows.shape[1], rows.shape[1] if ties else k, ties=ties),
     )
     return top

@@ -110,7 +110,8 @@ def one_below_another(parts: Sequence[Rows]) -> Rows:
 def _best_places(pool: Survivors, depth: int) -> tuple[IntArray, IntArray]:
     """Where in ``pool`` each user's best items are, best first, and how many."""
     counts = np.diff(pool.start)
-    places = np.empty((len(counts), min(depth, int(counts.max(initial=0)))), np.int64)
+    longest = int(counts.max(initial=0))
+    places = np.empty((len(counts), min(depth, longest)), np.int64)
     length = np.zeros(len(counts), np.int64)
     block = ScoreMatrix(pool.values[np.newaxis]).block(slice(0, 1))
     _selection.list_candidates(
@@ -122,5 +123,6 @@ def _best_places(pool: Survivors, depth: int) -> tuple[IntArray, IntArray]:
         block.lowest_listed,
         places,
         length,
+        _selection.pool_for(depth, longest, block.values.dtype),
     )
     return places, length
