@@ -344,11 +344,15 @@ def _is_listed(score: Any, lowest: Any, lowest_listed: bool) -> bool:
 
 
 @helper
-def _count_listed(values: Array, excluded: IntArray, lowest: Any, lowest_listed: bool) -> int:
-    count = _count_reaching(values, lowest) if lowest_listed else _count_above(values, lowest)
+def _count_listed(
+    values: Array, excluded: IntArray, lowest: Any, lowest_listed: bool
+) -> tuple[int, int]:
+    """How many items may be recommended, and how many scores, excluded ones too, are no NaN."""
+    above, numbers = _count_both(values, lowest)
+    listed = numbers if lowest_listed else above
     for e in range(excluded.size):
-        count -= _is_listed(values[excluded[e]], lowest, lowest_listed)
-    return count
+        listed -= _is_listed(values[excluded[e]], lowest, lowest_listed)
+    return listed, numbers
 
 
 @helper
@@ -576,15 +580,6 @@ def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntA
 
 
 @helper
-def _has_nan(row: Array, lowest: Any) -> bool:
-    """Looks at every score: without an exit the loop is one vectorised pass."""
-    has_nan = False
-    for i in range(row.size):
-        has_nan |= not (row[i] >= lowest)
-    return has_nan
-
-
-@helper
 def _find_nan(row: Array, lowest: Any, user: int, nan_found: IntArray) -> None:
     """Count the NaN of a row; the first of all leaves its place."""
     for i in range(row.size):
@@ -638,7 +633,7 @@ def _scan(
         has_nan = _lane_maxima(row, lanes, lowest)
         bound = _bound(row, lanes, excluded, k, lowest)
     else:
-        has_nan = _has_nan(row, lowest)
+        has_nan = _count_reaching(row, lowest) < row.size
     if has_nan:
         _find_nan(row, lowest, user, nan_found)
     return bound
@@ -677,7 +672,9 @@ def rank_rows(
         relevant = relevant_items[top.start[user] : top.start[user + 1]]
         gains = relevance[top.start[user] : top.start[user + 1]]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
+        bound = lowest
+        if lanes.size > 0:
+            bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
         # Ranks are counted among the whole row, or the few items that reach the bound.
         values, items, among = row, pool.items[:0], excluded
         ordered = ordered_rows[user]
@@ -694,8 +691,10 @@ def rank_rows(
                 if count >= 0:
                     values, items, among = pool.values[:count], pool.items[:count], excluded[:0]
         else:
-            listed = _count_listed(row, excluded, lowest, lowest_listed)
+            listed, numbers = _count_listed(row, excluded, lowest, lowest_listed)
             top.n_listed[user] = min(k, listed)
+            if lanes.size == 0 and numbers < n_items:
+                _find_nan(row, lowest, user, nan_found)
             if ordered.size > k + excluded.size:
                 # Tells most relevant items from the hits: a third of the time with k = 370 of
                 # 3,700 and 500 relevant. Excluded items may be among the best.
@@ -755,7 +754,8 @@ def rank_candidates(
         relevant = relevant_items[top.start[user] : top.start[user + 1]]
         gains = relevance[top.start[user] : top.start[user + 1]]
         nobody = candidate_items[:0]
-        top.n_listed[user] = min(k, _count_listed(pool, nobody, lowest, lowest_listed))
+        listed, _ = _count_listed(pool, nobody, lowest, lowest_listed)
+        top.n_listed[user] = min(k, listed)
         if pool.size > 0:
             _rank_hits(
                 pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
