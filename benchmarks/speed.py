@@ -25,7 +25,7 @@ import numpy as np
 import problems
 from problems import LARGE, MIDDLE, SIZES, SMALL, Problem, eight_columns, show_size
 from rivals import OURS, RIVALS, Rival, assert_equal, best_by, split
-from timing import THREADS, Ratio, Reader, environment, in_turn, time_alone
+from timing import THREADS, Ratio, Reader, environment, in_cache, in_turn, time_alone
 
 from recmetrics import Metrics
 from recmetrics._registry import METRICS
@@ -184,7 +184,8 @@ def read_targets(size: Size, kind: str, dtype: str, k: int) -> dict[str, float |
 def threads(bench: Bench) -> Iterator[Row]:
     """How many times faster two threads are than one: eight columns, k = 20.
 
-    Beside it the same of reading, which memory limits.
+    Beside it the same of reading, which memory limits, and of comparing numbers in cache, which
+    nothing but the cores does.
     """
     if THREADS < 2:
         yield Row("any", "Metrics.compute", None, note="this process may use one core")
@@ -196,6 +197,8 @@ def threads(bench: Bench) -> Iterator[Row]:
         yield row(show_size(size), "Metrics.compute", ratio, target=1.8)
         one, two = (partial(Reader(n), problem.scores) for n in (1, 2))
         yield row(show_size(size), "reading", bench.ratio(one, two))
+    one, two = (partial(in_cache, n) for n in (1, 2))
+    yield row("4,096 numbers", "in cache", bench.ratio(one, two))
 
 
 # --- what else is asked of a call ----------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The one Numba decorator of the package."""
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,6 +9,14 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# What leaves out the counting of references. Numba documents it for its own functions alone: one
+# that no longer knows it counts them again, and else works as before.
+_UNCOUNTED: dict[str, bool] = {}
+with contextlib.suppress(ImportError):
+    from numba.core.options import DefaultOptions
+
+    if hasattr(DefaultOptions, "_nrt"):
+        _UNCOUNTED["_nrt"] = False
 
 # nogil: row blocks run in threads. error_model="numpy": 0/0 is NaN, as in NumPy, without a branch.
 # No fastmath: NaN and -inf carry meaning here, and sums must not be reordered.
@@ -26,7 +35,7 @@ def kernel(function: F) -> F:
     Numba refuses ``cache=True`` at import where no cache folder can be written; such a machine
     compiles once per process instead.
     """
-    return _compiled(function, _nrt=False)
+    return _compiled(function, **_UNCOUNTED)
 
 
 def helper(function: F) -> F:
@@ -35,7 +44,7 @@ def helper(function: F) -> F:
     It has no wrapper that turns Python objects into arrays. Most functions behind a first call need
     none: a sixth of its time.
     """
-    return _compiled(function, _nrt=False, no_cpython_wrapper=True)
+    return _compiled(function, no_cpython_wrapper=True, **_UNCOUNTED)
 
 
 def allocating_kernel(function: F) -> F:

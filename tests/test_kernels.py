@@ -310,6 +310,12 @@ def test_python_never_calls_a_helper(jitted):
     assert helpers <= {(where, name) for where, name, caller in calls if caller != "Python"}
 
 
+@pytest.mark.needs_jit
+def test_numba_takes_the_option_that_leaves_references_uncounted():
+    assert not METRICS["ndcg"].kernel.targetoptions["_nrt"]
+    assert "_nrt" not in METRICS["err"].kernel.targetoptions  # which makes an array
+
+
 def test_what_counts_no_references_hands_out_no_array(jitted):
     """Its caller would free what it does not own; and what it is handed nobody would free."""
     found, calls = jitted
