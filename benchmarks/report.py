@@ -20,23 +20,23 @@ Results = dict[str, dict[str, Any]]
 # Why a target of a section is missed. Printed only while one is.
 REASONS: dict[str, str] = {
     "threads": (
-        "the blocks run on two cores, but checking the inputs and the kernels of the metrics "
-        "run on one; and reading, which memory limits, gains less than two either."
+        "checking the inputs and starting threads is done in one; and the two cores of this "
+        "machine do less than twice the work of one, even where they compare numbers in cache."
     ),
     "whole_list": (
         "the rank of each of the 20 relevant items is a count over the row in cache, two for "
-        "auc, at 0.05 ns a score and count: the compiled loop compares eight scores at a "
-        "time. Sorting the row instead pays from some 64 relevant items on, and is done from "
-        "there."
+        "auc, which share a pass of 0.06 ns a score: the compiled loop compares eight scores at "
+        "a time, and its time follows the cores, that of the read the memory. Sorting the row "
+        "instead pays from some 64 relevant items on, and is done from there."
     ),
     "batch": (
-        "a third of the call is the kernel; the rest is Python: checking the inputs, some dozens "
-        "of small NumPy calls."
+        "the kernel is a quarter of the call at most; the rest is Python: checking inputs, some "
+        "dozens of small NumPy calls, which take half as long when nothing is timed in between."
     ),
     "first_call": (
-        "LLVM compiles the selection kernel for five to seven seconds, the kernel of each "
-        "metric for 0.4; `recmetrics.warmup` moves that, and later processes read it from "
-        "disk."
+        "selection takes most of it, the kernel of each metric 0.4 s; half is LLVM, half Numba's "
+        "own passes over forty functions. `recmetrics.warmup` moves that, and later processes "
+        "read it from disk."
     ),
     "large_k": (
         "where 500 items are relevant the row is sorted as a whole, for their ranks to be searched "
