@@ -28,7 +28,7 @@ REASONS: dict[str, str] = {
         "one column takes no more than two and a half times the read."
     ),
     "dense_truth": (
-        "the truth is compared with 0, and what is not 0 collected, in two passes of NumPy; read as "
+        "the truth is compared with 0, and what is not 0 collected, in two passes of NumPy; as "
         "float32 or float64 it has more bytes, and so a higher limit."
     ),
     "whole_list": (

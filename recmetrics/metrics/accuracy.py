@@ -48,7 +48,7 @@ ALL, IDEAL_LIST, FULL = 1, 2, 3  # ideal_depth="all", "list" and "full"
 F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
 
 
-@kernel
+@helper
 def _cut(top: TopK, k: int, user: int) -> int:
     """How many ranks count: k, or the length of the user's list."""
     listed = top.n_listed[user]
