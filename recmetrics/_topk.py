@@ -71,9 +71,13 @@ def empty_topk(start: IntArray, relevance: FloatArray, *, ties: bool) -> TopK:
 def part_of(top: TopK, users: slice) -> TopK:
     """The record of some users, in the memory of that of all."""
     start = top.start[users.start : users.stop + 1]
-    slots = slice(start[0], start[-1])
+    return section(top, start - start[0], users, slice(start[0], start[-1]))
+
+
+def section(top: TopK, start: IntArray, users: slice, slots: slice) -> TopK:
+    """A record of its own ``start``, in the memory of another's ``users`` and ``slots``."""
     return TopK(
-        start=start - start[0],
+        start=start,
         ideal=top.ideal[slots],
         n_hits=top.n_hits[users],
         rank=top.rank[slots],

@@ -14,7 +14,7 @@ from recmetrics._itemsets import Chosen, as_indices
 from recmetrics._measure import Ranked
 from recmetrics._options import UserValues
 from recmetrics._spec import MetricSpec
-from recmetrics._topk import FloatArray, IntArray, TopK, empty_topk, part_of
+from recmetrics._topk import FloatArray, IntArray, TopK, empty_topk, part_of, section
 
 
 class Waiting:
@@ -46,20 +46,8 @@ class Waiting:
         """The empty record of a batch that fits, in the memory behind the others."""
         self._give_up_record()
         rows, slots = self._behind(len(start) - 1, len(relevance))
-        everyone = self._top
-        everyone.ideal[slots] = relevance
-        tied = slots if len(everyone.first) else slice(0, 0)
-        self._record = TopK(
-            start=start,
-            ideal=everyone.ideal[slots],
-            n_hits=everyone.n_hits[rows],
-            rank=everyone.rank[slots],
-            first=everyone.first[tied],
-            last=everyone.last[tied],
-            gain=everyone.gain[slots],
-            n_listed=everyone.n_listed[rows],
-            discount=everyone.discount,
-        )
+        self._top.ideal[slots] = relevance
+        self._record = section(self._top, start, rows, slots)
         return self._record
 
     def append(self, users: Chosen, ranked: Ranked) -> None:
@@ -68,10 +56,8 @@ class Waiting:
         rows, slots = self._behind(len(top.n_hits), len(top.rank))
         if top is not self._record:
             self._give_up_record()
-            for name in ("ideal", "rank", "gain"):
+            for name in ("ideal", "rank", "first", "last", "gain"):
                 getattr(everyone, name)[slots] = getattr(top, name)
-            if len(everyone.first):
-                everyone.first[slots], everyone.last[slots] = top.first, top.last
             everyone.n_hits[rows], everyone.n_listed[rows] = top.n_hits, top.n_listed
         np.add(top.start[1:], slots.start, out=everyone.start[rows.start + 1 : rows.stop + 1])
         self._users[rows] = as_indices(users)
