@@ -28,9 +28,10 @@ from timing import environment  # noqa: E402
 
 import recmetrics.dask  # noqa: E402
 from recmetrics import Evaluator, Metrics  # noqa: E402
-from recmetrics._itemsets import UserSets, read_truth  # noqa: E402
-from recmetrics._options import CallOptions  # noqa: E402
-from recmetrics.dask._survivors import best_of_chunk  # noqa: E402
+from recmetrics._inputs.read_sets import read_truth  # noqa: E402
+from recmetrics._inputs.sets import Users  # noqa: E402
+from recmetrics._spec.request import Request  # noqa: E402
+from recmetrics.dask._best import best_of_chunk  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"
 BEGIN, END = "<!-- figures: benchmarks/cluster.py --write -->", "<!-- end of figures -->"
@@ -103,8 +104,8 @@ def measure_constants() -> Constants:
         evaluator.update(scores)
         state = evaluator.state()
         sizes.append(sum(state[name].nbytes for name in ("users", "values", "lists")) / shape[0])
-    sets = UserSets(read_truth(truth, shape))
-    leaving = best_of_chunk(scores, 0, sets, K, CallOptions())
+    users = Users(read_truth(truth, shape), n_items=shape[1])
+    leaving = best_of_chunk(scores, 0, users, K, Request(metrics))
     return Constants(
         product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
     )

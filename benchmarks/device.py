@@ -14,8 +14,9 @@ import torch
 from problems import item_sets, show_size
 from timing import in_turn
 
-from recmetrics._device import DeviceScores
-from recmetrics._itemsets import SharedSet, read_candidates, read_exclude
+from recmetrics._inputs.read_sets import read_candidates, read_exclude
+from recmetrics._inputs.sets import SharedSet
+from recmetrics._selection.device import DeviceScores
 
 TARGET = 1.5  # times torch.topk, for random float32 scores
 N_EXCLUDED = 100

@@ -16,14 +16,12 @@ import numpy as np
 from problems import SMALL, Problem, make
 from timing import Ratio, environment, in_turn
 
-from recmetrics import Evaluator, Metrics, _selection
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._itemsets import read_truth
-from recmetrics._options import CallOptions
-from recmetrics._plan import Plan
-from recmetrics._spec import parse_all
-from recmetrics._ties import settle
-from recmetrics._topk import Views, empty_topk, with_ideal
+from recmetrics import Evaluator, Metrics
+from recmetrics._inputs.read_sets import read_truth
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._selection import kernels
+from recmetrics._selection.hits import Views, empty_hits
+from recmetrics._spec.request import Request
 
 BATCH = 256
 EIGHT = [f"{name}@{k}" for name in ("ndcg", "recall", "map", "hit") for k in (10, 20)]
@@ -40,14 +38,15 @@ TORCHMETRICS = {
 
 def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     """One batch by the jitted functions alone: selection, then one kernel per metric."""
-    specs = parse_all(metrics)
+    request = Request(metrics)
     n_users, n_items = problem.scores.shape
     block = ScoreMatrix(problem.scores).block(slice(0, n_users))
     relevant = read_truth(problem.truth, (n_users, n_items)).rows(slice(0, n_users))
-    k = Plan(specs, CallOptions(), n_items).k
+    cutoffs = request.cutoffs(n_items)
+    k = cutoffs.hits or 0
     nothing = np.empty(0, np.int64)
     select = partial(
-        _selection.rank_rows,
+        kernels.rank_rows,
         block.values,
         block.values[:, :0].copy(),
         relevant.items,
@@ -56,28 +55,25 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         nothing,
         k,
         block.lowest,
-        block.lowest_listed,
+        block.lowest_recommendable,
         False,
     )
-    top = empty_topk(relevant.start, relevant.values, ties=False)
+    top = empty_hits(relevant.start, relevant.values, ties=False)
     dtype = block.values.dtype
     memory = (
-        _selection.lanes_for(k, n_items, dtype),
-        _selection.pool_for(k, n_items, dtype),
-        _selection.scratch_for(10, k, ties=False),
+        kernels.lanes_for(k, n_items, dtype),
+        kernels.pool_for(k, n_items, dtype),
+        kernels.scratch_for(relevant.start, k, ties=False),
     )
     nan_found = np.zeros(3, np.int64)
     select(top, nan_found, *memory)
-    views = Views(settle(with_ideal(top), "index"))
+    views = Views(top)
     measure = []
-    for spec in specs.values():
-        codes = [
-            option.code(spec.values[name])
-            for name, option in spec.metric.options.items()
-            if name not in Views.OPTIONS
-        ]
-        view = views.view(spec.k, spec.values)
-        measure.append(partial(spec.metric.kernel, view, spec.k, np.empty(n_users), *codes))
+    for text, (spec, ties, _) in request.definitions.items():
+        cutoff = cutoffs.of[text]
+        view = views.view(ties, cutoff, spec.values)
+        out = np.empty(n_users)
+        measure.append(partial(spec.metric.kernel, view, cutoff, out, *spec.kernel_arguments))
 
     def run() -> None:
         select(top, nan_found, *memory)

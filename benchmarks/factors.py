@@ -29,7 +29,7 @@ from scipy.sparse.linalg import svds
 from timing import THREADS, environment, in_turn
 
 from recmetrics import Metrics
-from recmetrics._factors import FactorScores
+from recmetrics._selection.factors import FactorScores
 from recmetrics._threads import map_blocks
 
 PRODUCT = (20_000, 50_000, 64)

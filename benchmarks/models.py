@@ -7,7 +7,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from recmetrics._jit import kernel
-from recmetrics._threads import map_blocks, thread_count
+from recmetrics._options import thread_count
+from recmetrics._threads import map_blocks
 
 THREAD_ROWS = 64  # users per task: several tasks per thread, since users differ in their work
 

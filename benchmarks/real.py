@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from models import GFCF, binary, ease, popularity, row_blocks
 
 from recmetrics import Metrics
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 
 BLOCK_ROWS = 1024  # users scored at a time: 168 MB of float32 on Gowalla
 CUTOFFS = (5, 10, 20)
@@ -152,7 +152,7 @@ def run_ease(folder: Path) -> bool:
         weights = ease(train).astype(np.float32)
     with watch.stage("scores"):
         scores = binary(train) @ weights
-    accuracy = [metric.name for metric in METRICS.values() if metric.kind == "accuracy"]
+    accuracy = [metric.name for metric in METRICS.values() if metric.reads == "hits"]
     names = {name: spellings(name) for name in accuracy}
     every = [spelling for group in names.values() for spelling in group]
     compile_kernels(train, truth, every, watch)

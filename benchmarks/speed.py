@@ -28,7 +28,7 @@ from rivals import OURS, RIVALS, Rival, assert_equal, best_by, split
 from timing import THREADS, Ratio, Reader, environment, in_cache, in_turn, time_alone
 
 from recmetrics import Metrics
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 
 HERE = Path(__file__).resolve().parent
 Size = tuple[int, int]
@@ -286,7 +286,7 @@ def whole_list(bench: Bench) -> Iterator[Row]:
 
     20 relevant items per user.
     """
-    every = [metric.name for metric in METRICS.values() if metric.kind == "accuracy"]
+    every = [metric.name for metric in METRICS.values() if metric.reads == "hits"]
     for size in SIZES:
         for kind in ("random", "informed"):
             problem = bench.make(size, kind, relevant=20)

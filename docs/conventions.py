@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recmetrics._conventions import CONVENTIONS, Line, System
-from recmetrics._registry import METRICS
-from recmetrics._spec import make_spec
+from recmetrics._spec.conventions import CONVENTIONS, Line, System
+from recmetrics._spec.grammar import make_spec
+from recmetrics._spec.registry import METRICS
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -157,7 +157,7 @@ def _section(convention: str, system: System) -> str:
 
 
 def _without_relevant_items(line: Line) -> str:
-    if METRICS[line.metric.partition("@")[0]].kind != "accuracy":
+    if METRICS[line.metric.partition("@")[0]].reads != "hits":
         return ""  # it does not read the truth
     return "left out or NaN" if line.undefined == "nan" else "0"
 

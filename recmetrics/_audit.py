@@ -1,6 +1,6 @@
 """``audit``: what is odd about scores and truth, before anyone believes a number made of them."""
 
-from __future__ import annotations  # help() shows the names of types, not what they stand for
+from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._exposure import Exposures
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._itemsets import ItemSets, UserSets, read_sets
-from recmetrics._lists import ListReader, Lists
-from recmetrics._options import CallOptions, Candidates, Progress, Scores, Truth
-from recmetrics._plan import Plan
-from recmetrics._ranking import ScoredInputs
-from recmetrics._side import Side
-from recmetrics._spec import as_cutoff, make_spec
-from recmetrics._topk import IntArray, TopK
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._inputs.sets import ItemSets, Users
+from recmetrics._inputs.users import read_users
+from recmetrics._selection.hits import Hits
+from recmetrics._selection.lists import Lists
+from recmetrics._selection.matrix import MatrixRanker
+from recmetrics._spec.grammar import as_cutoff, make_spec
+from recmetrics._spec.request import Request
+from recmetrics._types import Candidates, IntArray, Progress, Scores, Truth
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -140,36 +139,41 @@ def audit(
     InputError, InputTypeError, ArgumentError
         As in ``Metrics.compute``.
     """
-    options = CallOptions(nan="exclude", ties="expected", n_threads=n_threads, progress=progress)
     k = as_cutoff(k)
+    request = Request(
+        make_spec("ndcg", k), nan="exclude", ties="expected", n_threads=n_threads, progress=progress
+    )
     matrix = ScoreMatrix(scores)
-    sets = read_sets(ground_truth, exclude, candidates, matrix.shape)
-    inspection = _Inspection(matrix, sets, k)
     n_users, n_items = matrix.shape
-    plan = Plan({"ndcg": make_spec("ndcg", k)}, options, n_items)
-    top = ScoredInputs(matrix, sets).top_k(plan, inspection)
+    sets = {"exclude": exclude, "candidates": candidates}
+    users = read_users(matrix, ground_truth, sets, request)
+    inspection = _Inspection(matrix, users, k)
+    depth = request.cutoffs(n_items).hits
+    hits = MatrixRanker(matrix, users).hits(depth, request, inspection)
     return Audit(
         n_users=n_users,
         n_items=n_items,
         k=k,
         dtype=str(matrix.array.dtype),
-        depend_on_ties=_of_users(_depends_on_order(top), 0),
-        without_truth=_of_users(np.diff(top.start) == 0, 0),
+        depend_on_ties=_of_users(_depends_on_order(hits), 0),
+        without_truth=_of_users(np.diff(hits.start) == 0, 0),
         **inspection.findings(),
         **_stored(ground_truth, n_items),
     )
 
 
-class _Inspection(ListReader):
+class _Inspection:
     """Reads the lists of a call, one item deeper than k, and the scores that they come from."""
 
-    def __init__(self, scores: ScoreMatrix, sets: UserSets, k: int) -> None:
-        n_users, n_items = scores.shape
-        nothing = Plan({}, CallOptions(), n_items)
-        super().__init__(nothing, Side(), n_users, Exposures(n_items, {}))
-        self.depth = max(1, min(k + 1, n_items))
-        self._scores, self._sets, self._k = scores, sets, k
+    row_items = 0
+
+    def __init__(self, scores: ScoreMatrix, users: Users, k: int) -> None:
+        self.depth = max(1, min(k + 1, scores.shape[1]))
+        self._scores, self._users, self._k = scores, users, k
         self._found: dict[str, dict[int, Finding]] = {}
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
+        """Nothing is asked about the catalogue."""
 
     def read(self, lists: Lists) -> None:
         first = lists.rows.start
@@ -193,7 +197,7 @@ class _Inspection(ListReader):
         block = self._scores.block(rows)
         values, lowest = block.values, block.lowest
         recommendable = np.ones(values.shape, np.bool_)
-        candidates, excluded = self._sets.candidates, self._sets.exclude
+        candidates, excluded = self._users.candidates, self._users.exclude
         if candidates is not None:
             pool = candidates.rows(rows)
             recommendable[:] = False
@@ -203,16 +207,18 @@ class _Inspection(ListReader):
             seen = excluded.rows(rows)
             recommendable[seen.users(), seen.items] = False
         is_nan = ~(values >= lowest)
-        is_lowest = np.zeros_like(is_nan) if block.lowest_listed else values == lowest
-        is_highest = np.zeros_like(is_nan) if block.lowest_listed else values == -lowest
+        is_lowest = np.zeros_like(is_nan) if block.lowest_recommendable else values == lowest
+        is_highest = np.zeros_like(is_nan) if block.lowest_recommendable else values == -lowest
         recommendable &= ~is_nan & ~is_lowest
-        n_listed = np.count_nonzero(recommendable, axis=1)
+        n_recommendable = np.count_nonzero(recommendable, axis=1)
         return {
             "nan": _of_entries(is_nan & read, rows.start),
             "positive_inf": _of_entries(is_highest & read, rows.start),
             "negative_inf": _of_entries(is_lowest & read, rows.start),
-            "short": _of_users(n_listed < self._k, rows.start),
-            "constant": _of_users(_is_constant(values, recommendable, lists, n_listed), rows.start),
+            "short": _of_users(n_recommendable < self._k, rows.start),
+            "constant": _of_users(
+                _is_constant(values, recommendable, lists, n_recommendable), rows.start
+            ),
             "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
             "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
             "not_candidates": _of_relevant(lists, candidates, belongs=False),
@@ -231,7 +237,7 @@ class _Inspection(ListReader):
 
 
 def _is_constant(
-    values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_listed: IntArray
+    values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_recommendable: IntArray
 ) -> BoolArray:
     """Whether all that may be recommended to a user, two items or more, has one score."""
     if not lists.items.shape[1]:
@@ -239,19 +245,19 @@ def _is_constant(
     best = np.where(lists.length > 0, lists.items[:, 0], 0)
     level = values[np.arange(len(values)), best][:, np.newaxis]
     at_level = np.count_nonzero((values == level) & recommendable, axis=1)
-    return np.asarray((n_listed > 1) & (at_level == n_listed))
+    return np.asarray((n_recommendable > 1) & (at_level == n_recommendable))
 
 
-def _depends_on_order(top: TopK) -> BoolArray:
+def _depends_on_order(hits: Hits) -> BoolArray:
     """Users for whom a group of equal scores within reach of k mixes different relevances."""
-    n_users = len(top.n_hits)
-    slots = np.arange(len(top.gain)) - np.repeat(top.start[:-1], np.diff(top.start))
-    hits = np.flatnonzero(slots < np.repeat(top.n_hits, np.diff(top.start)))
-    hits = hits[top.last[hits] > top.first[hits]]
-    users = np.searchsorted(top.start, hits, side="right") - 1
-    groups = np.stack([users, top.first[hits], top.gain[hits]])
+    n_users = len(hits.n_hits)
+    slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
+    tied = np.flatnonzero(slots < np.repeat(hits.n_hits, np.diff(hits.start)))
+    tied = tied[hits.last[tied] > hits.first[tied]]
+    users = np.searchsorted(hits.start, tied, side="right") - 1
+    groups = np.stack([users, hits.first[tied], hits.gain[tied]])
     _, of_group, number = np.unique(groups, axis=1, return_inverse=True, return_counts=True)
-    mixed = number[of_group.ravel()] < top.last[hits] - top.first[hits] + 1
+    mixed = number[of_group.ravel()] < hits.last[tied] - hits.first[tied] + 1
     depends = np.zeros(n_users, np.bool_)
     depends[users[mixed]] = True
     return depends

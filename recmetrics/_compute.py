@@ -1,24 +1,26 @@
 """Metrics: scores and truth in, one value per user and metric out.
 
-metric strings -> specs
-scores, truth, exclude, candidates -> checked inputs (no copy of the scores)
-row blocks, in threads: the rank of each relevant item among the k_max best -> TopK,
-    and the lists themselves for the metrics that read them, dropped with the block
-one kernel per spec over the TopK -> {metric string: (n_users,) float64}
+Every method has the same four lines: read the request, read the scores, read the users, give the
+values of their hits.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
-from recmetrics._chance import measure_tied
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs import ScoreMatrix, as_ranking
-from recmetrics._itemsets import read_sets
-from recmetrics._measure import measure
-from recmetrics._options import (
-    CallOptions,
+from recmetrics._inputs.scores import Rankings
+from recmetrics._inputs.users import read_users, read_whole_users
+from recmetrics._options import ForRankings, ForTruth, Shared, shared_of, spelled_out, takes
+from recmetrics._results.measure import values_of
+from recmetrics._selection.sources import find_hits, read_factors, read_scores
+from recmetrics._selection.tied import EqualScores
+from recmetrics._spec.grammar import MetricsList, MetricSpec
+from recmetrics._spec.registry import METHOD_SUFFIX, lookup
+from recmetrics._spec.request import Request
+from recmetrics._types import (
     Candidates,
     Convention,
     ItemValues,
@@ -31,27 +33,53 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import RankedInputs, read_ranked_truth
-from recmetrics._registry import lookup
-from recmetrics._selected import Selector, read_factors, read_scores, with_sets
-from recmetrics._side import read_side, require_side
-from recmetrics._spec import MetricSpec, make_spec, parse_all
-from recmetrics._ties import (
-    require_accuracy,
-    require_ceiling,
-    require_fixed_divisor,
-    require_policy,
-)
-from recmetrics.metrics.accuracy import AccuracyMethods
-from recmetrics.metrics.beyond import BeyondMethods
-from recmetrics.metrics.full_ranking import FullRankingMethods
-from recmetrics.metrics.system import SystemMethods
+from recmetrics.metrics import accuracy, beyond, full_ranking, system
 
-MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods):
-    """Ranking metrics per user, and of all lists together, from scores or from rankings."""
+def alone(declaration: Callable[P, R]) -> Callable[P, R]:
+    """Make the method that computes one metric alone from the function that declares it."""
+    record = lookup(declaration.__name__.removesuffix(METHOD_SUFFIX))
+    public = spelled_out(declaration, Shared)
+
+    @functools.wraps(declaration)
+    def compute_alone(pred_scores: Any, ground_truth: Any, *k: Any, **keywords: Any) -> Any:
+        for keyword in keywords:
+            if keyword not in public.parameters:
+                record.option(keyword)  # raises, and names the nearest
+        bound = public.bind(pred_scores, ground_truth, *k, **keywords)
+        cutoff = None
+        if record.takes_k:
+            bound.apply_defaults()
+            cutoff = bound.arguments["k"]
+            if cutoff is None or isinstance(cutoff, str):
+                msg = (
+                    f"k must be an integer >= 1, such as 10, got {cutoff!r}; "
+                    "for the whole list ask compute"
+                )
+                raise ArgumentError(msg)
+        # The options as they were typed: these win over a convention, even where they are default.
+        options = tuple((name, v) for name, v in keywords.items() if name in record.options)
+        spec = MetricSpec(record.name, cutoff, options)
+        shared = {n: v for n, v in keywords.items() if n not in record.options and n != "k"}
+        values = Metrics.compute(pred_scores, ground_truth, {record.name: spec}, **shared)
+        return values[record.name]
+
+    compute_alone.__signature__ = public  # type: ignore[attr-defined]  # help() shows every keyword
+    return cast(Callable[P, R], compute_alone)
+
+
+class Metrics:
+    """Ranking metrics per user, and of all lists together, from scores or from rankings.
+
+    The methods below ``compute_factors`` compute one metric. All take the keyword arguments of
+    ``Metrics.compute`` beside their own, return a float64 array of shape (n_users,), of shape ()
+    for a metric of all lists, and raise what ``Metrics.compute`` raises. ``k`` counts ranks from 1;
+    more than n_items means n_items. A user without relevant items is undefined: NaN unless
+    ``undefined=`` says otherwise.
+    """
 
     @staticmethod
     def compute(
@@ -152,39 +180,19 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         UndefinedMetricError
             A user without relevant items under ``undefined="raise"``.
         """
-        options = CallOptions(
-            exclude=exclude,
-            candidates=candidates,
-            undefined=undefined,
-            convention=convention,
-            nan=nan,
-            ties=ties,
-            n_threads=n_threads,
-            progress=progress,
-            popularity=popularity,
-            features=features,
-            similarity=similarity,
-            genres=genres,
-            profile=profile,
-        )
-        specs = parse_all(metrics_list, convention)
-        return compute_specs(pred_scores, ground_truth, specs, options)
+        shared = shared_of(locals())
+        request = Request(metrics_list, **shared)
+        scores = read_scores(pred_scores)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
+    @takes(ForRankings)
     def compute_ranked(
         ranking: Truth,
         ground_truth: Truth,
         metrics_list: MetricsList,
-        *,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
-        n_threads: int | None = None,
-        progress: Progress = None,
-        popularity: ItemValues | None = None,
-        features: Matrix | None = None,
-        similarity: Matrix | None = None,
-        genres: Matrix | None = None,
-        profile: Matrix | None = None,
+        **shared: Unpack[ForRankings],
     ) -> dict[str, UserValues]:
         """Score rankings that exist already.
 
@@ -219,27 +227,13 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             As in ``compute``; an InputError also where a ranking names an item twice, an item
             outside the catalogue, or an item after a -1.
         """
-        options = CallOptions(
-            undefined=undefined,
-            convention=convention,
-            n_threads=n_threads,
-            progress=progress,
-            popularity=popularity,
-            features=features,
-            similarity=similarity,
-            genres=genres,
-            profile=profile,
-        )
-        specs = parse_all(metrics_list, convention)
-        require_side(specs, options)
-        listed = as_ranking(ranking)
-        inputs = RankedInputs(listed, read_ranked_truth(listed, ground_truth))
-        side = read_side(specs.values(), options, inputs.n_users, inputs.truth.n_items)
-        if side.n_items is not None:
-            inputs.n_items = side.n_items
-        return measure(inputs, specs, side, options)
+        request = Request(metrics_list, ties="index", **shared)
+        rankings = Rankings(ranking)
+        users = read_users(rankings, ground_truth, shared, request)
+        return values_of(find_hits(rankings, users, request), request)
 
     @staticmethod
+    @takes(Shared)
     def compute_factors(
         user_factors: Scores,
         item_factors: Scores,
@@ -247,19 +241,7 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         metrics_list: MetricsList,
         *,
         item_bias: ItemValues | None = None,
-        exclude: Truth | None = None,
-        candidates: Candidates | None = None,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
-        nan: NaNPolicy = "raise",
-        ties: Ties | None = None,
-        n_threads: int | None = None,
-        progress: Progress = None,
-        popularity: ItemValues | None = None,
-        features: Matrix | None = None,
-        similarity: Matrix | None = None,
-        genres: Matrix | None = None,
-        profile: Matrix | None = None,
+        **shared: Unpack[Shared],
     ) -> dict[str, UserValues]:
         """Score the rankings of a factor model, whose score matrix is never made.
 
@@ -308,37 +290,19 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
         2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64, and only items whose
         scores are that close may change places.
         """
-        options = CallOptions(
-            exclude=exclude,
-            candidates=candidates,
-            undefined=undefined,
-            convention=convention,
-            nan=nan,
-            ties=ties,
-            n_threads=n_threads,
-            progress=progress,
-            popularity=popularity,
-            features=features,
-            similarity=similarity,
-            genres=genres,
-            profile=profile,
-        )
-        specs = parse_all(metrics_list, convention)
-        require_side(specs, options)
-        require_policy(specs, options)
-        factors = read_factors(user_factors, item_factors, item_bias)
-        return _measured(factors, ground_truth, specs, options)
+        request = Request(metrics_list, **shared)
+        scores = read_factors(user_factors, item_factors, item_bias)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
+    @takes(ForTruth)
     def chance(
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
-        exclude: Truth | None = None,
-        candidates: Candidates | None = None,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
         n_items: int | None = None,
+        **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
         """What a random ranking gets: the exact mean over all orders of what may be recommended.
 
@@ -371,28 +335,19 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or divides by what they happen to
             hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
         """
-        options = CallOptions(
-            exclude=exclude,
-            candidates=candidates,
-            undefined=undefined,
-            convention=convention,
-            ties="expected",
-        )
-        specs = parse_all(metrics_list, convention)
-        require_accuracy(specs, "chance level", "leave it out")
-        require_fixed_divisor(specs, "chance level", "leave it out")
-        return measure_tied(ground_truth, specs, options, n_items)
+        request = Request(metrics_list, level="chance", **shared)
+        users = read_whole_users(ground_truth, n_items, shared, request)
+        scores = EqualScores.of(users)
+        return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
+    @takes(ForTruth)
     def ceiling(
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
-        exclude: Truth | None = None,
-        candidates: Candidates | None = None,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
         n_items: int | None = None,
+        **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
         """What the best ranking gets: relevant items first, the most relevant before the others.
 
@@ -425,54 +380,34 @@ class Metrics(AccuracyMethods, FullRankingMethods, BeyondMethods, SystemMethods)
             Also for a metric that reads the lists themselves or has no ceiling, such as
             ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.
         """
-        options = CallOptions(
-            exclude=exclude,
-            candidates=candidates,
-            undefined=undefined,
-            convention=convention,
-            ties="best",
-        )
-        specs = parse_all(metrics_list, convention)
-        require_accuracy(specs, "ceiling", "leave it out")
-        require_ceiling(specs)
-        return measure_tied(ground_truth, specs, options, n_items)
+        request = Request(metrics_list, level="ceiling", **shared)
+        users = read_whole_users(ground_truth, n_items, shared, request)
+        scores = EqualScores.of(users)
+        return values_of(find_hits(scores, users, request), request)
 
+    # One name for each metric of the registry; a test compares the two.
 
-def compute_specs(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    specs: Mapping[str, MetricSpec],
-    options: CallOptions,
-) -> dict[str, UserValues]:
-    """The data flow of the package, from metric strings that are read."""
-    require_side(specs, options)
-    require_policy(specs, options)
-    return _measured(read_scores(pred_scores), ground_truth, specs, options)
-
-
-def _measured(
-    scores: ScoreMatrix | Selector,
-    ground_truth: Truth,
-    specs: Mapping[str, MetricSpec],
-    options: CallOptions,
-) -> dict[str, UserValues]:
-    sets = read_sets(ground_truth, options.exclude, options.candidates, scores.shape)
-    side = read_side(specs.values(), options, *scores.shape)
-    return measure(with_sets(scores, sets), specs, side, options)
-
-
-def compute_one(
-    name: str,
-    metric_options: Mapping[str, Any],
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int | None = None,
-    **shared: Any,
-) -> UserValues:
-    """What a method such as ``Metrics.ndcg_at_k`` returns."""
-    if lookup(name).takes_k and (k is None or isinstance(k, str)):
-        msg = f"k must be an integer >= 1, such as 10, got {k!r}; for the whole list ask compute"
-        raise ArgumentError(msg)
-    options = CallOptions(**shared)
-    specs = {name: make_spec(name, k, metric_options, options.convention)}
-    return compute_specs(pred_scores, ground_truth, specs, options)[name]
+    hit_at_k = staticmethod(alone(accuracy.hit_at_k))
+    precision_at_k = staticmethod(alone(accuracy.precision_at_k))
+    recall_at_k = staticmethod(alone(accuracy.recall_at_k))
+    f1_at_k = staticmethod(alone(accuracy.f1_at_k))
+    map_at_k = staticmethod(alone(accuracy.map_at_k))
+    mrr_at_k = staticmethod(alone(accuracy.mrr_at_k))
+    ndcg_at_k = staticmethod(alone(accuracy.ndcg_at_k))
+    dcg_at_k = staticmethod(alone(accuracy.dcg_at_k))
+    cg_at_k = staticmethod(alone(accuracy.cg_at_k))
+    r_precision_at_k = staticmethod(alone(accuracy.r_precision_at_k))
+    rbp_at_k = staticmethod(alone(accuracy.rbp_at_k))
+    err_at_k = staticmethod(alone(accuracy.err_at_k))
+    auc = staticmethod(alone(full_ranking.auc))
+    diversity_at_k = staticmethod(alone(beyond.diversity_at_k))
+    novelty_at_k = staticmethod(alone(beyond.novelty_at_k))
+    popularity_at_k = staticmethod(alone(beyond.popularity_at_k))
+    long_tail_at_k = staticmethod(alone(beyond.long_tail_at_k))
+    serendipity_at_k = staticmethod(alone(beyond.serendipity_at_k))
+    calibration_at_k = staticmethod(alone(beyond.calibration_at_k))
+    coverage_at_k = staticmethod(alone(system.coverage_at_k))
+    personalization_at_k = staticmethod(alone(system.personalization_at_k))
+    gini_at_k = staticmethod(alone(system.gini_at_k))
+    entropy_at_k = staticmethod(alone(system.entropy_at_k))
+    exposure_gini_at_k = staticmethod(alone(system.exposure_gini_at_k))

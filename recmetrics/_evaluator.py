@@ -4,20 +4,23 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._compute import MetricsList
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._gather import gather
-from recmetrics._inputs import ScoreMatrix, as_array, as_ranking
-from recmetrics._itemsets import Chosen, UserSets, n_chosen, read_whole_sets
-from recmetrics._measure import Inputs, Ranked, check_truth, rank_users
-from recmetrics._options import (
-    CallOptions,
+from recmetrics._inputs.arrays import as_array
+from recmetrics._inputs.scores import Rankings
+from recmetrics._inputs.sets import UserIndex, Users, n_chosen
+from recmetrics._inputs.users import read_whole_users
+from recmetrics._options import shared_of
+from recmetrics._results.measure import check_truth
+from recmetrics._results.state import UserCounts, UserResults, UserRows, gather
+from recmetrics._selection.sources import Found, Source, find_hits, read_factors, read_scores
+from recmetrics._spec.grammar import MetricsList
+from recmetrics._spec.request import Request
+from recmetrics._types import (
     Candidates,
     Convention,
     ItemValues,
@@ -29,14 +32,8 @@ from recmetrics._options import (
     Undefined,
     UserValues,
 )
-from recmetrics._ranking import RankedInputs, ScoredInputs
-from recmetrics._results import KeptLists, Part, UserCounts, UserResults
-from recmetrics._selected import Selector, read_factors, read_scores, with_sets
-from recmetrics._side import Side, read_side, require_side
-from recmetrics._spec import parse_all
-from recmetrics._ties import require_policy
 
-Users = slice | npt.NDArray[np.integer[Any]] | list[int] | None
+WhichUsers = slice | npt.NDArray[np.integer[Any]] | list[int] | None
 """The users of a batch: indices, a slice, or None for those after the batch before."""
 
 
@@ -99,34 +96,16 @@ class Evaluator:
         genres: Matrix | None = None,
         profile: Matrix | None = None,
     ) -> None:
-        options = CallOptions(
-            exclude=exclude,
-            candidates=candidates,
-            undefined=undefined,
-            convention=convention,
-            nan=nan,
-            ties=ties,
-            n_threads=n_threads,
-            popularity=popularity,
-            features=features,
-            similarity=similarity,
-            genres=genres,
-            profile=profile,
-        )
-        specs = parse_all(metrics_list, convention)
-        require_side(specs, options)
-        require_policy(specs, options)
-        sets, n_items = read_whole_sets(ground_truth, exclude, candidates, n_items)
-        shape = sets.truth.n_users, n_items
-        side = read_side(specs.values(), options, *shape)
-        self._sets: UserSets | None = sets.in_memory()
-        self._side = replace(side, profile=side.profile.in_memory())
-        self._results = UserResults(specs, *shape, options.without_data())
-        everyone = slice(0, self._results.n_users)
-        check_truth(self._sets.truth.rows(everyone).values, self._results.plan)
+        shared = shared_of(locals())
+        request = Request(metrics_list, **shared)
+        known = read_whole_users(ground_truth, n_items, shared, request)
+        self._users: Users | None = known.in_memory()
+        self._results = UserResults(request, known.truth.n_users, known.n_items or 0)
+        relevance = self._users.truth.rows(slice(0, self._results.n_users)).values
+        check_truth(relevance, request, self._results.cutoffs)
         self._next = 0
 
-    def update(self, scores: Scores, users: Users = None) -> None:
+    def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Take in a batch of users.
 
         >>> from recmetrics import Evaluator
@@ -151,13 +130,13 @@ class Evaluator:
             As in ``Metrics.compute``; also for users outside the truth, or as many users as there
             are no rows. Nothing of such a batch is taken in.
         """
-        self._add(read_scores(scores), users)
+        self._take_in(read_scores(scores), users)
 
     def update_factors(
         self,
         user_factors: Scores,
         item_factors: Scores,
-        users: Users = None,
+        users: WhichUsers = None,
         *,
         item_bias: ItemValues | None = None,
     ) -> None:
@@ -185,9 +164,9 @@ class Evaluator:
         InputError, InputTypeError
             As in ``Metrics.compute_factors`` and ``update``.
         """
-        self._add(read_factors(user_factors, item_factors, item_bias), users)
+        self._take_in(read_factors(user_factors, item_factors, item_bias), users)
 
-    def update_ranked(self, ranking: Truth, users: Users = None) -> None:
+    def update_ranked(self, ranking: Truth, users: WhichUsers = None) -> None:
         """Take in a batch of users whose rankings exist already.
 
         >>> from recmetrics import Evaluator
@@ -210,9 +189,7 @@ class Evaluator:
             As in ``Metrics.compute_ranked`` and ``update``; an InputError also where a ranking
             names an excluded item, or one that is no candidate.
         """
-        lists = as_ranking(ranking)
-        chosen = self._users(users, len(lists), "ranking")
-        self._take_in(chosen, RankedInputs(lists, self._sets_of(chosen)))
+        self._take_in(Rankings(ranking), users)
 
     def compute(self) -> dict[str, UserValues]:
         """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
@@ -343,8 +320,7 @@ class Evaluator:
     @classmethod
     def _of(cls, results: UserResults) -> Evaluator:
         evaluator = cls.__new__(cls)
-        evaluator._sets = None
-        evaluator._side = Side()
+        evaluator._users = None
         evaluator._results = results
         evaluator._next = 0
         return evaluator
@@ -352,52 +328,42 @@ class Evaluator:
     def __repr__(self) -> str:
         results = self._results
         return (
-            f"Evaluator({list(results.specs)}, {results.n_users} users x {results.n_items} items, "
+            f"Evaluator({list(results.request.definitions)}, "
+            f"{results.n_users} users x {results.n_items} items, "
             f"{np.count_nonzero(results.updated)} updated)"
         )
 
-    def _measured(self, scores: ScoreMatrix | Selector, users: Users) -> Part:
+    def _measured(self, scores: Source, users: WhichUsers) -> UserRows:
         """The rows of a batch, not taken in."""
-        chosen, inputs = self._inputs(scores, users)
-        return self._results.measured(chosen, *self._ranked(inputs, chosen))
+        return self._results.measured(*self._find(scores, users))
 
-    def _add(self, scores: ScoreMatrix | Selector, users: Users) -> None:
-        chosen, inputs = self._inputs(scores, users)
-        inputs.record = self._results.record
-        self._take_in(chosen, inputs)
+    def _take_in(self, scores: Source, users: WhichUsers) -> None:
+        chosen, found = self._find(scores, users)
+        self._results.add(chosen, found)
+        if n_chosen(chosen):
+            self._next = chosen.stop if isinstance(chosen, slice) else int(chosen[-1]) + 1
 
-    def _inputs(self, scores: ScoreMatrix | Selector, users: Users) -> tuple[Chosen, ScoredInputs]:
-        """The users of a batch, and what is known of them."""
+    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Found]:
+        """The users of a batch, and their hits."""
         n_rows, n_items = scores.shape
-        if n_items != self._results.n_items:
+        if n_items not in (None, self._results.n_items):
             msg = (
                 f"scores must have the {self._results.n_items} items of the truth, got a batch of "
                 f"shape {scores.shape}"
             )
             raise ShapeError(msg)
-        chosen = self._users(users, n_rows, "scores")
-        return chosen, with_sets(scores, self._sets_of(chosen))
-
-    def _ranked(self, inputs: Inputs, users: Chosen) -> tuple[Ranked, KeptLists]:
-        sink = self._results.sink(inputs.n_users)
-        side = self._side.take(users) if self._side.profile.n_users else self._side
-        return rank_users(inputs, self._results.plan, side, sink), sink
-
-    def _take_in(self, users: Chosen, inputs: Inputs) -> None:
-        self._results.add(users, *self._ranked(inputs, users))
-        if inputs.n_users:
-            self._next = users.stop if isinstance(users, slice) else int(users[-1]) + 1
-
-    def _sets_of(self, users: Chosen) -> UserSets:
-        if self._sets is None:
+        chosen = self._chosen(users, n_rows, "scores" if n_items is not None else "ranking")
+        if self._users is None:
             msg = (
                 "this evaluator was made from a state and has no truth; merge it into an Evaluator "
                 "that has: Evaluator(ground_truth, metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
-        return self._sets.take(users)
+        results, known = self._results, self._users.take(chosen)
+        sink = results.sink(n_rows)
+        return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
 
-    def _users(self, users: Users, n_rows: int, what: str) -> Chosen:
+    def _chosen(self, users: WhichUsers, n_rows: int, what: str) -> UserIndex:
         """The users of a batch of ``n_rows``."""
         n_users = self._results.n_users
         if users is None:
@@ -419,7 +385,7 @@ class Evaluator:
         return chosen
 
 
-def _sliced(users: slice, n_users: int) -> Chosen:
+def _sliced(users: slice, n_users: int) -> UserIndex:
     try:
         rows = range(n_users)[users]
     except (TypeError, ValueError) as error:
@@ -430,7 +396,7 @@ def _sliced(users: slice, n_users: int) -> Chosen:
     return np.arange(rows.start, rows.stop, rows.step)
 
 
-def _indices(users: npt.NDArray[Any], n_users: int) -> Chosen:
+def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
         hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
         msg = (

@@ -4,23 +4,15 @@ Everything is read from the metric's declaration, its reference and the table of
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from recmetrics._conventions import CONVENTIONS, Line, System, line_for
-from recmetrics._options import CallOptions, Convention
-from recmetrics._spec import MetricSpec, OptionValue, make_spec, parse
+from recmetrics._options import one_of
+from recmetrics._spec.conventions import CONVENTIONS, Line, System
+from recmetrics._spec.grammar import MetricSpec, make_spec, parse
+from recmetrics._spec.request import Definition, define
+from recmetrics._types import Convention
 from recmetrics.metrics._reference import OneUser
-
-# Without a cutoff, from the longest phrase to the letter.
-_WHOLE_LIST = (
-    ("the first min(k, length of the list)", "as many as the list has"),
-    ("the first k", "as many as the list has"),
-    ("rank down to k", "rank of the list"),
-    ("min(k, length of the list)", "length of the list"),
-    ("the top k", "the list"),
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,46 +109,28 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     ArgumentError
         If there is no such convention.
     """
-    CallOptions(convention=convention)  # refuses one that there is not
-    spec = parse(metric, convention)
-    line = None
     if convention is not None:
-        line = line_for(convention, spec.name, cutoff=spec.k is not None)
+        one_of("convention", convention, Convention)
+    spec = parse(metric, convention)
+    definition = define(spec, convention)
     return Explanation(
         metric=str(spec),
         summary="" if spec.options else spec.metric.summary,
         formula=formula_of(spec),
         systems=tuple(_described(*found, spec) for found in same_as(spec)),
-        no_relevant_item=_without_truth(spec, line),
+        no_relevant_item=_without_truth(definition),
         graded=_graded(spec),
-        ties=_ties(spec, line),
+        ties=_ties(definition),
         bounds=spec.metric.bounds,
         citation=spec.metric.citation,
     )
 
 
 def formula_of(spec: MetricSpec) -> str:
-    """The formula with the options and the cutoff filled in."""
-    metric, text = spec.metric, spec.metric.formula
-    if metric.filled is not None:
-        words = {
-            name: _word(metric.filled.words.get(name, {}), value)
-            for name, value in spec.values.items()
-        }
-        text = metric.filled.text.format(**words)
-    if spec.k is None:
-        for phrase, instead in _WHOLE_LIST:
-            text = text.replace(phrase, instead)
-    depth = "length of the list" if spec.k is None else str(spec.k)
-    text = re.sub(r"\bk\b", depth, text)
+    """Write the formula with the options and the cutoff filled in."""
+    text = spec.metric.written.filled(spec.values, spec.k)
     rel = spec.values.get("rel")
     return text if rel is None else f"{text}; relevant: relevance >= {rel:g}"
-
-
-def _word(words: object, value: OptionValue) -> str:
-    if isinstance(words, dict) and value in words:
-        return str(words[value])
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
@@ -182,19 +156,19 @@ def _described(system: System, line: Line, spec: MetricSpec) -> str:
 
 def _alone(spec: MetricSpec) -> float:
     """The metric of a user without relevant items, by its definition."""
-    if spec.metric.kind != "accuracy":
+    if spec.metric.reads != "hits":
         return math.nan
     nobody = OneUser(gains=[0.0, 0.0], relevances=[], scores=[2.0, 1.0])
     return spec.metric.reference(nobody, 1, **spec.values)
 
 
-def _without_truth(spec: MetricSpec, line: Line | None) -> str:
-    metric = spec.metric
-    if metric.kind != "accuracy" and "rel" not in metric.options:
+def _without_truth(definition: Definition) -> str:
+    spec, metric = definition.spec, definition.spec.metric
+    if metric.reads != "hits" and "rel" not in metric.options:
         return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
     if _alone(spec) == 0.0:
         return "0, by the formula"
-    if line is not None and line.undefined == "zero":
+    if definition.undefined == "zero":
         return "0, as the convention has it, unless undefined= says otherwise"
     return "NaN, unless undefined= says otherwise"
 
@@ -204,15 +178,16 @@ def _graded(spec: MetricSpec) -> str:
         rel = spec.values["rel"]
         threshold = "> 0" if rel is None else f">= {rel:g}"
         return f"relevant or not: an item is relevant where its relevance is {threshold}"
-    if spec.metric.kind == "accuracy":
+    if spec.metric.reads == "hits":
         return "grades weigh, as in the formula"
     return "the truth is not read"
 
 
-def _ties(spec: MetricSpec, line: Line | None) -> str:
-    if spec.metric.averages_ties:
+def _ties(definition: Definition) -> str:
+    metric = definition.spec.metric
+    if metric.averages_ties:
         return "a pair of equal scores counts 1/2"
-    if line is not None and line.ties == "expected":
+    if definition.ties == "expected":
         return "the mean over all orders, as the convention has it, unless ties= says otherwise"
-    unless = ", unless ties= says otherwise" if spec.metric.kind == "accuracy" else ""
+    unless = ", unless ties= says otherwise" if metric.reads == "hits" else ""
     return f"equal scores rank by the lower item index{unless}"

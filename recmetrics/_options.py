@@ -1,99 +1,64 @@
-"""The keyword arguments that every entry point shares: one record, and its types."""
+"""The shared keyword arguments: their names and types, written once, and checks of single values.
+
+``Metrics.compute`` and ``Evaluator`` spell the keywords out, since people read these two. All other
+entry points take ``**shared: Unpack[...]`` of one of the dictionaries below; ``takes`` shows every
+keyword in ``help()`` and refuses an unknown one.
+"""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
+import functools
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+import operator
+import os
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError
-from recmetrics._threads import thread_count
-
-UserValues: TypeAlias = npt.NDArray[np.float64]
-"""One value per user, shape (n_users,); of a system metric one for all, shape ()."""
-
-
-class SupportsArray(Protocol):
-    """Anything that hands out a NumPy array."""
-
-    def __array__(self) -> npt.NDArray[Any]: ...
-
-
-class SupportsDLPack(Protocol):
-    """Anything that hands out its memory by DLPack, such as a tensor on the CPU."""
-
-    def __dlpack__(self) -> object: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
-
-class SparseMatrix(Protocol):
-    """Any SciPy sparse matrix or array."""
-
-    def tocsr(self) -> Any: ...
-
-
-Scores: TypeAlias = (
-    npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[Sequence[float] | npt.NDArray[Any]]
+from recmetrics._types import (
+    Candidates,
+    Convention,
+    ItemValues,
+    Matrix,
+    NaNPolicy,
+    Progress,
+    Ties,
+    Truth,
+    Undefined,
 )
-Truth: TypeAlias = (
-    npt.NDArray[Any]
-    | SupportsArray
-    | SupportsDLPack
-    | SparseMatrix
-    | Sequence[Sequence[float] | npt.NDArray[Any]]
-)
-"""A matrix users x items, dense or sparse, or one array of item indices per user."""
-Candidates: TypeAlias = Truth | Sequence[int]
-ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
-"""One number per item, shape (n_items,)."""
-Matrix: TypeAlias = Truth
-"""A dense or sparse matrix of numbers."""
-Undefined: TypeAlias = Literal["nan", "zero", "raise"]
-NaNPolicy: TypeAlias = Literal["raise", "exclude"]
-Convention: TypeAlias = Literal[
-    "rectorch",
-    "lenskit",
-    "capri",
-    "trec",
-    "recbole",
-    "rectools",
-    "ranx",
-    "sklearn",
-    "torchmetrics",
-    "irspack",
-]
-"""The systems of ``_conventions.py``."""
-Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
-Progress: TypeAlias = bool | Callable[[int, int], object] | None
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-_RULES = (
-    "undefined",
-    "convention",
-    "nan",
-    "ties",
-    "n_threads",
-)  # what is no data of users or items
-
-
-class Shared(TypedDict, total=False):
-    """What every ``Metrics.<name>_at_k`` takes beside the options of its metric.
-
-    The static twin of ``CallOptions``.
-    """
-
+class _Sets(TypedDict, total=False):
     exclude: Truth | None
     candidates: Candidates | None
+
+
+class _Meaning(TypedDict, total=False):
     undefined: Undefined | None
     convention: Convention | None
+
+
+class _Order(TypedDict, total=False):
     nan: NaNPolicy
     ties: Ties | None
+
+
+class _Threads(TypedDict, total=False):
     n_threads: int | None
+
+
+class _Progress(TypedDict, total=False):
     progress: Progress
+
+
+class Side(TypedDict, total=False):
+    """Side information."""
+
     popularity: ItemValues | None
     features: Matrix | None
     similarity: Matrix | None
@@ -101,69 +66,120 @@ class Shared(TypedDict, total=False):
     profile: Matrix | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
-    """The shared keyword arguments of one call, checked.
+class Shared(_Sets, _Meaning, _Order, _Threads, _Progress, Side, total=False):
+    """The keywords of ``Metrics.compute``."""
 
-    Raises
-    ------
-    ArgumentError
-        If ``undefined``, ``convention``, ``nan``, ``ties``, ``n_threads`` or ``progress`` is none
-        of the values expected.
+
+class ForBatches(_Sets, _Meaning, _Order, _Threads, Side, total=False):
+    """The keywords of what takes users in batches."""
+
+
+class ForRankings(_Meaning, _Threads, _Progress, Side, total=False):
+    """The keywords of what reads rankings: they have no ties, no NaN and no other candidates."""
+
+
+class ForTruth(_Sets, _Meaning, total=False):
+    """The keywords of what reads no scores."""
+
+
+_NAMES = tuple(typing.get_type_hints(Shared))
+SIDE = tuple(typing.get_type_hints(Side))
+
+
+def shared_of(arguments: Mapping[str, Any]) -> Shared:
+    """Collect the shared keywords from the ``locals()`` of a function that spells them out."""
+    return typing.cast(Shared, {name: arguments[name] for name in _NAMES if name in arguments})
+
+
+def spelled_out(
+    function: Callable[..., Any], keywords: Any, **defaults: object
+) -> inspect.Signature:
+    """Give the signature of a function with ``keywords`` in place of its ``**`` parameter.
+
+    All of them are None by default but ``nan``, and those that ``defaults`` names.
     """
-
-    exclude: Truth | None = None
-    candidates: Candidates | None = None
-    undefined: Undefined | None = None  # None: as the convention has it, or "nan"
-    convention: Convention | None = None
-    nan: NaNPolicy = "raise"
-    ties: Ties | None = None  # None: as the convention has it, or "index"
-    n_threads: int | None = None
-    progress: Progress = None
-    # Side information: checked in _side.py, and only what a metric of the call needs.
-    popularity: ItemValues | None = None
-    features: Matrix | None = None
-    similarity: Matrix | None = None
-    genres: Matrix | None = None
-    profile: Matrix | None = None
-
-    def __post_init__(self) -> None:
-        if self.undefined is not None:
-            _one_of("undefined", self.undefined, Undefined)
-        if self.convention is not None:
-            _one_of("convention", self.convention, Convention)
-        _one_of("nan", self.nan, NaNPolicy)
-        if self.ties is not None:
-            _one_of("ties", self.ties, Ties)
-        if not (
-            self.progress is None or isinstance(self.progress, bool) or callable(self.progress)
-        ):
-            msg = (
-                "progress must be True, False or a callable of (rows done, rows), "
-                f"got {self.progress!r}"
-            )
-            raise ArgumentError(msg)
-        thread_count(self.n_threads)
-
-    def without_data(self) -> CallOptions:
-        """The same without matrices, for who has prepared them."""
-        return CallOptions(**{name: getattr(self, name) for name in _RULES})
-
-    @property
-    def threads(self) -> int:
-        """How many threads the call may use."""
-        return thread_count(self.n_threads)
+    defaults = {"nan": "raise", **defaults}
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    order = [name for name in _NAMES if name in keywords.__annotations__]
+    shared = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(name),
+            annotation=keywords.__annotations__[name].__forward_arg__,
+        )
+        for name in order
+    ]
+    return signature.replace(parameters=[*own, *shared])
 
 
-def _one_of(name: str, value: object, literal: Any) -> None:
-    choices = literal.__args__
+def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
+    """Show the shared keywords of a function in ``help()``, and refuse any other keyword."""
+
+    def spell(function: F) -> F:
+        public = spelled_out(function, keywords, **defaults)
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in public.parameters:
+                    msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                    raise TypeError(msg)
+            return function(*arguments, **given)
+
+        checked.__signature__ = public  # type: ignore[attr-defined]  # what inspect reads
+        return typing.cast(F, checked)
+
+    return spell
+
+
+def one_of(name: str, value: object, literal: Any) -> None:
+    """Refuse a value that is none of the choices of a ``Literal``."""
+    choices = typing.get_args(literal)
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(repr(choice) for choice in choices[:-1]) + f" or {choices[-1]!r}"
         msg = f"{name} must be {expected}, got {value!r}"
         raise ArgumentError(msg)
 
 
-SHARED_PARAMETERS = tuple(
-    inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-    for f in fields(CallOptions)
-)
+def check_progress(progress: object) -> None:
+    """Refuse what is neither a bool, a callable nor None."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        msg = f"progress must be True, False or a callable of (rows done, rows), got {progress!r}"
+        raise ArgumentError(msg)
+
+
+def whole_number(value: Any) -> int | None:
+    """``value`` as an int, or None where it is no integer of any kind.
+
+    True is none: a flag in the place of a number is a mistake.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def thread_count(n_threads: int | None) -> int:
+    """Count the threads that a call may use: the argument, else the environment, else the cores."""
+    if n_threads is not None:
+        return _at_least_one("n_threads", n_threads)
+    from_environment = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
+    if from_environment:
+        is_count = from_environment.isdecimal() and len(from_environment) <= 18
+        count: object = int(from_environment) if is_count else from_environment
+        return _at_least_one("the environment variable RECMETRICS_NUM_THREADS", count)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _at_least_one(what: str, value: object) -> int:
+    count = whole_number(value)
+    if count is None or count < 1:
+        msg = f"{what} must be an integer >= 1, got {value!r}"
+        raise ArgumentError(msg)
+    return count

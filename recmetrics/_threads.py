@@ -4,14 +4,13 @@ Threads are made for the call and joined before it returns: nothing survives tha
 copy half-way, eight callers at once do not share a pool, and no setting of the process is touched.
 """
 
-import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
-from recmetrics._errors import ArgumentError
-from recmetrics._numbers import whole_number
+from recmetrics._types import Progress
 
 Result = TypeVar("Result")
 
@@ -33,28 +32,6 @@ def raise_if_stopped() -> None:
     """Leave a long block early where the call it belongs to was interrupted."""
     if _here.interrupted is not None and _here.interrupted.is_set():
         raise _Stopped
-
-
-def thread_count(n_threads: int | None) -> int:
-    """How many threads a call may use: the argument, else the environment, else the cores."""
-    if n_threads is not None:
-        return _at_least_one("n_threads", n_threads)
-    from_environment = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
-    if from_environment:
-        is_count = from_environment.isdecimal() and len(from_environment) <= 18
-        count: object = int(from_environment) if is_count else from_environment
-        return _at_least_one("the environment variable RECMETRICS_NUM_THREADS", count)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _at_least_one(what: str, value: object) -> int:
-    count = whole_number(value)
-    if count is None or count < 1:
-        msg = f"{what} must be an integer >= 1, got {value!r}"
-        raise ArgumentError(msg)
-    return count
 
 
 def map_blocks(
@@ -136,3 +113,56 @@ def _call(
     if done is not None:
         done(block.stop - block.start)
     return result
+
+
+@contextmanager
+def reporting(
+    progress: Literal[True] | Callable[[int, int], object], rows: int
+) -> Iterator[Callable[[int], None] | None]:
+    """Give a function that takes the number of rows just done, or None where nobody listens."""
+    if progress is True:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:  # a bar is a courtesy: without tqdm the work goes on in silence
+            yield None
+            return
+        with tqdm(total=rows, unit=" users") as bar:
+
+            def advance(done: int) -> None:
+                bar.update(done)
+
+            yield advance
+    else:
+        total = 0
+
+        def report(done: int) -> None:
+            nonlocal total
+            total += done
+            progress(total, rows)
+
+        yield report
+
+
+def in_blocks(
+    work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, progress: Progress
+) -> list[Any]:
+    """Do ``work`` for each block, in threads, with the progress of the call."""
+    if not progress:
+        return map_blocks(work, blocks, n_threads)
+    with reporting(progress, blocks[-1].stop) as done:
+        return map_blocks(work, blocks, n_threads, done)
+
+
+_BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up the others
+
+
+def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> list[slice]:
+    """``n_rows`` cut into blocks of about ``rows``, or less where that keeps threads busy.
+
+    No less than ``least``, where the work on a block would be less than that of Python around it.
+    """
+    rows = max(1, rows)
+    if n_threads > 1:
+        rows = min(rows, max(1, least, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
+    starts = range(0, max(1, n_rows), rows)  # no rows are one empty block
+    return [slice(first, min(first + rows, n_rows)) for first in starts]

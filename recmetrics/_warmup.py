@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._compute import Metrics, MetricsList
-from recmetrics._registry import METRICS
+from recmetrics._compute import Metrics
+from recmetrics._spec.grammar import MetricsList
+from recmetrics._spec.registry import METRICS
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:

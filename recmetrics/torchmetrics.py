@@ -9,31 +9,22 @@
 {'val/hit@1': tensor(0.5000), 'val/recall@2': tensor(0.7500)}
 """
 
-from __future__ import annotations  # help() shows the names of types, not what they stand for
+from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._compute import MetricsList
 from recmetrics._errors import InputTypeError
-from recmetrics._evaluator import Evaluator, Users
-from recmetrics._options import (
-    Candidates,
-    Convention,
-    ItemValues,
-    Matrix,
-    NaNPolicy,
-    Scores,
-    Ties,
-    Truth,
-    Undefined,
-)
-from recmetrics._results import Part
-from recmetrics._selected import read_scores
+from recmetrics._evaluator import Evaluator, WhichUsers
+from recmetrics._options import ForBatches, takes
+from recmetrics._results.state import UserRows
+from recmetrics._selection.sources import read_scores
+from recmetrics._spec.grammar import MetricsList
+from recmetrics._types import Scores, Truth
 
 try:
     import torch
@@ -44,10 +35,9 @@ except ImportError as error:
         "pip install 'recmetrics-numba[torchmetrics]'"
     )
     raise ImportError(msg) from error
-
 __all__ = ["RankingMetrics"]
-
 _NUMBERS = itertools.count()
+
 # The states that grow, each 1-d, so that those of all processes can be strung together. Values are
 # kept as the bits of float64: exact on every device, and some devices have no float64.
 _STRUNG = ("user_index", "value_bits", "list_items", "list_length")
@@ -112,52 +102,26 @@ class RankingMetrics(Metric):
 
     offered: torch.Tensor  # (n_items,) what may be in a list
 
+    @takes(ForBatches)
     def __init__(
         self,
         ground_truth: Truth,
         metrics_list: MetricsList,
         *,
-        exclude: Truth | None = None,
-        candidates: Candidates | None = None,
         n_items: int | None = None,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
-        nan: NaNPolicy = "raise",
-        ties: Ties | None = None,
-        n_threads: int | None = None,
-        popularity: ItemValues | None = None,
-        features: Matrix | None = None,
-        similarity: Matrix | None = None,
-        genres: Matrix | None = None,
-        profile: Matrix | None = None,
         prefix: str = "",
         at: str = "@",
         dist_sync_on_step: bool = False,
         process_group: Any = None,
         sync_on_compute: bool = True,
+        **shared: Unpack[ForBatches],
     ) -> None:
         super().__init__(
             dist_sync_on_step=dist_sync_on_step,
             process_group=process_group,
             sync_on_compute=sync_on_compute,
         )
-        self._evaluator = Evaluator(
-            ground_truth,
-            metrics_list,
-            exclude=exclude,
-            candidates=candidates,
-            n_items=n_items,
-            undefined=undefined,
-            convention=convention,
-            ties=ties,
-            nan=nan,
-            n_threads=n_threads,
-            popularity=popularity,
-            features=features,
-            similarity=similarity,
-            genres=genres,
-            profile=profile,
-        )
+        self._evaluator = Evaluator(ground_truth, metrics_list, n_items=n_items, **shared)
         self._prefix, self._at = prefix, at
         for name in _STRUNG:
             self.add_state(name, [], dist_reduce_fx="cat")
@@ -168,7 +132,7 @@ class RankingMetrics(Metric):
         # those of two truths can be by chance. The clones of a metric share its number.
         self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
 
-    def update(self, scores: Scores, users: Users) -> None:
+    def update(self, scores: Scores, users: WhichUsers) -> None:
         """Take in a batch of users.
 
         Parameters
@@ -224,7 +188,7 @@ class RankingMetrics(Metric):
         values = bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
         results = self._evaluator._results.empty()
-        results.take(Part(results.of, users, values, lists, offered))
+        results.take(UserRows(results.schema, users, values, lists, offered))
         return Evaluator._of(results)
 
     def _strung(self, name: str) -> npt.NDArray[np.int64]:
@@ -256,5 +220,5 @@ class RankingMetrics(Metric):
         return self
 
 
-def _offered(part: Part) -> torch.Tensor:
+def _offered(part: UserRows) -> torch.Tensor:
     return torch.from_numpy(part.offered.astype(np.uint8))

@@ -41,10 +41,11 @@ def threads_start_early(monkeypatch):
     """Let few scores be many blocks and threads, where kernels are not compiled."""
     from problems import JIT
 
-    from recmetrics import _inputs, _ranking
+    from recmetrics._inputs import scores
+    from recmetrics._selection import matrix
 
     if not JIT:
-        for module in (_inputs, _ranking):
+        for module in (scores, matrix):
             monkeypatch.setattr(module, "LEAST_SCORES", 1 << 15)
 
 

@@ -10,8 +10,8 @@ from fuzz_problems import CONSTANT, LIST_FORMS, RANKINGS
 from problems import listed_items, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
-from recmetrics._conventions import line_for
-from recmetrics._spec import parse_all
+from recmetrics._spec.conventions import line_for
+from recmetrics._spec.grammar import parse
 from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
 
 
@@ -49,7 +49,7 @@ def answers(problem):
     refused = _nan(problem)
     if refused:
         return refused
-    specs = parse_all(problem.metrics, problem.convention)
+    specs = {text: parse(text, problem.convention) for text in problem.metrics}
     reference = _Reference(problem)
     values = {text: reference.values(spec) for text, spec in specs.items()}
     for text, spec in specs.items():
@@ -93,7 +93,7 @@ class _Reference:
         self.orders = [self._orders(u) for u in range(len(self.lists))]
 
     def values(self, spec):
-        if spec.metric.kind == "system":
+        if spec.metric.reads == "exposure":
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
         if self.problem.entry in RANKINGS and self.problem.truth_form in LIST_FORMS:
@@ -101,7 +101,7 @@ class _Reference:
         values = []
         for u, items in enumerate(self.lists):
             k = len(items) if spec.k is None else min(spec.k, n_items)
-            users = self.orders[u] if spec.metric.kind == "accuracy" else [self._one_list(u)]
+            users = self.orders[u] if spec.metric.reads == "hits" else [self._one_list(u)]
             values.append(
                 np.mean([spec.metric.reference(user, k, **spec.values) for user in users])
             )

@@ -16,17 +16,18 @@ from fuzz_answers import lists_of, side_of
 from fuzz_problems import LIST_FORMS, TENSORS
 from tables_problems import read
 
-import recmetrics._chance
-import recmetrics._device
-import recmetrics._factors
-import recmetrics._inputs
-import recmetrics._itemsets
-import recmetrics._ranking
-import recmetrics._results
-import recmetrics._selected
+import recmetrics._inputs.scores
+import recmetrics._inputs.sets
+import recmetrics._results.state
+import recmetrics._selection.device
+import recmetrics._selection.factors
+import recmetrics._selection.matrix
+import recmetrics._selection.rankings
+import recmetrics._selection.sources
+import recmetrics._selection.tied
 from recmetrics import Evaluator, Metrics
-from recmetrics._registry import METRICS
-from recmetrics._spec import parse
+from recmetrics._spec.grammar import parse
+from recmetrics._spec.registry import METRICS
 
 try:
     import torch
@@ -39,18 +40,19 @@ TABLES = ["pandas", "polars", "pyarrow"]
 
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
-    recmetrics._chance: {"_ENTRIES": 8},
-    recmetrics._device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_REACH": 1},
-    recmetrics._factors: {
+    recmetrics._selection.tied: {"_ENTRIES": 8},
+    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_REACH": 1},
+    recmetrics._selection.factors: {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
     },
-    recmetrics._inputs: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
-    recmetrics._itemsets: {"_DENSE_ENTRIES": 8},
-    recmetrics._measure: {"_THREADED": 0},
-    recmetrics._ranking: {"LEAST_SCORES": 0, "_SMALL": 0, "_MANY": 2, "_RANKED_ITEMS": 8},
-    recmetrics._results: {"_ADDED": 4, "_WAITING": (3, 8)},
-    recmetrics._selected: {"_HOST_BYTES": 64},
+    recmetrics._inputs.scores: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
+    recmetrics._inputs.sets: {"_DENSE_ENTRIES": 8},
+    recmetrics._results.measure: {"_THREADED": 0},
+    recmetrics._selection.matrix: {"LEAST_SCORES": 0, "_MANY": 2},
+    recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
+    recmetrics._results.state: {"_ADDED": 4, "_WAITING": (3, 8)},
+    recmetrics._selection.sources: {"_HOST_BYTES": 64},
 }  # fmt: skip
 
 
@@ -280,7 +282,7 @@ def device_factors(problem):
 def on_device():
     """The code of a device, on torch's CPU."""
     values = {"on_device": lambda value: isinstance(value, torch.Tensor), "as_tensor": lambda t: t}
-    with patched({recmetrics._selected: values}):
+    with patched({recmetrics._selection.sources: values}):
         yield
 
 
@@ -456,6 +458,6 @@ def tables(problem):
     values = read(found)
     row = [values["user"].index(user) for user in users]
     return {
-        text: np.array(values[text])[row][0 if parse(text).metric.kind == "system" else slice(None)]
+        text: np.array(values[text])[row][slice(None) if parse(text).metric.per_user else 0]
         for text in problem.metrics
     }

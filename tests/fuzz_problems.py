@@ -6,10 +6,10 @@ from importlib.util import find_spec
 import numpy as np
 from problems import SCORES, numbers, of_kind
 
-from recmetrics._conventions import CONVENTIONS
-from recmetrics._registry import METRICS
-from recmetrics._spec import MetricSpec, parse
-from recmetrics._ties import has_ceiling
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.grammar import MetricSpec, parse
+from recmetrics._spec.registry import METRICS
+from recmetrics._spec.request import has_ceiling
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -208,10 +208,10 @@ def _sets(rng, n_users, n_items):
 
 def _metrics(rng, entry, policy, convention, n_items, truth_form):
     """Up to five metric strings that the entry point computes."""
-    kinds = ["accuracy"]
+    kinds = ["hits"]
     knows_catalogue = entry not in RANKINGS or truth_form not in LIST_FORMS
     if policy == "index" and entry not in CONSTANT and knows_catalogue:
-        kinds = ["accuracy", "accuracy", "list", "system"]
+        kinds = ["hits", "hits", "lists", "exposure"]
     able = [metric for kind in kinds for metric in of_kind(kind)]
     if n_items > 50:  # the similarity of every two items takes the reference too long
         able = [metric for metric in able if ("features", "similarity") not in metric.needs]
@@ -226,7 +226,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
                 continue
             text = _text(rng, METRICS[name], n_items, cut=bool(cut))
         spec = parse(text, convention)
-        bound = spec.metric.order_bound.items()
+        bound = spec.metric.divides_by_hits.items()
         refused = any(spec.values[option] == choice for option, choice in bound)
         allowed = has_ceiling(spec) if entry == "ceiling" else not refused
         if policy == "index" or allowed:

@@ -42,14 +42,14 @@ class Fault(NamedTuple):
 FAULTS = [
     # --- Metrics
     Fault(
-        "a discount that begins one rank late", "_topk.py",
+        "a discount that begins one rank late", "_selection/hits.py",
         '"log2": lambda rank: np.log2(rank + 1.0)', '"log2": lambda rank: np.log2(rank + 2.0)',
         KERNELS,
     ),
     Fault(
         "dcg reads the discount of the next rank", "metrics/accuracy.py",
-        "weight += top.discount[rank - 1]\n            if last",
-        "weight += top.discount[min(rank, top.discount.size - 1)]\n            if last",
+        "weight += hits.discount[rank - 1]\n            if last",
+        "weight += hits.discount[min(rank, hits.discount.size - 1)]\n            if last",
         KERNELS,
     ),
     Fault(
@@ -60,44 +60,44 @@ FAULTS = [
     ),
     Fault(
         "map divides by R where it is capped", "metrics/accuracy.py",
-        "relevant if denom == RELEVANT else min(relevant, cut))", "relevant)",
+        "relevant if denom == _MAP_BY_RELEVANT else min(relevant, cut)\n", "relevant\n",
         KERNELS,
     ),
     Fault(
         "precision divides by the list as k", "metrics/accuracy.py",
-        "_precision_of(top, user, _cut(top, k, user), denom == LIST, rel)",
-        "_precision_of(top, user, _cut(top, k, user), True, rel)",
+        "_precision_of(hits, user, _cut(hits, k, user), denom == _BY_LIST, rel)",
+        "_precision_of(hits, user, _cut(hits, k, user), True, rel)",
         KERNELS,
     ),
     Fault(
         "R counted within k only", "metrics/accuracy.py",
         "    return last - first  # type: ignore[no-any-return]",
-        "    return min(last - first, top.n_hits[user])",
+        "    return min(last - first, hits.n_hits[user])",
         KERNELS,
     ),
     Fault(
         "rel excludes its own value", "metrics/accuracy.py",
-        "top.ideal[last - 1] < rel", "top.ideal[last - 1] <= rel",
+        "hits.ideal[last - 1] < rel", "hits.ideal[last - 1] <= rel",
         KERNELS,
     ),
     Fault(
         "a hit at rank k is missed", "metrics/accuracy.py",
-        "top.first[slot] <= depth:", "top.first[slot] < depth:",
+        "hits.first[slot] <= depth:", "hits.first[slot] < depth:",
         KERNELS,
     ),
     Fault(
-        "the ideal of many relevant items ascends", "_topk.py",
+        "the ideal of many relevant items ascends", "_selection/hits.py",
         "for i in range(n // 2):", "for i in range(0):",
         SCORES,
     ),
     Fault(
-        "exp2 without the - 1", "_topk.py",
+        "exp2 without the - 1", "_selection/hits.py",
         "np.exp2(relevance) - 1.0)", "np.exp2(relevance))",
         KERNELS,
     ),
     Fault(
         "auc counts a tie as a pair in order", "metrics/full_ranking.py",
-        "0.5 * (top.first[slot] + top.last[slot])", "top.first[slot]",
+        "0.5 * (hits.first[slot] + hits.last[slot])", "hits.first[slot]",
         SCORES,
     ),
     Fault(
@@ -106,13 +106,13 @@ FAULTS = [
         "tests/test_system.py -k catalogue",
     ),
     Fault(
-        "personalization counts empty lists", "_exposure.py",
+        "personalization counts empty lists", "_selection/exposure.py",
         "n_lists += cut > 0", "n_lists += 1",
         KERNELS,
     ),
     # --- Selection
     Fault(
-        "reversed ties", "_selection.py",
+        "reversed ties", "_selection/kernels.py",
         "rank[p] += _count_reaching(tile[:n_before], score)\n"
         "                rank[p] += _count_above(tile[n_before:], score)",
         "rank[p] += _count_above(tile[:n_before], score)\n"
@@ -120,113 +120,113 @@ FAULTS = [
         SCORES,
     ),
     Fault(
-        "reversed ties of lists", "_selection.py",
+        "reversed ties of lists", "_selection/kernels.py",
         "while j > begin and values[j - 1] < score:", "while j > begin and values[j - 1] <= score:",
         SCORES,
     ),
     Fault(
-        "equal scores are the worst of a merge", "_selection.py",
+        "equal scores are the worst of a merge", "_selection/kernels.py",
         "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:",
         SCORES,
     ),
     Fault(
-        "the last scores of a count are dropped", "_selection.py",
+        "the last scores of a count are dropped", "_selection/kernels.py",
         "    for i in range(whole * _BLOCK, values.size):\n        count += values[i] > score",
         "    for i in range(whole * _BLOCK, values.size - 1):\n        count += values[i] > score",
         SCORES,
     ),
     Fault(
-        "a bound that fewer than k reach", "_selection.py",
+        "a bound that fewer than k reach", "_selection/kernels.py",
         "            if count >= k:\n                reached",
         "            if count >= k - 1:\n                reached",
         SCORES,
     ),
     Fault(
-        "stale lanes between rows", "_selection.py",
+        "stale lanes between rows", "_selection/kernels.py",
         "    for j in range(lanes.size):\n        lanes[j] = lowest\n    groups",
         "    groups",
         SCORES,
     ),
     Fault(
-        "an excluded item holds up the bound", "_selection.py",
+        "an excluded item holds up the bound", "_selection/kernels.py",
         "if row[item] >= lanes[lane]:", "if row[item] > lanes[lane]:",
         "tests/test_selection.py -k excluded_item",
     ),
     Fault(
-        "exclude ignored", "_ranking.py",
+        "exclude ignored", "_selection/matrix.py",
         "if self.exclude is None:\n            return np.zeros",
         "if self.exclude is not False:\n            return np.zeros",
         SCORES,
     ),
     Fault(
-        "exclude ignored beside candidates", "_ranking.py",
+        "exclude ignored beside candidates", "_selection/matrix.py",
         "rest = ~pool.among(self.exclude.rows(rows), self.n_items)",
         "rest = np.ones(len(pool.items), bool)",
         SCORES,
     ),
     Fault(
-        "a score of -inf is listed", "_selection.py",
-        "return score > lowest or (lowest_listed and score == lowest)",
+        "a score of -inf is listed", "_selection/kernels.py",
+        "return score > lowest or (lowest_recommendable and score == lowest)",
         "return score >= lowest",
         SCORES,
     ),
     Fault(
-        "NaN as the best", "_selection.py",
+        "NaN as the best", "_inputs/scores.py",
         "keys[i] = -0x8000 if magnitude > infinity else key",
         "keys[i] = 0x7FFF if magnitude > infinity else key",
         SCORES,
     ),
     Fault(
-        "the order of halves of one sign", "_selection.py",
+        "the order of halves of one sign", "_inputs/scores.py",
         "key = -magnitude if signed < 0 else magnitude", "key = signed",
         SCORES,
     ),
     Fault(
-        "unsigned scores compared as signed", "_inputs.py",
+        "unsigned scores compared as signed", "_inputs/scores.py",
         "block = (block ^ np.uint64(1 << 63)).view(np.int64)", "block = block.view(np.int64)",
         SCORES,
     ),
     Fault(
-        "a rank list that ends one early", "_selection.py",
+        "a rank list that ends one early", "_selection/kernels.py",
         "for i in range(min(k, listed)):\n            item",
         "for i in range(min(k, listed) - 1):\n            item",
         KERNELS,
     ),
     # --- Blocks, batches, tiles
     Fault(
-        "the last row block is dropped", "_inputs.py",
+        "the last row block is dropped", "_threads.py",
         "starts = range(0, max(1, n_rows), rows)", "starts = range(0, max(1, n_rows - 1), rows)",
         SCORES,
     ),
     Fault(
-        "the last tile of items is dropped", "_factors.py",
+        "the last tile of items is dropped", "_selection/factors.py",
         "for first in range(0, n_items, _TILE_ITEMS)\n",
         "for first in range(0, max(1, n_items - _TILE_ITEMS), _TILE_ITEMS)\n",
         FACTORS,
     ),
     Fault(
-        "stale bound between users of a tile", "_selection.py",
+        "stale bound between users of a tile", "_selection/kernels.py",
         "        row = tile[user, :width]\n        bound = bounds[user]",
         "        row = tile[user, :width]\n        bound = bounds[max(0, user - 1)]",
         FACTORS,
     ),
     Fault(
-        "a full buffer keeps every equal score", "_selection.py",
+        "a full buffer keeps every equal score", "_selection/kernels.py",
         "equal = k - _count_above(values[:count], bound)", "equal = count",
         FACTORS,
     ),
     Fault(
-        "a bias of other items", "_factors.py",
+        "a bias of other items", "_selection/factors.py",
         "scores += self._bias[pool.items]", "scores += self._bias[np.sort(pool.items)]",
         FACTORS,
     ),
     Fault(
-        "the slots of a block without its offset", "_topk.py",
+        "the slots of a block without its offset", "_selection/hits.py",
         "starts = [b.start[:-1] + o for", "starts = [b.start[:-1] + 0 * o for",
         SCORES,
     ),
     Fault(
-        "a merge where the first user stands", "_results.py",
+        "a merge where the first user stands", "_results/state.py",
         "        self.take(other)\n",
         "        new = ~self.updated[other.users]\n"
         "        lists = other.lists[new]\n"
@@ -235,94 +235,95 @@ FAULTS = [
         BATCHES,
     ),
     Fault(
-        "the list of a repeated user keeps its end", "_results.py",
+        "the list of a repeated user keeps its end", "_results/state.py",
         "        self._lists[users, lists.shape[1] :] = -1\n", "",
         "tests/test_evaluator.py -k replaced_by_shorter",
     ),
     Fault(
         "the next batch begins where the last began", "_evaluator.py",
-        "self._next = users.stop if", "self._next = users.start + 1 if",
+        "self._next = chosen.stop if", "self._next = chosen.start + 1 if",
         "tests/test_evaluator.py -k follow_one_another",
     ),
     Fault(
-        "batches that wait stand over what is merged later", "_results.py",
+        "batches that wait stand over what is merged later", "_results/state.py",
         "        self._measure()\n        self._values[:, part.users] = part.values\n",
         "        self._values[:, part.users] = part.values\n",
         "tests/test_evaluator.py -k later_merge",
     ),
     Fault(
-        "of batches that wait together the first one stands", "_results.py",
-        "self._values[:, users] = self._rows(ranked)\n                self._waiting.clear()",
-        "self._values[:, users[::-1]] = self._rows(ranked)[:, ::-1]\n"
+        "of batches that wait together the first one stands", "_results/state.py",
+        "self._values[:, users] = self._rows(found)\n                self._waiting.clear()",
+        "self._values[:, users[::-1]] = self._rows(found)[:, ::-1]\n"
         "                self._waiting.clear()",
         "tests/test_evaluator.py -k whoever_asks",
     ),
     Fault(
-        "a refused batch leaves its hits to the next", "_waiting.py",
-        "if self._record is not None:\n            self._erase",
-        "if False:\n            self._erase",
-        "tests/test_evaluator.py -k refused_batch",
+        "a batch that waits lies over the one before", "_results/batches.py",
+        "self._n_users, self._n_slots = rows.stop, slots.stop",
+        "self._n_users, self._n_slots = rows.stop, slots.start",
+        "tests/test_evaluator.py -k whoever_asks",
     ),
     Fault(
-        "batches that were measured leave their hits to the next", "_waiting.py",
-        "        self._erase(slice(0, self._n_users), slice(0, self._n_slots))\n", "",
+        "batches that were measured wait again", "_results/batches.py",
+        "self._n_users = self._n_slots = 0\n\n    def fits", "pass\n\n    def fits",
         "tests/test_evaluator.py -k room_that_was_used",
     ),
     # --- Ties, undefined
     Fault(
-        "best and worst exchanged", "_ties.py",
+        "best and worst exchanged", "_selection/hits.py",
         'best_first=ties == "best"', 'best_first=ties == "worst"',
         SCORES,
     ),
     Fault(
-        "gains of a tie group stay in place", "_ties.py",
+        "gains of a tie group stay in place", "_selection/hits.py",
         "gain[tied] = gain[tied[order]]", "gain[tied] = gain[tied]",
         SCORES,
     ),
     Fault(
-        "a tie group without those after it", "_selection.py",
+        "a tie group without those after it", "_selection/kernels.py",
         "reaching[p] += least", "reaching[p] += least if n_before > 0 else more",
         SCORES,
     ),
     Fault(
-        "ties of an earlier tile come later", "_selection.py",
+        "ties of an earlier tile come later", "_selection/kernels.py",
         "if n_before == tile.size:\n                rank[p] += least",
         "if n_before == tile.size:\n                rank[p] += more",
         TILES,
     ),
     Fault(
-        "a slot without a hit keeps its place", "_selection.py",
-        "    above[hits:] = 0\n    reaching[hits:] = 0\n", "",
+        "a slot without a hit keeps its place", "_selection/kernels.py",
+        "    above[n_hits:] = 0\n    reaching[n_hits:] = 0\n", "",
         SCORES,
     ),
     Fault(
-        "chance counts excluded items", "_chance.py",
-        "pool = n_items - np.diff(excluded.start)", "pool = np.full(len(pool), n_items)",
+        "chance counts excluded items", "_selection/tied.py",
+        "n_recommendable = n_items - np.diff(excluded.start)",
+        "n_recommendable = np.full(len(n_recommendable), n_items)",
         TIES,
     ),
     Fault(
-        "zero where a user never came", "_measure.py",
+        "zero where a user never came", "_results/measure.py",
         "        missing &= known\n", "        pass\n",
         "tests/test_evaluator.py -k 'zero or undefined'",
     ),
     Fault(
-        "a convention wins over what is typed", "_spec.py",
+        "a convention wins over what is typed", "_spec/grammar.py",
         "checked = {**line.options, **checked}", "checked = {**checked, **line.options}",
         "tests/test_conventions.py -k wins",
     ),
     # --- Inputs
     Fault(
-        "explicit zeros are relevant", "_itemsets.py",
+        "explicit zeros are relevant", "_inputs/sets.py",
         "return rows if values.all() else rows.keep(values != 0.0)", "return rows",
         SCORES,
     ),
     Fault(
-        "the users of a sparse block from the first on", "_itemsets.py",
+        "the users of a sparse block from the first on", "_inputs/sets.py",
         "own = slice(start[0], start[-1])", "own = slice(0, start[-1] - start[0])",
         SCORES,
     ),
     Fault(
-        "a device breaks ties anyhow", "_device.py",
+        "a device breaks ties anyhow", "_selection/device.py",
         "    columns, order = columns.sort(dim=1)\n",
         "    columns, order = columns.sort(dim=1, descending=True)\n",
         DEVICE,

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numba import config
 
 from recmetrics import Metrics
-from recmetrics._conventions import CONVENTIONS
-from recmetrics._registry import METRICS
-from recmetrics._spec import make_spec
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.grammar import make_spec
+from recmetrics._spec.registry import METRICS
 
 PACKAGES = {  # of each system that can be run here: what is imported, what is installed
     "trec": ("pytrec_eval", "pytrec_eval-terrier"),
@@ -116,7 +116,7 @@ def agreement(convention, n_problems, seed=0):
     for _ in range(n_problems):
         given = problem(rng, graded=not system.binary)
         for line, variant in calls:
-            if METRICS[line.metric.partition("@")[0]].kind == "system":
+            if METRICS[line.metric.partition("@")[0]].reads == "exposure":
                 given = with_truth(given)  # irspack reads no other lists
             got = ours(convention, line, given, variant=variant)
             expected = theirs(convention, line, given)

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 from hypothesis import strategies as st
 
-from recmetrics._registry import METRICS
-from recmetrics._spec import MetricSpec
+from recmetrics._spec.grammar import MetricSpec
+from recmetrics._spec.registry import METRICS
 from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
 
 # Without it, sizes that only make blocks and threads many may be smaller; what is about its size is
@@ -50,7 +50,7 @@ def by_reference(spec, scores, truth, exclude=None, candidates=None, side=None):
 def of_lists(spec, lists, scores, truth, candidates=None, side=None):
     """The metric by its definition, of lists; one value per user, or of a system metric in all."""
     n_items = np.shape(truth)[1]
-    if spec.metric.kind == "system":
+    if spec.metric.reads == "exposure":
         depth = n_items if spec.k is None else spec.k
         catalogue = range(n_items) if candidates is None else {i for c in candidates for i in c}
         system = AllLists([items[:depth] for items in lists], sorted(catalogue))
@@ -58,7 +58,7 @@ def of_lists(spec, lists, scores, truth, candidates=None, side=None):
     values = []
     for u, items in enumerate(lists):
         k = len(items) if spec.k is None else min(spec.k, n_items)
-        if spec.metric.kind == "list":
+        if spec.metric.reads == "lists":
             user = one_list(u, items, truth[u], side)
         else:
             user = one_user(scores[u], truth[u], items)
@@ -135,10 +135,10 @@ def specs(draw, metric, max_k=24):
 
 def of_kind(*kinds):
     """The metrics of these kinds."""
-    return [metric for metric in METRICS.values() if metric.kind in kinds]
+    return [metric for metric in METRICS.values() if metric.reads in kinds]
 
 
-def plain_specs(k=3, kinds=("accuracy", "list", "system")):
+def plain_specs(k=3, kinds=("hits", "lists", "exposure")):
     """Every metric with its default options."""
     return [MetricSpec(m.name, k if m.takes_k else None) for m in of_kind(*kinds)]
 

@@ -13,7 +13,6 @@ from test_errors import message_of
 from test_kernels import assert_same
 from test_selection import CUTOFFS, HOSTILE, LENGTHS, ranks_by_sort
 
-import recmetrics
 from recmetrics import (
     ArgumentError,
     InputError,
@@ -22,14 +21,14 @@ from recmetrics import (
     NaNScoreError,
     ShapeError,
     UndefinedMetricError,
-    _ranking,
-    _selection,
     popularity_from,
 )
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._spec import parse
+from recmetrics._inputs import side
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._selection import kernels, rankings
+from recmetrics._spec.grammar import parse
 
-LIST_METRICS = [metric.name for metric in of_kind("list")]
+LIST_METRICS = [metric.name for metric in of_kind("lists")]
 
 # --- Hand-worked values --------------------------------------------------------------------------
 # The list is items 0 1 2 3; items 1, 3 and 4 are relevant, with relevances 2, 1 and 3.
@@ -185,7 +184,7 @@ def test_a_profile_may_be_the_training_matrix(as_sparse):
 
 @pytest.mark.parametrize("dense", ["truth", "profile"])
 def test_blocks_of_rankings_are_short_where_dense_rows_are_read_beside(dense, monkeypatch):
-    monkeypatch.setattr(_ranking, "_RANKED_ITEMS", 100)
+    monkeypatch.setattr(rankings, "_RANKED_ITEMS", 100)
     rng = np.random.default_rng(0)
     train = (rng.random((20, 50)) < 0.1).astype(float)
     matrices = {"truth": sp.csr_array(train), "profile": sp.csr_array(train)} | {dense: train}
@@ -257,7 +256,7 @@ def test_popularity_from_counts_users_and_no_stored_zeros():
 
 def test_popularity_from_reads_dense_matrices_in_blocks(monkeypatch):
     train = np.random.default_rng(0).random((100, 7)) < 0.3
-    monkeypatch.setattr(recmetrics._side, "_BLOCK", 20)
+    monkeypatch.setattr(side, "_BLOCK", 20)
     np.testing.assert_array_equal(popularity_from(train), train.mean(axis=0))
 
 
@@ -479,18 +478,18 @@ def lists_of(rows, excluded, k):
     start = np.concatenate(([0], np.cumsum([len(items) for items in excluded])))
     listed = np.full((len(rows.values), k), -9)
     length = np.zeros(len(listed), np.int64)
-    _selection.list_rows(
+    kernels.list_rows(
         rows.values,
         start,
         np.concatenate(excluded),
         k,
         rows.lowest,
-        rows.lowest_listed,
+        rows.lowest_recommendable,
         listed,
         length,
         np.zeros(3, np.int64),
-        _selection.lanes_for(k, n_items, rows.values.dtype),
-        _selection.pool_for(k, n_items, rows.values.dtype),
+        kernels.lanes_for(k, n_items, rows.values.dtype),
+        kernels.pool_for(k, n_items, rows.values.dtype),
     )
     assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
@@ -503,16 +502,16 @@ def candidate_lists_of(rows, pools, k):
     block = ScoreMatrix(rows).candidates(slice(0, len(rows)), np.diff(start), items)
     listed = np.full((len(rows), k), -9)
     length = np.zeros(len(rows), np.int64)
-    _selection.list_candidates(
+    kernels.list_candidates(
         block.values,
         start,
         items,
         k,
         block.lowest,
-        block.lowest_listed,
+        block.lowest_recommendable,
         listed,
         length,
-        _selection.pool_for(k, max(map(len, pools), default=0), block.values.dtype),
+        kernels.pool_for(k, max(map(len, pools), default=0), block.values.dtype),
     )
     assert np.all(length <= k)
     return [items[:n].tolist() for items, n in zip(listed, length, strict=True)]
@@ -540,7 +539,7 @@ def test_lists_are_those_of_a_sort(kind, n_items):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bool", "int8", "int64", "uint64"])
 @pytest.mark.parametrize("n_items", [40, 4_000])
-def test_every_dtype_is_listed_in_its_own_order(dtype, n_items):
+def test_every_dtype_is_recommendable_in_its_own_order(dtype, n_items):
     rng = np.random.default_rng(1)
     if np.dtype(dtype).kind == "f":
         rows = rng.standard_normal((2, n_items)).astype(dtype)
@@ -579,7 +578,7 @@ def test_accuracy_is_the_same_beside_metrics_of_the_lists():
     side = side_information(*scores.shape)
     accuracy, others = (
         list({str(spec): None for k in (10, None) for spec in plain_specs(k, kinds)})
-        for kinds in (["accuracy"], ["list", "system"])
+        for kinds in (["hits"], ["lists", "exposure"])
     )
     alone = Metrics.compute(scores, truth, accuracy)
     beside = Metrics.compute(scores, truth, [*others, *accuracy], **side)

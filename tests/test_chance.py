@@ -12,9 +12,9 @@ from test_ties import REFUSED, is_refused, values_over_orders
 
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError
 from recmetrics._errors import UndefinedMetricError
-from recmetrics._ties import has_ceiling
+from recmetrics._spec.request import has_ceiling
 
-EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("accuracy"), ids=lambda m: m.name)
+EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda m: m.name)
 BOTH = pytest.mark.parametrize(
     "level, policy", [(Metrics.chance, "expected"), (Metrics.ceiling, "best")]
 )
@@ -48,8 +48,8 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, over_o
 
 
 def every_metric():
-    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("accuracy") if m.takes_k] + [
-        m.name for m in of_kind("accuracy")
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.takes_k] + [
+        m.name for m in of_kind("hits")
     ]
 
 
@@ -151,7 +151,7 @@ def test_blocks_of_users_change_nothing(level, policy, monkeypatch):  # noqa: AR
     rng = np.random.default_rng(3)
     truth, exclude = rng.random((30, 50)) < 0.1, rng.random((30, 50)) < 0.2
     whole = level(truth, every_metric(), exclude=exclude)
-    monkeypatch.setattr("recmetrics._chance._ENTRIES", 700)
+    monkeypatch.setattr("recmetrics._selection.tied._ENTRIES", 700)
     for metric, values in level(truth, every_metric(), exclude=exclude).items():
         np.testing.assert_array_equal(values, whole[metric])
 
@@ -229,12 +229,12 @@ def test_sets_of_another_shape(level, policy):  # noqa: ARG001
         level([[0.0, 1.0]], "hit@1", exclude=np.zeros((1, 3)))
 
 
-@pytest.mark.parametrize("metric", of_kind("list", "system"), ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda m: m.name)
 @pytest.mark.parametrize("name", ["chance", "ceiling"])
 def test_a_metric_of_the_lists_themselves_is_refused(metric, name):
     text = f"{metric.name}@1"
     Metrics.compute([[1, 1]], [[1, 0]], text, **side_information(1, 2))
-    able = ", ".join(m.name for m in of_kind("accuracy"))
+    able = ", ".join(m.name for m in of_kind("hits"))
     what = "chance level" if name == "chance" else "ceiling"
     with pytest.raises(ArgumentError) as caught:
         getattr(Metrics, name)([[1.0, 0.0]], ["ndcg", text])
@@ -253,7 +253,7 @@ def test_a_quotient_of_the_list_by_itself_has_no_chance_level(text, option, choi
     assert Metrics.ceiling([[1.0, 0.0]], text)[text] == 1
 
 
-def test_a_metric_that_less_relevant_items_may_raise_has_no_ceiling():
+def test_a_metric_that_less_relevant_items_may_raise_has_ceiling_unless():
     text, truth = "ndcg(ideal=retrieved,ideal_depth=full)@2", [[0.5, 0.5, 1.0]]
     descending = Metrics.compute_ranked([[2, 0]], truth, text)[text]
     assert descending == pytest.approx((1 + 0.5 / math.log2(3)) / (1 + 1 / math.log2(3)))

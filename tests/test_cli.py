@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import recmetrics
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._terminal import show
 

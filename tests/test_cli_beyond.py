@@ -9,7 +9,7 @@ from problems import of_kind, side_information
 from scipy import sparse
 
 from recmetrics import Metrics, popularity_from
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 
 pytest.importorskip("rich", reason="rich is not installed")
@@ -18,7 +18,7 @@ SCORES = np.array([[4, 3, 2, 1, 0], [1, 5, 2, 4, 3]], np.float32)
 TRUTH = np.array([[1, 1, 0, 0, 1], [0, 0, 0, 2, 0]], float)
 TRAIN = np.array([[1, 0, 0, 0, 3], [0, 0, 0, 0, 1]], float)
 SIDE = side_information(2, 5, seed=3) | {"profile": TRAIN}
-OTHERS = [f"{metric.name}@3" for metric in of_kind("list", "system")]
+OTHERS = [f"{metric.name}@3" for metric in of_kind("lists", "exposure")]
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from recmetrics import compare
 from recmetrics.cli import main
-from recmetrics.cli._compare import model_names
+from recmetrics.cli._models import model_names
 from recmetrics.cli._output import write_per_user
 
 pytest.importorskip("rich", reason="rich is not installed")

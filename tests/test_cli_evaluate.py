@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse, stats
 
 from recmetrics import Finding, Metrics, audit
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
+from recmetrics.cli._means import Summary, summarise
 from recmetrics.cli._output import write_per_user
-from recmetrics.cli._summary import Summary, summarise
 
 pytest.importorskip("rich", reason="rich is not installed")
 
@@ -156,7 +156,7 @@ def test_the_interval_is_that_of_the_normal_approximation(files, capsys):
 
 def test_without_metrics_every_bounded_one_of_the_registry_is_computed(files, capsys):
     found = run_json(capsys, files / "scores.npy", files / "truth.npy")
-    expected = {m.name for m in METRICS.values() if m.kind == "accuracy" and m.bounds == (0, 1)}
+    expected = {m.name for m in METRICS.values() if m.reads == "hits" and m.bounds == (0, 1)}
     assert {metric.partition("@")[0] for metric in found["metrics"]} == expected
     assert "ndcg@10" in found["metrics"]
 

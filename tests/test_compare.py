@@ -15,7 +15,7 @@ from scipy import stats
 
 import recmetrics
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError, compare
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.comparison import _compare, _statistics
 
 NAN = math.nan

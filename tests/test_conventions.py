@@ -19,10 +19,10 @@ from recmetrics import (
     UnknownMetricError,
     explain,
 )
-from recmetrics._conventions import CONVENTIONS
-from recmetrics._options import Convention
-from recmetrics._registry import METRICS
-from recmetrics._spec import make_spec, parse
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.grammar import make_spec, parse
+from recmetrics._spec.registry import METRICS
+from recmetrics._types import Convention
 
 ROOT = Path(__file__).parents[1]
 GOLDENS = json.loads((ROOT / "tests" / "goldens" / "seeds.json").read_text())

@@ -26,7 +26,7 @@ from recmetrics import (
     UndefinedMetricError,
     UnknownMetricError,
 )
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask is not installed")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._als import train
 from recmetrics.cli._simulation import simulate, split
@@ -58,7 +58,7 @@ def test_the_model_beats_popularity_and_the_curve_rises(capsys):
     out = printed(capsys, "--no-plot")
     assert len(curve(out)) == 4
     assert curve(out)[-1] > 1.5 * curve(out)[0]
-    expected = {m.name for m in METRICS.values() if m.kind == "accuracy" and m.bounds == (0, 1)}
+    expected = {m.name for m in METRICS.values() if m.reads == "hits" and m.bounds == (0, 1)}
     assert {metric.partition("@")[0] for metric in rows(out)} == expected
     for popularity, _, popular, n, model, low, high, users, *difference in rows(out).values():
         assert low <= model <= high

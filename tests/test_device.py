@@ -14,10 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import listed_items, problems
 
-from recmetrics import InputTypeError, Metrics, ShapeError, _device, _selection
-from recmetrics._device import DeviceScores, as_tensor, on_device
-from recmetrics._inputs import ScoreMatrix, as_array
-from recmetrics._itemsets import SharedSet, read_candidates, read_exclude
+from recmetrics import InputTypeError, Metrics, ShapeError
+from recmetrics._inputs.arrays import as_array
+from recmetrics._inputs.read_sets import read_candidates, read_exclude
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._inputs.sets import SharedSet
+from recmetrics._selection import device as devices
+from recmetrics._selection import kernels
+from recmetrics._selection.device import DeviceScores, as_tensor, on_device
 
 torch = pytest.importorskip("torch", reason="tensors need torch")
 
@@ -33,8 +37,8 @@ def best_of(tensor, k, exclude=None, candidates=None, rows=None):
     """What is selected from some rows; exclude and candidates in any form, of all users."""
     scores = DeviceScores(tensor)
     rows = slice(0, len(tensor)) if rows is None else rows
-    excluded = read_exclude(exclude, scores.shape)
-    allowed = read_candidates(candidates, scores.shape)
+    excluded = None if exclude is None else read_exclude(exclude, scores.shape)
+    allowed = None if candidates is None else read_candidates(candidates, scores.shape)
     return scores.best(
         rows,
         k,
@@ -50,31 +54,31 @@ def by_kernels(scores, k, exclude=None, candidates=None):
     everyone = slice(0, n_users)
     items, length = np.full((n_users, k), -1), np.zeros(n_users, np.int64)
     nan_found = np.zeros(3, np.int64)
-    excluded = read_exclude(exclude, matrix.shape)
-    excluded = None if excluded is None else excluded.rows(everyone)
+    excluded = None if exclude is None else read_exclude(exclude, matrix.shape).rows(everyone)
     if candidates is None:
         block = matrix.block(everyone)
         start = np.zeros(n_users + 1, np.int64) if excluded is None else excluded.start
         banned = np.empty(0, np.int64) if excluded is None else excluded.items
-        _selection.list_rows(
-            block.values, start, banned, k, block.lowest, block.lowest_listed,
-            items, length, nan_found, _selection.lanes_for(k, matrix.shape[1], block.values.dtype),
-            _selection.pool_for(k, matrix.shape[1], block.values.dtype),
+        kernels.list_rows(
+            block.values, start, banned, k, block.lowest, block.lowest_recommendable,
+            items, length, nan_found, kernels.lanes_for(k, matrix.shape[1], block.values.dtype),
+            kernels.pool_for(k, matrix.shape[1], block.values.dtype),
         )  # fmt: skip
         return items, length, nan_found
     pool = read_candidates(candidates, matrix.shape).rows(everyone)
     block = matrix.candidates(everyone, np.diff(pool.start), pool.items)
     values = block.values
-    _selection.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+    kernels.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
     if excluded is not None:
         banned = set(zip(excluded.users().tolist(), excluded.items.tolist(), strict=True))
         pairs = zip(pool.users().tolist(), pool.items.tolist(), strict=True)
         rest = np.array([pair not in banned for pair in pairs], bool)
         pool, values = pool.keep(rest), values[rest]
-    memory = _selection.pool_for(k, matrix.shape[1], values.dtype)
-    _selection.list_candidates(
-        values, pool.start, pool.items, k, block.lowest, block.lowest_listed, items, length, memory
-    )
+    memory = kernels.pool_for(k, matrix.shape[1], values.dtype)
+    kernels.list_candidates(
+        values, pool.start, pool.items, k, block.lowest, block.lowest_recommendable,
+        items, length, memory,
+    )  # fmt: skip
     return items, length, nan_found
 
 
@@ -170,7 +174,7 @@ def test_lists_of_every_dtype_are_those_of_the_kernels(dtype, k, device):
 
 @ON_EVERY_DEVICE
 @pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED, "bool"])
-def test_the_smallest_integer_is_listed_unless_it_is_excluded(dtype, device):
+def test_the_smallest_integer_is_recommendable_unless_it_is_excluded(dtype, device):
     lowest = 0 if dtype == "bool" else np.iinfo(dtype).min
     scores = np.full((3, 40), lowest).astype(dtype)
     scores[:, 7] = 1
@@ -247,7 +251,7 @@ def test_lists_do_not_depend_on_the_scratch_memory(dtype, device, monkeypatch):
     forms = [(e, c) for e in (None, exclude) for c in (None, candidates, shared)]
     whole = [best_of(tensor, 20, *form) for form in forms]
     for scratch in (1, 5_200, 12_000):  # a row, or some, at a time; repaired, fewer
-        monkeypatch.setattr(_device, "_SCRATCH_BYTES", scratch)
+        monkeypatch.setattr(devices, "_SCRATCH_BYTES", scratch)
         for form, expected in zip(forms, whole, strict=True):
             for got, want in zip(best_of(tensor, 20, *form), expected, strict=True):
                 np.testing.assert_array_equal(got, want, strict=True)
@@ -347,8 +351,8 @@ def test_blocks_bound_what_the_host_reads_and_how_long_the_device_takes():
         assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
         assert (blocks[0].start, blocks[-1].stop) == (0, n_users)
         largest = max(b.stop - b.start for b in blocks)
-        assert largest * n_items <= _device._READ_SCORES
-        assert largest * (8 * k + 32 * row_items) <= max(_device._SCRATCH_BYTES, 8 * k)
+        assert largest * n_items <= devices._READ_SCORES
+        assert largest * (8 * k + 32 * row_items) <= max(devices._SCRATCH_BYTES, 8 * k)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -366,7 +370,7 @@ def test_the_device_never_holds_a_second_matrix(kind, excluding):
     before = torch.cuda.memory_allocated()
     best = best_of(scores, 100, exclude)
     assert best.length.tolist() == [100] * shape[0]
-    assert torch.cuda.max_memory_allocated() - before < 5 * _device._SCRATCH_BYTES
+    assert torch.cuda.max_memory_allocated() - before < 5 * devices._SCRATCH_BYTES
 
 
 @pytest.mark.parametrize(
@@ -465,7 +469,7 @@ def test_an_array_of_a_device_that_torch_cannot_read_becomes_none():
 
 def test_torch_is_imported_with_the_first_tensor_alone():
     script = (
-        "import sys, recmetrics._device as device\n"
+        "import sys, recmetrics._selection.device as device\n"
         "assert not device.on_device([[1.0]])\n"
         "assert 'torch' not in sys.modules\n"
         "sys.modules['torch'] = None\n"  # an import of it fails

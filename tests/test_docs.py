@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -143,12 +143,11 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     shutil.copytree(ROOT / "tests", tmp_path / "tests")
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, tmp_path)
-    file = package / "metrics" / "accuracy.py"
-    definition, declaration = SHOWN.findall(ADD_A_METRIC.read_text())
-    mark = "# --- The declarations"
-    before, found, after = file.read_text().partition(mark)
-    assert found
-    file.write_text(f"{before}{definition}\n\n{mark}{after}\n{declaration}")
+    block, name = SHOWN.findall(ADD_A_METRIC.read_text())
+    metrics = package / "metrics" / "accuracy.py"
+    metrics.write_text(f"{metrics.read_text()}\n\n{block}")
+    names = package / "_compute.py"
+    names.write_text(names.read_text() + name)
 
     def python(*arguments):
         environment = os.environ | {

@@ -21,7 +21,7 @@ from recmetrics import (
     UnknownOptionError,
 )
 from recmetrics import _errors as errors
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 
 SCORES = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
 TRUTH = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 2.0]])
@@ -858,7 +858,7 @@ def test_methods_refuse_what_compute_refuses(metric):
         got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, 0))
         assert got == "k must be an integer >= 1, such as 10, got 0"
         side = side_information(*np.shape(SCORES))
-        shape = () if metric.kind == "system" else (2,)
+        shape = () if metric.reads == "exposure" else (2,)
         assert method(SCORES, TRUTH, 1, undefined="nan", **side).shape == shape
 
 

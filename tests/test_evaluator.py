@@ -26,7 +26,7 @@ from recmetrics import (
     UndefinedMetricError,
     UserCounts,
 )
-from recmetrics._spec import MetricSpec
+from recmetrics._spec.grammar import MetricSpec
 
 ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
 pytestmark = pytest.mark.usefixtures("threads_start_early")  # of the large problem below
@@ -427,9 +427,8 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
     assert {name: array.tolist() for name, array in state.items()} == {
         "metrics": ["hit@1", "coverage@2"],
         "specs": ["hit@1", "coverage@2"],
-        "undefined": "zero",
-        "convention": "",
-        "ties": "index",
+        "undefined": ["zero", "zero"],
+        "ties": ["index", "index"],
         "shape": [3, 3],
         "users": [1],
         "values": [[0.0]],
@@ -493,7 +492,7 @@ DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
         ("specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
         ("specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; "
          "did you mean 'hit'?"),
-        ("undefined", "none", "undefined must be 'nan', 'zero' or 'raise', got 'none'"),
+        ("undefined", ["none"] * 2, "undefined must be 'nan', 'zero' or 'raise', got 'none'"),
         ("shape", [3], "not enough values to unpack (expected 2, got 1)"),
         ("shape", [-3, 3], "negative dimensions are not allowed"),
     ],
@@ -617,7 +616,7 @@ def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
 
 @pytest.mark.parametrize("room", [(2, 50), (50, 3), (1, 1), (50, 50)])
 def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
-    monkeypatch.setattr("recmetrics._results._WAITING", room)
+    monkeypatch.setattr("recmetrics._results.state._WAITING", room)
     rng = np.random.default_rng(4)
     scores, truth = rng.integers(0, 4, (9, 6)), rng.integers(0, 3, (9, 6))
     asked = ["hit@1", "ndcg@2", "ndcg(ideal=retrieved)@2", "auc", "diversity@3"]

@@ -7,10 +7,10 @@ import pytest
 
 import recmetrics
 from recmetrics import MetricSpecError, UnknownMetricError, explain
-from recmetrics._conventions import CONVENTIONS
 from recmetrics._explain import formula_of
-from recmetrics._registry import METRICS
-from recmetrics._spec import MetricSpec, make_spec
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.grammar import MetricSpec, make_spec
+from recmetrics._spec.registry import METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 
@@ -90,18 +90,31 @@ def test_every_choice_changes_the_formula(metric):
 def test_the_cutoff_is_a_number_wherever_there_is_one(metric):
     formula = formula_of(MetricSpec(metric.name, 7 if metric.takes_k else None))
     assert re.search(r"\bk\b", formula) is None
-    declared = metric.formula if metric.filled is None else str(metric.filled)
-    assert ("7" in formula) == bool(re.search(r"\bk\b", declared))
+    assert ("7" in formula) == bool(re.search(r"\bk\b", metric.formula))
     assert re.search(r"\bk\b", formula_of(MetricSpec(metric.name))) is None
 
 
 @EVERY_METRIC
 def test_the_short_formula_and_the_filled_one_agree(metric):
-    if "denom" in metric.options and metric.name not in ("f1", "novelty"):
-        first = metric.formula.partition(";")[0]
-        assert formula_of(MetricSpec(metric.name, 7)) == re.sub(r"\bk\b", "7", first)
-    elif metric.filled is None:
-        assert formula_of(MetricSpec(metric.name, 7)) == re.sub(r"\bk\b", "7", metric.formula)
+    k = 7 if metric.takes_k else None
+    named = {name: option.default for name, option in metric.options.items() if not option.choices}
+    short = metric.formula
+    if metric.written.varies is not None:
+        short = short.partition(f"; {metric.written.varies}=")[0]
+    if not any(named.values()) and "max_rel" not in named:  # numbers stand for themselves there
+        assert formula_of(MetricSpec(metric.name, k)) == re.sub(r"\bk\b", "7", short)
+
+
+def test_a_table_names_the_other_choices_of_a_divisor():
+    by_name = {name: METRICS[name].formula for name in ("precision", "map", "rbp", "ndcg")}
+    assert by_name == {
+        "precision": "hits in the top k / k; denom=list: / min(k, length of the list)",
+        "map": "sum of the precision at each hit in the top k / min(R, k); denom=relevant: / R; "
+        "denom=hits: / hits found",
+        "rbp": "(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
+        "ndcg": "sum over the top k of relevance / log2(rank + 1), divided by the same sum of the "
+        "ideal: the user's relevances in descending order, the first k",
+    }
 
 
 def test_the_systems_that_compute_exactly_this():

@@ -10,9 +10,11 @@ import pytest
 import scipy.sparse as sp
 from problems import plain_specs, side_information
 
-from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError, _blas
-from recmetrics._factors import FactorScores
-from recmetrics._itemsets import SparseSets, read_candidates, read_exclude
+from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
+from recmetrics._inputs.read_sets import read_candidates, read_exclude
+from recmetrics._inputs.sets import SparseSets
+from recmetrics._selection import factors
+from recmetrics._selection.factors import FactorScores
 from recmetrics._threads import map_blocks, raise_if_stopped
 
 TILE = 1152  # items of one tile
@@ -21,8 +23,8 @@ NAN, INF = np.nan, np.inf
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
     """The lists of all users, in blocks, and what was told of NaN in each block."""
-    excluded = read_exclude(exclude, scores.shape)
-    allowed = read_candidates(candidates, scores.shape)
+    excluded = None if exclude is None else read_exclude(exclude, scores.shape)
+    allowed = None if candidates is None else read_candidates(candidates, scores.shape)
 
     def select(rows):
         own = None if allowed is None else allowed.take(np.arange(rows.start, rows.stop))
@@ -110,7 +112,9 @@ def test_as_deep_as_the_catalogue():
 def test_few_users_at_once_where_lists_are_long(monkeypatch):
     rng = np.random.default_rng(2)
     users, items = whole_numbers(100, 500, 2, rng)
-    monkeypatch.setattr("recmetrics._factors._POOL_BYTES", 60_000)  # of some 7,000 for a user
+    monkeypatch.setattr(
+        "recmetrics._selection.factors._POOL_BYTES", 60_000
+    )  # of some 7,000 for a user
     assert best(FactorScores(users, items), 400)[0] == by_sorting(users @ items.T, 400)
 
 
@@ -168,7 +172,7 @@ def test_candidates_of_each_user(share, with_exclude, monkeypatch):
     exclude = random_sets(50, len(items), 0.2, rng) if with_exclude else None
     expected = by_sorting(users @ items.T + bias, 30, exclude, own)
     dense = np.array([np.isin(np.arange(len(items)), one) for one in own])
-    monkeypatch.setattr("recmetrics._factors._CANDIDATES", 20_000)  # a few users at once
+    monkeypatch.setattr(factors, "_CANDIDATES", 20_000)  # a few users at once
     for form in (own, dense, sp.csr_array(dense)):
         assert best(FactorScores(users, items, bias), 30, exclude, form)[0] == expected
 
@@ -445,12 +449,12 @@ def test_blas_has_one_thread_until_the_last_caller_is_out():
         inside, leave = threading.Event(), threading.Event()
 
         def other():
-            with _blas.one_thread_in_blas():
+            with factors.one_thread_in_blas():
                 inside.set()
                 leave.wait(30)
 
         thread = threading.Thread(target=other)
-        with _blas.one_thread_in_blas():
+        with factors.one_thread_in_blas():
             thread.start()
             assert inside.wait(30)
             assert threads_in_blas() == {1}
@@ -458,19 +462,19 @@ def test_blas_has_one_thread_until_the_last_caller_is_out():
         leave.set()
         thread.join()
         assert threads_in_blas() == {2}
-        with pytest.raises(KeyError), _blas.one_thread_in_blas():
+        with pytest.raises(KeyError), factors.one_thread_in_blas():
             raise KeyError
         assert threads_in_blas() == {2}
 
 
 def test_without_threadpoolctl(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    _blas._controller.cache_clear()
+    factors._controller.cache_clear()
     try:
         users, items = whole_numbers(100, 3_000, 2, np.random.default_rng(12))
         assert best(FactorScores(users, items), 9)[0] == by_sorting(users @ items.T, 9)
     finally:
-        _blas._controller.cache_clear()
+        factors._controller.cache_clear()
 
 
 def test_an_interrupted_call_does_not_wait_for_long_blocks():
@@ -507,7 +511,7 @@ def test_selection_stops_between_tiles(monkeypatch):
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("recmetrics._factors.raise_if_stopped", stop)
+    monkeypatch.setattr("recmetrics._selection.factors.raise_if_stopped", stop)
     with pytest.raises(KeyboardInterrupt):
         best(FactorScores(np.ones((1, 1)), np.ones((9 * TILE, 1))), 5)
     assert len(calls) == 3
@@ -517,7 +521,7 @@ LIMIT = 500 << 20  # bytes of private memory, of which importing and compiling t
 CODE = """
 import sys
 import numpy as np
-from recmetrics._factors import FactorScores
+from recmetrics._selection.factors import FactorScores
 users, items = (np.load(path, mmap_mode="r") for path in sys.argv[1:])
 scores = FactorScores(users, items)
 lists, length, _ = scores.best(slice(5, 205), 100, None, None)

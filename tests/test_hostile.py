@@ -383,7 +383,7 @@ EVALUATOR = {
         lambda: from_state(lists=np.array([[0, 2], [0, 1]])),
     ),
     "a state with an unknown tie policy": Hostile(
-        lambda: from_state(ties=np.array("random")),
+        lambda: from_state(ties=np.array(["random"] * 2)),
         InputError,
         "state is damaged (ties must be 'index', 'expected', 'worst' or 'best', got 'random'); "
         f"{STATE}",

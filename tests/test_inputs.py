@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from problems import of_kind
 
 from recmetrics import InputError, Metrics, NaNScoreError
-from recmetrics._inputs import ScoreMatrix
+from recmetrics._inputs.scores import ScoreMatrix
 
 # Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
 SCORES = np.array(
@@ -43,7 +43,7 @@ EXCLUDE = np.array(
     dtype=np.float64,
 )
 BINARY = (TRUTH > 0).astype(np.float64)
-SPECS = [f"{m.name}@3" if m.takes_k else m.name for m in of_kind("accuracy")]
+SPECS = [f"{m.name}@3" if m.takes_k else m.name for m in of_kind("hits")]
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 

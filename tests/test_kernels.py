@@ -21,13 +21,13 @@ from problems import (
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics
-from recmetrics._registry import METRICS
-from recmetrics._spec import parse
+from recmetrics._spec.grammar import parse
+from recmetrics._spec.registry import METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 
 
-ACCURACY = [metric.name for metric in of_kind("accuracy")]
+ACCURACY = [metric.name for metric in of_kind("hits")]
 
 
 def assert_same(got, expected):

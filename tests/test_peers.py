@@ -8,7 +8,7 @@ import pytest
 from peers import Problem
 
 from recmetrics import Metrics
-from recmetrics._conventions import CONVENTIONS, Line
+from recmetrics._spec.conventions import CONVENTIONS, Line
 
 
 @pytest.fixture(scope="module")

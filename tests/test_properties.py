@@ -7,7 +7,7 @@ from problems import as_index_arrays, plain_specs, problems, side_information
 
 from recmetrics import Metrics
 
-USER_METRICS = ("accuracy", "list")  # one value per user
+USER_METRICS = ("hits", "lists")  # one value per user
 METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -214,7 +214,7 @@ def test_memory_layout_does_not_change_a_bit(large):
 
 @pytest.mark.parametrize("policy", ["nan", "zero"])
 def test_a_user_without_relevant_items(policy):
-    metrics = [str(spec) for k in (3, None) for spec in plain_specs(k, ["accuracy"])]
+    metrics = [str(spec) for k in (3, None) for spec in plain_specs(k, ["hits"])]
     got = Metrics.compute([[3, 2, 1]], [[0, 0, 0]], metrics, undefined=policy)
     for metric in metrics:
         (value,) = got[metric]

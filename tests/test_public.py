@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import typing
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,8 @@ from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._options import CallOptions, Shared
-from recmetrics._registry import DEFAULT_K, METRICS
+from recmetrics._options import ForBatches, ForRankings, ForTruth, Shared
+from recmetrics._spec.registry import DEFAULT_K, METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 PUBLIC = [getattr(recmetrics, name) for name in recmetrics.__all__]
@@ -90,13 +89,28 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
 
 def test_the_shared_keywords_are_the_same_everywhere():
     shared = keywords(Metrics.compute)
-    assert shared == {field.name: field.default for field in fields(CallOptions)}
     assert list(shared) == list(typing.get_type_hints(Shared))
-    assert typing.get_type_hints(Shared) == typing.get_type_hints(CallOptions)
     compute = typing.get_type_hints(Metrics.compute)
     assert {name: compute[name] for name in shared} == typing.get_type_hints(Shared)
-    ranked = keywords(Metrics.compute_ranked)
-    assert ranked == {name: shared[name] for name in ranked}
+    for function, own, names in (
+        (Metrics.compute_ranked, {}, ForRankings),
+        (Metrics.compute_factors, {"item_bias": None}, Shared),
+        (Metrics.chance, {"n_items": None}, ForTruth),
+        (Metrics.ceiling, {"n_items": None}, ForTruth),
+        (recmetrics.Evaluator, {"n_items": None}, ForBatches),
+    ):
+        expected = own | {name: shared[name] for name in typing.get_type_hints(names)}
+        assert keywords(function) == expected
+
+
+@pytest.mark.parametrize("name", ["compute_factors", "compute_ranked", "chance", "ceiling"])
+def test_a_keyword_that_a_method_does_not_take_is_refused(name):
+    method = getattr(Metrics, name)
+    for keyword in {"undefinde", *keywords(Metrics.compute)} - set(keywords(method)):
+        with pytest.raises(
+            TypeError, match=rf"^Metrics.{name}\(\) got an unexpected .* '{keyword}'$"
+        ):
+            method([[1.0]], [[1.0]], [[1]], "hit@1", **{keyword: None})
 
 
 def test_the_first_three_parameters_are_those_of_rectorch():

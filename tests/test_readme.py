@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import recmetrics
-from recmetrics._registry import METRICS
+from recmetrics._spec.registry import METRICS
 from recmetrics.cli._tables import catalogue_markdown
 
 README = (Path(__file__).parents[1] / "README.md").read_text()

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import recmetrics._selected
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
-from recmetrics._device import DeviceFactors, DeviceScores
-from recmetrics._registry import METRICS
+from recmetrics._selection import sources
+from recmetrics._selection.device import DeviceFactors, DeviceScores
+from recmetrics._spec.registry import METRICS
 
 N_USERS, N_ITEMS = 120, 700
 RNG = np.random.default_rng(0)
@@ -50,8 +50,8 @@ def assert_same(found, expected):
 def on_torch(monkeypatch):
     """What the library reads is taken for a tensor of a device."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    monkeypatch.setattr(recmetrics._selected, "on_device", lambda _: True)
-    monkeypatch.setattr(recmetrics._selected, "as_tensor", torch.as_tensor)
+    monkeypatch.setattr(sources, "on_device", lambda _: True)
+    monkeypatch.setattr(sources, "as_tensor", torch.as_tensor)
     return torch
 
 
@@ -69,15 +69,15 @@ def test_factors_give_the_metrics_of_their_scores(case, metrics):
 @pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
 def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, on_torch):
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
-    assert DeviceScores(on_torch.as_tensor(SCORES)).shape == SCORES.shape
-    assert isinstance(recmetrics._selected.read_scores(SCORES), DeviceScores)
-    assert_same(Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE), expected)
+    tensor = on_torch.as_tensor(SCORES)
+    assert isinstance(sources.read_scores(tensor), DeviceScores)
+    assert_same(Metrics.compute(tensor, TRUTH, metrics, **CASES[case], **SIDE), expected)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_factors_on_a_device_give_the_metrics_of_their_scores(case, on_torch):
     tensors = [on_torch.as_tensor(array) for array in (USERS, ITEMS)]
-    assert isinstance(recmetrics._selected.read_factors(*tensors, None), DeviceFactors)
+    assert isinstance(sources.read_factors(*tensors, None), DeviceFactors)
     found = Metrics.compute_factors(*tensors, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE)
     expected = Metrics.compute_factors(
         USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from problems import JIT
 
-from recmetrics import Metrics, NaNScoreError, _ranking, _selection
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._topk import empty_topk
+from recmetrics import Metrics, NaNScoreError
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._selection import kernels, matrix
+from recmetrics._selection.hits import empty_hits
 
-LANES = _selection.LANES
+LANES = kernels.LANES
 LENGTHS = [1, 2, 63, 64, 65, LANES, 3 * LANES - 1, 3 * LANES, 3 * LANES + 65, 5 * LANES - 1]
 LENGTHS += [12_345 if JIT else 2_345]
 CUTOFFS = [1, 2, 20, 100, LANES // 4, LANES // 4 + 1, LANES]
@@ -21,7 +22,7 @@ def _random(rng, n):
 
 def _one_huge_value_per_block(rng, n):
     row = rng.standard_normal(n)
-    row[:: _selection._BLOCK] += 1e30
+    row[:: kernels._BLOCK] += 1e30
     return row
 
 
@@ -78,18 +79,18 @@ def select(rows, relevant, excluded, k, *, by_search=False):
             dict(zip(top.gain[slots].astype(int) - 1, top.rank[slots].tolist(), strict=True))
         )
         assert np.all(np.diff(top.rank[slots]) > 0)
-    return found, top.n_listed
+    return found, top.length
 
 
 def ranked(rows, relevant, excluded, k, *, by_search, ties):
     """What the kernel fills in; the gain of a hit is its item plus 1."""
     start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
     items = np.concatenate(relevant)
-    top = empty_topk(start, items + 1.0, ties=ties)
+    top = empty_hits(start, items + 1.0, ties=ties)
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
     block = ScoreMatrix(rows).block(slice(0, len(rows)))
     ordered = np.sort(block.values, axis=1) if by_search else block.values[:, :0].copy()
-    _selection.rank_rows(
+    kernels.rank_rows(
         block.values,
         ordered,
         items,
@@ -98,13 +99,13 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         np.concatenate(excluded),
         k,
         block.lowest,
-        block.lowest_listed,
+        block.lowest_recommendable,
         ties,
         top,
         np.zeros(3, np.int64),
-        _selection.lanes_for(k, rows.shape[1], block.values.dtype),
-        _selection.pool_for(k, rows.shape[1], block.values.dtype),
-        _selection.scratch_for(rows.shape[1], rows.shape[1] if ties else k, ties=ties),
+        kernels.lanes_for(k, rows.shape[1], block.values.dtype),
+        kernels.pool_for(k, rows.shape[1], block.values.dtype),
+        kernels.scratch_for(start, rows.shape[1] if ties else k, ties=ties),
     )
     return top
 
@@ -129,14 +130,14 @@ def test_ranks_are_those_of_a_sort(kind, n_items):
                 ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)
             ]
             # Ranks are searched in sorted rows only where there are no lanes.
-            for by_search in {False, _selection.count_lanes(k, n_items) == 0}:
-                found, n_listed = select(rows, relevant, excluded, k, by_search=by_search)
+            for by_search in {False, kernels.count_lanes(k, n_items) == 0}:
+                found, length = select(rows, relevant, excluded, k, by_search=by_search)
                 for u, ranks in enumerate(expected):
                     assert found[u] == {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
-                    assert n_listed[u] == min(k, np.count_nonzero(ranks))
+                    assert length[u] == min(k, np.count_nonzero(ranks))
 
 
-TILE = _selection._TILE
+TILE = kernels._TILE
 
 
 @pytest.mark.parametrize("n_items", [TILE - 1, TILE, TILE + 1, 2 * TILE + 65])
@@ -216,7 +217,7 @@ def test_many_relevant_items_are_searched_not_counted(dtype):
     exclude = rng.random(scores.shape) < 0.1
     metrics = ["ndcg", "map@700", "auc", "mrr"]
     whole = Metrics.compute(scores, truth, metrics, exclude=exclude, nan="exclude")
-    assert truth.sum(axis=1).min() >= _ranking._MANY
+    assert truth.sum(axis=1).min() >= matrix._MANY
     everything = np.arange(800)  # candidates are counted, never searched
     counted = Metrics.compute(
         scores, truth, metrics, exclude=exclude, candidates=everything, nan="exclude"
@@ -252,7 +253,7 @@ def test_auc_is_the_mean_over_the_orders_of_equal_scores(kind):
 
 @numba.njit  # not cached: Numba would not notice that the selection changed
 def reached_by(values, k, lowest, slack):
-    return _selection._reached_by(values, k, lowest, slack)  # a helper: not for Python to call
+    return kernels._reached_by(values, k, lowest, slack)  # a helper: not for Python to call
 
 
 def test_a_catalogue_in_order_of_score_is_no_slower_to_bound():

@@ -15,8 +15,9 @@ from recmetrics import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from recmetrics._registry import DEFAULT_K, METRICS
-from recmetrics._spec import MetricSpec, make_spec, parse, parse_all
+from recmetrics._spec.grammar import MetricSpec, make_spec, parse
+from recmetrics._spec.registry import DEFAULT_K, METRICS
+from recmetrics._spec.request import Request
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 OPTIONS = [(metric, option) for metric in METRICS.values() for option in metric.options.values()]
@@ -25,6 +26,10 @@ EVERY_OPTION = pytest.mark.parametrize(
 )
 EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
 NAMES = ", ".join(METRICS)
+
+
+def specs_of(metrics_list):
+    return {text: asked.spec for text, asked in Request(metrics_list).definitions.items()}
 
 
 def error_of(call, *arguments):
@@ -365,12 +370,12 @@ def test_keys_are_the_callers_spelling_in_the_order_asked():
 
 @pytest.mark.parametrize("asked", ["ndcg@2", ("ndcg@2",), iter(["ndcg@2"]), {"ndcg@2": None}])
 def test_a_single_string_and_any_iterable_are_lists_of_metrics(asked):
-    assert parse_all(asked) == {"ndcg@2": MetricSpec("ndcg", 2)}
+    assert specs_of(asked) == {"ndcg@2": MetricSpec("ndcg", 2)}
 
 
 def test_specs_are_metrics_too():
     spec = MetricSpec("ndcg", 2, (("gain", "exp2"),))
-    assert parse_all(spec) == parse_all([spec]) == {"ndcg(gain=exp2)@2": spec}
+    assert specs_of(spec) == specs_of([spec]) == {"ndcg(gain=exp2)@2": spec}
 
 
 LIST_EXPECTED = "metric strings such as ['ndcg@10', 'recall@20']"
@@ -390,7 +395,7 @@ LIST_EXPECTED = "metric strings such as ['ndcg@10', 'recall@20']"
     ids=repr,
 )
 def test_what_is_no_list_of_metrics(wrong, message):
-    assert error_of(parse_all, wrong) == (MetricSpecError, message)
+    assert error_of(specs_of, wrong) == (MetricSpecError, message)
 
 
 def test_an_option_given_as_its_default_changes_nothing():

@@ -15,9 +15,9 @@ from test_errors import message_of
 from test_kernels import assert_same
 
 from recmetrics import ArgumentError, Metrics, ShapeError, UndefinedMetricError
-from recmetrics._exposure import COSINE, DISCOUNT, Exposure
+from recmetrics._selection.exposure import COSINE, DISCOUNT, Exposure
 
-SYSTEM_METRICS = [metric.name for metric in of_kind("system")]
+SYSTEM_METRICS = [metric.name for metric in of_kind("exposure")]
 SUMS = frozenset({COSINE, DISCOUNT})
 
 # --- Hand-worked values --------------------------------------------------------------------------

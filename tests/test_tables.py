@@ -15,7 +15,7 @@ from tables_problems import EVERY_KIND, KINDS, lenskit, lists_of, make, read, tr
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
 from recmetrics import ArgumentError, MetricSpecError, UnknownOptionError, tables
-from recmetrics._spec import parse
+from recmetrics._spec.grammar import parse
 from recmetrics.tables import RecListAnalysis
 from recmetrics.tables._numbering import combine, number
 
@@ -404,7 +404,7 @@ def test_tables_may_be_empty(kind):
 
 
 def test_one_long_list_among_many_short_ones(monkeypatch):
-    monkeypatch.setattr("recmetrics.tables._measure._ALWAYS", 0)
+    monkeypatch.setattr("recmetrics.tables._values._ALWAYS", 0)
     users = [0] * 100 + list(range(1, 50))
     items = list(range(100)) + [5] * 49
     truth = {"user": list(range(50)), "item": [99] + [5] * 49}

@@ -15,8 +15,10 @@ import pytest
 from problems import JIT
 
 import recmetrics
-from recmetrics import ArgumentError, InputError, Metrics, _inputs
-from recmetrics._threads import map_blocks, raise_if_stopped, thread_count
+from recmetrics import ArgumentError, InputError, Metrics
+from recmetrics._inputs import scores as score_blocks
+from recmetrics._options import thread_count
+from recmetrics._threads import map_blocks, raise_if_stopped
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
@@ -208,8 +210,9 @@ def test_after_a_fork():
         SMALL
         + f"""
 import os
-from recmetrics import _inputs, _ranking
-_inputs.LEAST_SCORES = _ranking.LEAST_SCORES = {_inputs.LEAST_SCORES}
+import recmetrics._inputs.scores, recmetrics._selection.matrix
+for module in (recmetrics._inputs.scores, recmetrics._selection.matrix):
+    module.LEAST_SCORES = {score_blocks.LEAST_SCORES}
 scores, truth = (np.tile(each, ({600 if JIT else 60}, 1)) for each in (scores, truth))
 Metrics.compute(scores, truth, "ndcg@10", n_threads=2)
 read, write = os.pipe()

@@ -12,18 +12,18 @@ from problems import JIT, as_index_arrays, listed_items, of_kind, problems, side
 from test_selection import HOSTILE
 
 from recmetrics import ArgumentError, Metrics
-from recmetrics._registry import METRICS
-from recmetrics._spec import parse
+from recmetrics._spec.grammar import parse
+from recmetrics._spec.registry import METRICS
 from recmetrics.metrics._reference import OneUser
 
 POLICIES = ["index", "expected", "worst", "best"]
 OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
 EVERY_POLICY = pytest.mark.parametrize("ties", OVER_ORDERS)
-EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("accuracy"), ids=lambda m: m.name)
+EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda m: m.name)
 REFUSED = [
     (f"{metric.name}({option}={choice})@3", option, choice)
     for metric in METRICS.values()
-    for option, choice in metric.order_bound.items()
+    for option, choice in metric.divides_by_hits.items()
 ]
 
 
@@ -47,7 +47,7 @@ def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
 
 
 def is_refused(spec):
-    return any(spec.values[o] == choice for o, choice in spec.metric.order_bound.items())
+    return any(spec.values[o] == choice for o, choice in spec.metric.divides_by_hits.items())
 
 
 @EVERY_POLICY
@@ -118,7 +118,7 @@ def test_hand_worked_expectation(text, expected):
 
 def test_hand_worked_values_cover_every_metric():
     names = {text.partition("@")[0].partition("(")[0] for text in HAND}
-    assert names == {metric.name for metric in of_kind("accuracy")}
+    assert names == {metric.name for metric in of_kind("hits")}
 
 
 def test_bounds_put_the_greatest_relevance_at_the_end():
@@ -212,8 +212,8 @@ def test_every_form_of_truth_is_the_same_truth(ties):
 
 
 def every_metric():
-    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("accuracy") if m.takes_k] + [
-        m.name for m in of_kind("accuracy")
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.takes_k] + [
+        m.name for m in of_kind("hits")
     ]
 
 
@@ -308,11 +308,11 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
 
 
 @EVERY_POLICY
-@pytest.mark.parametrize("metric", of_kind("list", "system"), ids=lambda m: m.name)
+@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda m: m.name)
 def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
     text, side = f"{metric.name}@1", side_information(1, 2)
     Metrics.compute([[1, 1]], [[1, 0]], text, ties="index", **side)
-    able = ", ".join(m.name for m in of_kind("accuracy"))
+    able = ", ".join(m.name for m in of_kind("hits"))
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side)
     assert str(caught.value) == (

@@ -12,23 +12,23 @@ import pictures
 from latex2mathml.converter import convert
 
 import recmetrics  # noqa: F401 (fills the registry)
-from recmetrics._conventions import CONVENTIONS
 from recmetrics._explain import explain, interval
-from recmetrics._registry import METRICS, Metric, Option
-from recmetrics._spec import make_spec
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.grammar import make_spec
+from recmetrics._spec.registry import METRICS, Metric, Option
 
 KINDS = {
-    "accuracy": (
+    "hits": (
         "Accuracy",
         "Are the relevant items near the top? One value per user, read from the ground truth.",
     ),
-    "list": (
+    "lists": (
         "Beyond accuracy, per user",
         "What is the list like for who reads it? One value per user, read from the list itself and "
         "from what is known about items and users. But for `serendipity` they ask nothing of the "
         "truth.",
     ),
-    "system": (
+    "exposure": (
         "Of all lists",
         "What does the recommender do to its catalogue? One value for all lists together.",
     ),
@@ -63,7 +63,7 @@ SYMBOLS = {
 def navigation() -> list[Any]:
     """The entries of the catalogue in the navigation."""
     groups = [
-        {title: [{m.name: f"metrics/{m.name}.md"} for m in METRICS.values() if m.kind == kind]}
+        {title: [{m.name: f"metrics/{m.name}.md"} for m in METRICS.values() if m.reads == kind]}
         for kind, (title, _) in KINDS.items()
     ]
     return ["metrics/index.md", *groups]
@@ -93,7 +93,7 @@ def overview() -> str:
                 ", ".join(" or ".join(f"`{need}`" for need in group) for group in m.needs),
             ]
             for m in METRICS.values()
-            if m.kind == kind
+            if m.reads == kind
         ]
         head = ["metric", "what it is", "options", "needs"]
         used = [place for place in range(4) if place < 2 or any(row[place] for row in rows)]
@@ -122,7 +122,7 @@ def page(metric: Metric) -> str:
         "## In code\n",
         f"```pycon\n{doctest}\n```\n",
         '??? quote "The definition in plain Python, for one user"\n'
-        if metric.kind != "system"
+        if metric.reads != "exposure"
         else '??? quote "The definition in plain Python, for all lists"\n',
         textwrap.indent(f"```py\n{inspect.getsource(metric.reference)}```\n", "    "),
         "The tests compare the compiled metric with this definition on random problems.\n",
@@ -142,9 +142,9 @@ def formula(metric: Metric) -> str:
     legend = "".join(
         f"<dt>{math_of(letter)}</dt><dd>{html.escape(meaning)}</dd>"
         for pattern, (letter, meaning) in SYMBOLS.items()
-        if re.search(pattern, metric.latex)
+        if re.search(pattern, metric.written.latex)
     )
-    rendered = convert(metric.latex, display="block")
+    rendered = convert(metric.written.latex, display="block")
     return (
         f'<div class="formula"><div><code>{name}</code> <span>=</span> {rendered}</div>'
         f"<dl>{legend}</dl></div>\n"
@@ -187,16 +187,16 @@ def worked(metric: Metric) -> str:
         by_hand = f"`{example.BY_HAND[text]}`" if text in example.BY_HAND else ""
         rows.append([f"`{text}`", by_hand, number(example.value(text))])
     intro = {
-        "accuracy": "A user has six relevant items in a catalogue of ten, A to J; the model "
+        "hits": "A user has six relevant items in a catalogue of ten, A to J; the model "
         f"recommends four items{', and five ranks count' if metric.takes_k else ''}.",
-        "list": "The model recommends four items of a catalogue of ten, and five ranks count.",
-        "system": "Three users get lists from a catalogue of ten items, A to J: A B C D; A B E; "
+        "lists": "The model recommends four items of a catalogue of ten, and five ranks count.",
+        "exposure": "Three users get lists from a catalogue of ten items, A to J: A B C D; A B E; "
         "A C.",
-    }[metric.kind]
+    }[metric.reads]
     parts = [
         "## Worked by hand\n",
         intro + "\n",
-        pictures.lists() if metric.kind == "system" else pictures.one_list(metric),
+        pictures.lists() if metric.reads == "exposure" else pictures.one_list(metric),
         example.REMARKS.get(metric.name, "") + "\n",
         table(["metric", "by hand", "value"], rows),
     ]
@@ -211,7 +211,7 @@ def facts(metric: Metric) -> str:
         "a user without relevant items": told.no_relevant_item.partition("; NaN")[0].replace(
             "undefined=", "`undefined=`"
         ),
-        "NaN": "" if metric.kind == "accuracy" else metric.undefined,
+        "NaN": "" if metric.reads == "hits" else metric.undefined,
         "graded truth": told.graded,
         "ties": ties(metric, told.ties),
         "side information": "; ".join(
@@ -229,10 +229,10 @@ def ties(metric: Metric, text: str) -> str:
     """How equal scores count, and under which policies."""
     if metric.averages_ties:
         return text
-    if metric.kind != "accuracy":
+    if metric.reads != "hits":
         return f"{text}; `ties=` knows no other way for this metric"
     text += '; `ties="expected"` gives the exact mean over their orders'
-    bound = [f"`{name}={choice}`" for name, choice in metric.order_bound.items()]
+    bound = [f"`{name}={choice}`" for name, choice in metric.divides_by_hits.items()]
     return text + (f", but not with {', '.join(bound)}" if bound else "")
 
 

@@ -1,6 +1,6 @@
 """Where the numbers of a system differ from those here, from the table of conventions."""
 
-from recmetrics._conventions import CONVENTIONS
+from recmetrics._spec.conventions import CONVENTIONS
 
 
 def of(convention: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Metrics
-from recmetrics._registry import Metric
+from recmetrics._spec.registry import Metric
 
 K = 5
 ITEMS = "ABCDEFGHIJ"

@@ -6,7 +6,7 @@ import example
 import numpy as np
 
 from recmetrics import Metrics
-from recmetrics._registry import Metric
+from recmetrics._spec.registry import Metric
 from recmetrics.metrics._reference import weight_of
 
 DEPTH = 10  # ranks that are drawn
@@ -32,7 +32,7 @@ def one_list(metric: Metric) -> str:
 
 def _read_by(metric: Metric) -> tuple[list[str], str]:
     """What the metric reads of each item, and what that is called."""
-    if metric.kind == "accuracy":
+    if metric.reads == "hits":
         return [f"{grade:g}" for grade in example.TRUTH[0]], "its relevance"
     if ("popularity",) not in metric.needs:
         vectors = [" ".join(f"{number:g}" for number in row) for row in example.FEATURES]
@@ -68,7 +68,7 @@ def lists() -> str:
 def of(metric: Metric) -> str:
     """What one hit is worth at each rank; and for the discounted gains, the discounts."""
     parts = []
-    if metric.kind == "accuracy" and metric.takes_k:
+    if metric.reads == "hits" and metric.takes_k:
         parts += [
             "## What one relevant item is worth\n",
             f"A user with two relevant items, one of them in the list: the value of "

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
-from recmetrics._options import Convention, Ties
+from recmetrics._types import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
-from recmetrics.cli._compare import compare_files
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
-from recmetrics.cli._errors import CommandError, reason, with_options
-from recmetrics.cli._evaluate import DEFAULT_K, SIDE_OPTIONS, evaluate
+from recmetrics.cli._failures import CommandError, reason, with_options
+from recmetrics.cli._models import compare_files
+from recmetrics.cli._named import mapped
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
+from recmetrics.cli._score_files import DEFAULT_K, SIDE_OPTIONS, evaluate
 from recmetrics.cli._signals import EXIT_CODE, handle_signals
-from recmetrics.cli._sources import mapped
 from recmetrics.cli._terminal import discard_stdout, require_stdout, write
 from recmetrics.comparison._statistics import Correction, Test
 

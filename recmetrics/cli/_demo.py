@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics import Metrics, compare
-from recmetrics.cli import _als, _plot
-from recmetrics.cli._errors import CommandError
-from recmetrics.cli._evaluate import DEFAULT_K, default_metrics
+from recmetrics.cli import _als, _picture
+from recmetrics.cli._failures import CommandError
+from recmetrics.cli._means import summarise
 from recmetrics.cli._output import check_output
+from recmetrics.cli._score_files import DEFAULT_K, default_metrics
 from recmetrics.cli._simulation import Split, simulate, split
-from recmetrics.cli._summary import summarise
 from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, progress, require_rich, show
 
@@ -53,7 +53,7 @@ def demo(args: Namespace) -> None:
     comparison = compare(models, baseline=BASELINE, rng=args.seed)
     if plot is not None:
         level = _validate(popularity, data)
-        _plot.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
+        _picture.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
     show(
         f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: "
         f"{data.train.nnz:,} train, {data.validation.nnz:,} validation and {data.test.nnz:,} test "
@@ -89,7 +89,7 @@ def _plot_path(args: Namespace) -> Path | None:
     """Decide where the picture goes; without matplotlib it must not have been asked for."""
     if args.no_plot:
         return None
-    if not _plot.is_available():
+    if not _picture.is_available():
         if args.plot is None:
             return None
         msg = f"--plot needs the package matplotlib; type: {INSTALL}"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from recmetrics.cli import _groups, _npy, _npz, _per_user
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._failures import CommandError, reason
 from recmetrics.cli._groups import Groups
 from recmetrics.cli._lines import LineError
+from recmetrics.cli._named import Source, mapped, opened, refuse_devices, state
 from recmetrics.cli._per_user import PerUser
-from recmetrics.cli._sources import Source, mapped, opened, refuse_devices, state
 from recmetrics.cli._text import EXPECTED as EXPECTED_LINE
 from recmetrics.cli._text import read_pairs
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.format import write_array
 
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._failures import CommandError, reason
 from recmetrics.cli._signals import unfinished
 
 _ROWS_AT_A_TIME = 10_000

@@ -9,21 +9,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from recmetrics._spec import parse
-from recmetrics.cli._errors import CommandError, naming
-from recmetrics.cli._evaluate import (
+from recmetrics.cli._failures import CommandError, naming
+from recmetrics.cli._files import reading, refuse_other_formats
+from recmetrics.cli._lines import LineError, read_number, read_rows
+from recmetrics.cli._means import summarise
+from recmetrics.cli._memory import refuse_beyond_memory
+from recmetrics.cli._named import Source, opened
+from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._score_files import (
     SIDE_OPTIONS,
     default_metrics,
     left_out,
-    refuse_missing_side,
+    read_request,
     to_json,
 )
-from recmetrics.cli._files import reading, refuse_other_formats
-from recmetrics.cli._lines import LineError, read_number, read_rows
-from recmetrics.cli._memory import refuse_beyond_memory
-from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._sources import Source, opened
-from recmetrics.cli._summary import summarise
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import quiet, require_rich, show, write
 
@@ -50,10 +49,16 @@ def is_table(path: Path) -> bool:
 def evaluate_recommendations(args: Namespace) -> None:
     """Read the tables, compute, write the per-user file, then print."""
     metrics: Sequence[str] = args.metrics or [
-        text for text in default_metrics(args.convention) if parse(text, args.convention).k
+        text for text in default_metrics(args.convention) if "@" in text
     ]
-    for metric in metrics:  # a misspelt name should not cost the reading of the files
-        _refuse_what_needs_scores(metric, args)
+    _refuse_what_goes_with_scores(args)
+    request = read_request(metrics, args)  # a misspelt name should not cost reading the files
+    for text in request.of_exposure:
+        msg = (
+            f"{text} needs the catalogue, which tables do not tell; in Python type "
+            "recmetrics.tables.evaluate_table(..., catalogue=...)"
+        )
+        raise CommandError(msg)
     if not args.json:
         require_rich()
     inputs = [path for path in (args.scores, args.truth, args.popularity) if path is not None]
@@ -98,22 +103,17 @@ def evaluate_recommendations(args: Namespace) -> None:
             f"left out: users of TRUTH without recommendations, {summary.n_missing:,}, the first "
             f"{summary.first_missing}; --include-missing counts them"
         )
-    show(evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries))
+    show(
+        evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
+    )
 
 
-def _refuse_what_needs_scores(text: str, args: Namespace) -> None:
-    if parse(text, args.convention).metric.kind == "system":
-        msg = (
-            f"{text} needs the catalogue, which tables do not tell; in Python type "
-            "recmetrics.tables.evaluate_table(..., catalogue=...)"
-        )
-        raise CommandError(msg)
+def _refuse_what_goes_with_scores(args: Namespace) -> None:
     for name in _OF_SCORES:
         if getattr(args, name) not in (None, False):
             option = SIDE_OPTIONS.get(name, f"--{name}").partition(" ")[0]
             msg = f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
             raise CommandError(msg)
-    refuse_missing_side(text, args)
 
 
 def _tables() -> ModuleType:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from recmetrics.cli._sources import first_changed
+from recmetrics.cli._named import first_changed
 
 EXIT_CODE = 128 + signal.SIGINT  # what the shell reports of a program that a signal ended
 _CLEAN_LINE = b"\r\x1b[K\x1b[?25h"  # back to its start, erase it, show the cursor

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from recmetrics import Comparison
 from recmetrics._explain import interval
-from recmetrics.cli._summary import Summary
+from recmetrics._spec.registry import Reads
+from recmetrics.cli._means import Summary
 from recmetrics.comparison._render import grids, legend
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from recmetrics._registry import Metric, Option
+    from recmetrics._spec.registry import Metric, Option
 
 _UNDEFINED = "-"
 
@@ -63,7 +64,7 @@ def comparison_tables(comparison: Comparison) -> list[RenderableType]:
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
     """Lay out every metric with its options, meaning and bounds."""
     table = _table("metric", "options", "needs", "value", "bounds")
-    for metric in _by_kind(metrics):
+    for metric in _in_order(metrics):
         options = "\n".join(_choices(option) for option in metric.options.values())
         needed = "\n".join(needs(metric))
         table.add_row(title(metric), options, needed, metric.summary, bounds(metric))
@@ -73,9 +74,9 @@ def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
 def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
     """Write every metric with its options and formula, as the README shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
-    for metric in _by_kind(metrics):
+    for metric in _in_order(metrics):
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
-        formula = f"of all lists: {metric.formula}" if metric.kind == "system" else metric.formula
+        formula = f"of all lists: {metric.formula}" if not metric.per_user else metric.formula
         rows.append((f"`{title(metric)}`", options, ", ".join(needs(metric)), formula))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -94,10 +95,10 @@ def title(metric: Metric) -> str:
     return f"{metric.name}@k" if metric.takes_k else metric.name
 
 
-def _by_kind(metrics: Mapping[str, Metric]) -> list[Metric]:
+def _in_order(metrics: Mapping[str, Metric]) -> list[Metric]:
     """Put accuracy first and what has one value for all lists last."""
-    kinds = ("accuracy", "list", "system")
-    return sorted(metrics.values(), key=lambda metric: kinds.index(metric.kind))
+    order = get_args(Reads)
+    return sorted(metrics.values(), key=lambda metric: order.index(metric.reads))
 
 
 def needs(metric: Metric) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from recmetrics.cli._errors import CommandError, reason
+from recmetrics.cli._failures import CommandError, reason
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

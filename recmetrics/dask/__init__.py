@@ -6,48 +6,29 @@ metric; no chunk is ever gathered in one place. Needs the extra ``dask``.
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from recmetrics._compute import MetricsList
 from recmetrics._errors import ShapeError
-from recmetrics._inputs import check_matrix
-from recmetrics._options import (
-    CallOptions,
-    Candidates,
-    Convention,
-    ItemValues,
-    Matrix,
-    NaNPolicy,
-    Ties,
-    Truth,
-    Undefined,
-)
-from recmetrics._spec import parse_all
-from recmetrics.dask._graph import Call, blocks_of, check_array
+from recmetrics._inputs.arrays import check_matrix
+from recmetrics._options import ForBatches, takes
+from recmetrics._spec.grammar import MetricsList
+from recmetrics._spec.request import Request
+from recmetrics._types import Truth
+from recmetrics.dask._graph import TaskGraph, blocks_of, check_array
 
 __all__ = ["compute", "compute_factors"]
 
 
+@takes(ForBatches, n_threads=1)
 def compute(
     pred_scores: Any,
     ground_truth: Truth,
     metrics_list: MetricsList,
     *,
-    exclude: Truth | None = None,
-    candidates: Candidates | None = None,
-    undefined: Undefined | None = None,
-    convention: Convention | None = None,
-    nan: NaNPolicy = "raise",
-    ties: Ties | None = None,
-    n_threads: int | None = 1,
-    popularity: ItemValues | None = None,
-    features: Matrix | None = None,
-    similarity: Matrix | None = None,
-    genres: Matrix | None = None,
-    profile: Matrix | None = None,
     lazy: bool = False,
+    **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
     """``Metrics.compute`` of a Dask array: the same bits, wherever its chunks are computed.
 
@@ -99,25 +80,14 @@ def compute(
         As ``Metrics.compute``; what is wrong with entries that only workers read, when they do.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
-    options = CallOptions(
-        exclude=exclude,
-        candidates=candidates,
-        undefined=undefined,
-        convention=convention,
-        nan=nan,
-        ties=ties,
-        n_threads=n_threads,
-        popularity=popularity,
-        features=features,
-        similarity=similarity,
-        genres=genres,
-        profile=profile,
-    )
+    shared = {"n_threads": 1, **shared}
+    request = Request(metrics_list, **shared)
     blocks, items = (blocks_of(chunks) for chunks in pred_scores.chunks)
-    call = Call(blocks, items[-1].stop, ground_truth, parse_all(metrics_list, convention), options)
-    return call.result(call.of_scores(pred_scores), lazy=lazy)
+    graph = TaskGraph(blocks, items[-1].stop, ground_truth, shared, request)
+    return graph.result(graph.of_scores(pred_scores), lazy=lazy)
 
 
+@takes(ForBatches, n_threads=1)
 def compute_factors(
     user_factors: Any,
     item_factors: Any,
@@ -125,19 +95,8 @@ def compute_factors(
     metrics_list: MetricsList,
     *,
     item_bias: Any = None,
-    exclude: Truth | None = None,
-    candidates: Candidates | None = None,
-    undefined: Undefined | None = None,
-    convention: Convention | None = None,
-    nan: NaNPolicy = "raise",
-    ties: Ties | None = None,
-    n_threads: int | None = 1,
-    popularity: ItemValues | None = None,
-    features: Matrix | None = None,
-    similarity: Matrix | None = None,
-    genres: Matrix | None = None,
-    profile: Matrix | None = None,
     lazy: bool = False,
+    **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
     """Metrics of the scores user_factors @ item_factors.T + item_bias, a block of users per task.
 
@@ -178,26 +137,14 @@ def compute_factors(
         As ``compute``; a ShapeError also where the factors do not fit together.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
-    options = CallOptions(
-        exclude=exclude,
-        candidates=candidates,
-        undefined=undefined,
-        convention=convention,
-        nan=nan,
-        ties=ties,
-        n_threads=n_threads,
-        popularity=popularity,
-        features=features,
-        similarity=similarity,
-        genres=genres,
-        profile=profile,
-    )
+    shared = {"n_threads": 1, **shared}
+    request = Request(metrics_list, **shared)
     item_factors = _factors(item_factors, user_factors.shape[1])
     n_items = item_factors.shape[0]
     blocks = blocks_of(user_factors.chunks[0])
-    call = Call(blocks, n_items, ground_truth, parse_all(metrics_list, convention), options)
+    graph = TaskGraph(blocks, n_items, ground_truth, shared, request)
     whole = user_factors.rechunk({1: -1})
-    return call.result(call.of_factors(whole, item_factors, _bias(item_bias, n_items)), lazy=lazy)
+    return graph.result(graph.of_factors(whole, item_factors, _bias(item_bias, n_items)), lazy=lazy)
 
 
 def _factors(item_factors: Any, d: int) -> Any:

@@ -16,31 +16,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs import check_matrix
-from recmetrics._itemsets import (
-    ItemSets,
-    SharedSet,
+from recmetrics._inputs.arrays import check_matrix
+from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,
     read_exclude,
     read_numbers,
     read_truth,
 )
-from recmetrics._options import CallOptions
-from recmetrics._plan import Plan
-from recmetrics._side import Side, read_side, require_side
-from recmetrics._spec import MetricSpec
-from recmetrics._ties import require_policy
-from recmetrics.dask._survivors import best_of
+from recmetrics._inputs.sets import ItemSets, SharedSet
+from recmetrics._inputs.side import read_side
+from recmetrics._spec.request import Request
+from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
     Chunk,
-    Question,
+    Job,
     add_up,
-    know,
     measure_all,
+    measure_best,
     measure_factors,
     measure_rows,
-    measure_survivors,
+    read_block,
     read_chunks,
     select,
 )
@@ -60,85 +56,84 @@ Task = Any
 _FAN_IN = 8
 
 
-class Call:
-    """One call: what is asked, what is known of each block of users, and what comes of it."""
+class TaskGraph:
+    """The tasks of one call: what is known of each block of users, and what comes of it."""
 
     def __init__(
         self,
         blocks: Sequence[slice],
         n_items: int,
         ground_truth: Any,
-        specs: Mapping[str, MetricSpec],
-        options: CallOptions,
+        given: Mapping[str, Any],
+        request: Request,
     ) -> None:
         shape = blocks[-1].stop, n_items
-        require_side(specs, options)
-        require_policy(specs, options)
-        profile = options.profile
-        checked = options
+        profile = given.get("profile")
+        checked = given
         if isinstance(profile, da.Array):  # here its shape is checked, by the workers its entries
-            checked = replace(options, profile=sp.csr_array(profile.shape))
-        side = read_side(specs.values(), checked, *shape)
-        reads_profile = side.profile.n_users > 0
-        bare = options.without_data()
-        self._question = Question(Plan(specs, bare, n_items), replace(side, profile=Side().profile))
+            checked = {**given, "profile": sp.csr_array(profile.shape)}
+        specs = (definition.spec for definition in request.of_lists.values())
+        side = read_side(specs, checked, *shape)
+        self._job = Job(request, replace(side, profile=None), request.cutoffs(n_items), n_items)
         self._blocks = blocks
-        self._asked = _shared(self._question)
+        self._sent = _shared(self._job)
         sources = (
             _by_block(ground_truth, "truth", read_truth, shape, blocks),
-            _by_block(options.exclude, "exclude", read_exclude, shape, blocks),
-            _by_block(options.candidates, "candidates", read_candidates, shape, blocks),
-            _by_block(profile if reads_profile else None, "profile", _read_profile, shape, blocks),
+            _by_block(given.get("exclude"), "exclude", read_exclude, shape, blocks),
+            _by_block(given.get("candidates"), "candidates", read_candidates, shape, blocks),
+            _by_block(
+                None if side.profile is None else profile, "profile", _read_profile, shape, blocks
+            ),
         )
-        self._known = [
-            _task(know)(users, *sets) for users, *sets in zip(blocks, *sources, strict=True)
+        self._users = [
+            _task(read_block)(index, *sets) for index, *sets in zip(blocks, *sources, strict=True)
         ]
 
     def of_scores(self, scores: Any) -> list[Task]:
         """Measure each block of users by its chunks of scores."""
-        depth = self._question.depth
+        depth = self._job.depth
         measured = []
-        for line, known in zip(_lines(scores), self._known, strict=True):
-            if len(line) == 1 or self._question.plan.whole_rows:
-                measured.append(_task(measure_rows, nout=2)(line, known, self._asked))
+        for line, users in zip(_lines(scores), self._users, strict=True):
+            if len(line) == 1 or self._job.request.whole_rows:
+                measured.append(_task(measure_rows, nout=2)(line, users, self._sent))
             else:
-                best = [_task(select)(chunk, known, self._asked) for chunk in line]
+                best = [_task(select)(chunk, users, self._sent) for chunk in line]
                 best = _narrowed(best, lambda few: _task(best_of)(few, depth), _FAN_IN)
-                measured.append(_task(measure_survivors, nout=2)(best, known, self._asked))
+                measured.append(_task(measure_best, nout=2)(best, users, self._sent))
         return measured
 
     def of_factors(self, user_factors: Any, item_factors: Any, item_bias: Any) -> list[Task]:
         """Measure each block of users by its factors and those of all items."""
         items, bias = _whole(item_factors), _whole(item_bias)
         return [
-            _task(measure_factors, nout=2)(line[0], items, bias, known, self._asked)
-            for line, known in zip(_lines(user_factors), self._known, strict=True)
+            _task(measure_factors, nout=2)(line[0], items, bias, users, self._sent)
+            for line, users in zip(_lines(user_factors), self._users, strict=True)
         ]
 
     def result(self, measured: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
         """What ``Metrics.compute`` returns, as arrays of NumPy or, ``lazy``, of Dask."""
-        question = self._question
-        n_metrics = len(question.user_metrics)
+        request = self._job.request
+        per_user, of_all = request.per_user, list(request.of_exposure)
         values = da.concatenate(
             [
-                da.from_delayed(block, (n_metrics, users.stop - users.start), np.float64)
+                da.from_delayed(block, (len(per_user), users.stop - users.start), np.float64)
                 for (block, _), users in zip(measured, self._blocks, strict=True)
             ],
             axis=1,
         )
         # No task of its own for each metric and block: all metrics of a block are one chunk.
         parts = [values]
-        if question.system_metrics:
+        if of_all:
             listed = [listed for _, listed in measured]
-            few = _narrowed(listed, lambda few: _task(add_up)(few, self._asked), _FAN_IN)
-            of_all = _task(measure_all)(few, self._asked)
-            parts.append(da.from_delayed(of_all, (len(question.system_metrics),), np.float64))
+            few = _narrowed(listed, lambda few: _task(add_up)(few, self._sent), _FAN_IN)
+            measured_all = _task(measure_all)(few, self._sent)
+            parts.append(da.from_delayed(measured_all, (len(of_all),), np.float64))
         found: dict[str, Any] = {}
-        names = (question.user_metrics, question.system_metrics)
-        for texts, rows in zip(names, parts if lazy else dask.compute(*parts), strict=False):
+        computed = parts if lazy else dask.compute(*parts)
+        for texts, rows in zip((per_user, of_all), computed, strict=False):
             found |= zip(texts, rows, strict=True)
         return {
-            text: found[text] if lazy else np.array(found[text]) for text in question.plan.specs
+            text: found[text] if lazy else np.array(found[text]) for text in request.definitions
         }
 
 
@@ -206,7 +201,7 @@ def _whole(array: Any) -> Task:
 def _by_block(
     value: Any,
     what: str,
-    read: Callable[[Any, tuple[int, int]], ItemSets | None],
+    read: Callable[[Any, tuple[int, int]], ItemSets],
     shape: tuple[int, int],
     blocks: Sequence[slice],
 ) -> list[Task | ItemSets | None]:
@@ -216,10 +211,9 @@ def _by_block(
         if what != "profile":
             check_shape(value.shape, shape, what)
         return _chunks_by_block(value, what, read, blocks)
-    sets = read(value, shape)
-    if sets is None:
+    if value is None:
         return [None] * len(blocks)
-    sets = sets.in_memory()
+    sets = read(value, shape).in_memory()
     if isinstance(sets, SharedSet):
         return [_shared(sets)] * len(blocks)
     return [sets.take(users) for users in blocks]
@@ -240,6 +234,6 @@ def _chunks_by_block(
     return tasks
 
 
-def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets | None:  # noqa: ARG001
+def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets:  # noqa: ARG001
     """The shape tells what it holds, which has been checked."""
-    return None if matrix is None else read_numbers(matrix, "profile")
+    return read_numbers(matrix, "profile")

@@ -8,56 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import RecmetricsError, ShapeError
-from recmetrics._exposure import Exposures
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._itemsets import ItemSets, Rows, SparseSets, UserSets
-from recmetrics._lists import exposures, system_depth
-from recmetrics._measure import Inputs, defined, measure_system, measure_users
-from recmetrics._plan import Plan
-from recmetrics._ranking import RankedInputs, ScoredInputs
-from recmetrics._results import KeptLists
-from recmetrics._selected import read_factors, with_sets
-from recmetrics._side import Side
-from recmetrics._topk import FloatArray, IntArray
-from recmetrics.dask._survivors import (
-    Survivors,
-    best_of_chunk,
-    one_below_another,
-    ranking_of,
-    side_by_side,
-)
+from recmetrics._inputs.scores import Rankings, ScoreMatrix
+from recmetrics._inputs.sets import ItemSets, Rows, Side, SparseSets, Users, one_below_another
+from recmetrics._results.batches import KeptLists
+from recmetrics._results.measure import RowNames, settled, system_values, user_values
+from recmetrics._selection.exposure import Exposures, exposures
+from recmetrics._selection.sources import Source, find_hits, read_factors
+from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._types import FloatArray, IntArray
+from recmetrics.dask._best import Best, best_of_chunk, ranking_of, side_by_side
 
 
-class Question(NamedTuple):
-    """What is asked of every block of users."""
+class Job(NamedTuple):
+    """What is done for every block of users."""
 
-    plan: Plan
+    request: Request
     side: Side  # without what is known of users
-
-    @property
-    def user_metrics(self) -> list[str]:
-        """The metrics that have one value per user."""
-        specs = self.plan.specs
-        return [text for text, spec in specs.items() if spec.metric.kind != "system"]
-
-    @property
-    def system_metrics(self) -> list[str]:
-        """The metrics that have one value for all lists."""
-        specs = self.plan.specs
-        return [text for text, spec in specs.items() if spec.metric.kind == "system"]
+    cutoffs: Cutoffs
+    n_items: int
 
     @property
     def depth(self) -> int:
         """How much of a list is read."""
-        return max(self.plan.k, self.plan.depth)
-
-
-class Known(NamedTuple):
-    """What is known of the users of a block."""
-
-    users: slice
-    sets: UserSets
-    profile: ItemSets | None
+        return max(self.cutoffs.hits or 0, self.cutoffs.lists or 0)
 
 
 class Chunk(NamedTuple):
@@ -87,22 +60,17 @@ class Listed(NamedTuple):
     offered: IntArray | None  # which items may be in a list; None: all
 
 
-def know(
-    users: slice,
+def read_block(
+    index: slice,
     truth: ItemSets,
     exclude: ItemSets | None,
     candidates: ItemSets | None,
     profile: ItemSets | None,
-) -> Known:
+) -> Users:
     """Put together what is known of the users of a block."""
-    rows = slice(0, users.stop - users.start)
-    sets = UserSets(
-        truth,
-        exclude,
-        None if candidates is None else candidates.take(rows),  # one set for all, perhaps
-        users,
-    )
-    return Known(users, sets, profile)
+    if candidates is not None:  # one set for all, perhaps
+        candidates = candidates.take(slice(0, index.stop - index.start))
+    return Users(truth, exclude, candidates, Side(profile=profile), truth.n_items, index)
 
 
 def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
@@ -132,58 +100,56 @@ def _read_chunk(read: Any, what: str, chunk: Chunk, rows: slice) -> Rows:
     return found._replace(items=found.items + first_item)
 
 
-def select(chunk: Chunk, known: Known, question: Question) -> Survivors:
-    """The best items of each user within a chunk of scores."""
+def select(chunk: Chunk, users: Users, job: Job) -> Best:
+    """Select the best items of each user within a chunk of scores."""
     scores = chunk.checked("scores")
-    options = question.plan.options
-    return best_of_chunk(scores, chunk.items.start, known.sets, question.depth, options)
+    return best_of_chunk(scores, chunk.items.start, users, job.depth, job.request)
 
 
 def measure_rows(
-    line: Sequence[Chunk], known: Known, question: Question
+    line: Sequence[Chunk], users: Users, job: Job
 ) -> tuple[FloatArray, Listed | Exposures]:
     """Measure whole rows of scores, whose chunks lie side by side."""
     chunks = [chunk.checked("scores") for chunk in line]
     scores = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
-    return _measure(ScoredInputs(ScoreMatrix(scores), known.sets), known, question)
+    return _measure(ScoreMatrix(scores), users, job)
 
 
-def measure_survivors(
-    parts: Sequence[Survivors], known: Known, question: Question
+def measure_best(
+    parts: Sequence[Best], users: Users, job: Job
 ) -> tuple[FloatArray, Listed | Exposures]:
     """Measure the lists that come of the best items of all chunks."""
-    # Excluded items are left out already; candidates tell what might have been listed.
-    sets = known.sets._replace(exclude=None)
-    return _measure(RankedInputs(ranking_of(parts, question.depth), sets), known, question)
+    # Excluded items are left out already; candidates say what might have been listed.
+    rankings = Rankings(ranking_of(parts, job.depth))
+    return _measure(rankings, users._replace(exclude=None), job)
 
 
 def measure_factors(
-    user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, known: Known, question: Any
+    user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, users: Users, job: Job
 ) -> tuple[FloatArray, Listed | Exposures]:
     """Measure users by their factors."""
     own = user_factors.checked("user_factors")
-    factors = read_factors(own, item_factors, item_bias)
-    return _measure(with_sets(factors, known.sets), known, question)
+    return _measure(read_factors(own, item_factors, item_bias), users, job)
 
 
-def _measure(
-    inputs: Inputs, known: Known, question: Question
-) -> tuple[FloatArray, Listed | Exposures]:
+def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, Listed | Exposures]:
     """One row per user metric, and the lists for the system metrics."""
-    plan, side = question
-    specs, n_items, n_users = plan.specs, plan.n_items, inputs.n_users
-    if known.profile is not None:
-        side = replace(side, profile=known.profile)
-    depth = system_depth(specs.values(), n_items)
+    request, side, cutoffs, n_items = job
+    n_users = users.truth.n_users
+    if users.side.profile is not None:
+        side = replace(side, profile=users.side.profile)
+    depth = cutoffs.exposure
     # Whichever is smaller leaves the worker: the lists, or how often they list each item.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None
-    sums = exposures(specs.values(), n_items)
-    found = measure_users(inputs, plan, side, sums if kept is None else kept)
-    values = np.empty((len(question.user_metrics), n_users))
-    everyone = np.ones(n_users, np.bool_)
-    for row, text in zip(values, question.user_metrics, strict=True):
-        row[:] = defined(found[text], text, specs[text], plan.options, everyone, known.users.start)
-    return values, sums if kept is None else _listed(kept, n_items)
+    sums = exposures(request, cutoffs)
+    users = users._replace(side=side, n_items=n_items)
+    found = find_hits(scores, users, request, sums if kept is None else kept, cutoffs)
+    values = user_values(found, request)
+    names = RowNames(name=lambda row: f"user {users.user_at(row)}")
+    rows = np.empty((len(request.per_user), n_users))
+    for row, text in zip(rows, request.per_user, strict=True):
+        row[:] = settled(values[text], text, request.definitions[text], rows=names)
+    return rows, sums if kept is None else _listed(kept, n_items)
 
 
 def _listed(kept: KeptLists, n_items: int) -> Listed:
@@ -192,9 +158,9 @@ def _listed(kept: KeptLists, n_items: int) -> Listed:
     return Listed(kept.joined().astype(item), offered)
 
 
-def add_up(parts: Sequence[Listed | Exposures], question: Question) -> Exposures:
-    """How often each item is listed in all of ``parts``."""
-    whole = exposures(question.plan.specs.values(), question.plan.n_items)
+def add_up(parts: Sequence[Listed | Exposures], job: Job) -> Exposures:
+    """Add up how often each item is listed in all of ``parts``."""
+    whole = exposures(job.request, job.cutoffs)
     for part in parts:
         if isinstance(part, Exposures):
             whole.merge(part)
@@ -206,14 +172,8 @@ def add_up(parts: Sequence[Listed | Exposures], question: Question) -> Exposures
     return whole
 
 
-def measure_all(parts: Sequence[Listed | Exposures], question: Question) -> FloatArray:
-    """The values of the system metrics, of the lists of all users."""
-    plan = question.plan
-    found = measure_system(add_up(parts, question), plan.specs, plan.n_items)
-    everyone = np.ones(0, np.bool_)
-    return np.array(
-        [
-            defined(found[text], text, plan.specs[text], plan.options, everyone)
-            for text in question.system_metrics
-        ]
-    )
+def measure_all(parts: Sequence[Listed | Exposures], job: Job) -> FloatArray:
+    """Compute the system metrics, of the lists of all users."""
+    found = system_values(add_up(parts, job), job.request, job.cutoffs)
+    of_exposure = job.request.of_exposure.items()
+    return np.array([settled(found[text], text, definition) for text, definition in of_exposure])

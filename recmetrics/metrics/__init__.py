@@ -1,1 +1,1 @@
-"""The metrics, by what they read. Each is declared once, beside its reference and its kernel."""
+"""Metrics: each file declares some, and fills the registry when it is imported."""

@@ -17,7 +17,7 @@ def is_hit(gain: float, rel: float | None) -> bool:
     return gain > 0 if rel is None else gain >= rel
 
 
-def hits(user: OneUser, depth: int, rel: float | None) -> list[bool]:
+def hit_list(user: OneUser, depth: int, rel: float | None) -> list[bool]:
     """Relevance as yes or no, read in ranking order down to ``depth``."""
     return [is_hit(gain, rel) for gain in user.gains[:depth]]
 

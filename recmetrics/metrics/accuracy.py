@@ -1,18 +1,21 @@
 """Metrics of the first k ranks, which ask whether the relevant items are near the top.
 
-Each metric has a reference (its definition in plain Python, for one user), a kernel (the same over
-the hits of all users) and, at the end of the file, the method of ``Metrics`` that declares it. To
-add a metric, add these three; the command, the README, the tests and the benchmarks find it.
+Each metric is one block: the choices of its options, its reference (the definition in plain Python,
+for one user), its kernel (the same over the hits of all users), and its declaration. To add a
+metric, add a block and its name to ``Metrics``; the command, the README, the tests and the
+benchmarks find it.
 
-A kernel is called with the TopK, the cutoff (0: the whole list), the array to fill, and then the
-options of its method in their order: a choice as its index, a number that is not set as 0 (so
-``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options ``gain``,
-``discount`` and ``ideal`` change what the TopK holds and are not passed on.
+A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
+and then the options that it names: a choice by its number in the ``Literal``, a number that is not
+set as 0 (so ``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options
+``gain``, ``discount`` and ``ideal`` change what the ``Hits`` hold, and no kernel names them.
 
 A kernel computes the expectation over the orders of equal scores: hits that share their ranks
 ``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
 mean weight of these ranks; ``hit``, ``map``, ``mrr`` and ``err`` look at a group as a whole. Where
 the order is settled every hit is a group of one rank, and the same loops compute the plain metric.
+
+In a formula ``{top}``, ``{k}``, ``{cut}`` and the like stand for the cutoff (``Formula``).
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -25,86 +28,98 @@ import numpy as np
 
 from recmetrics._errors import InputError
 from recmetrics._jit import allocating_kernel, helper, kernel
-from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import Filled, Number, metric
-from recmetrics._topk import FloatArray, TopK
+from recmetrics._options import Shared
+from recmetrics._selection.hits import WHOLE_LIST, Hits
+from recmetrics._spec.registry import Number, choice, metric
+from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import (
     OneUser,
     dcg_of,
     gain_of,
-    hits,
+    hit_list,
     n_relevant,
     ratio,
 )
 
+_MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
+_JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
+
+# --- Options that several metrics have -----------------------------------------------------------
+
+Rel = Annotated[float | None, Number("smallest relevance that counts as relevant; unset: any > 0")]
+Gain = Annotated[
+    Literal["linear", "exp2"], "what an item is worth: its relevance, or 2^relevance - 1"
+]
+Discount = Annotated[
+    Literal["log2", "log2_clip", "ln"] | Callable[[int], float],
+    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
+]
+# What the choices stand for in a formula.
+_GAINS = {"linear": "relevance", "exp2": "(2^relevance - 1)"}
+_DISCOUNTS = {"log2": "log2(rank + 1)", "log2_clip": "max(log2(rank), 1)", "ln": "ln(rank + 1)"}
+
 # --- What the kernels share ----------------------------------------------------------------------
-# Helpers that take the TopK have one return and no break: with more exits Numba counts references
+# Helpers that take the Hits have one return and no break: with more exits Numba counts references
 # to each of its arrays, 0.15 us a call, where a whole metric takes 0.01 us for a user.
 
-LIST = 1  # denom="list", the second choice of precision
-RELEVANT, HITS = 1, 2  # denom="relevant" and denom="hits" of recall and map
-ALL, IDEAL_LIST, FULL = 1, 2, 3  # ideal_depth="all", "list" and "full"
-# The choices of f1, as sums of the choices of precision and recall.
-F1_LIST, F1_RELEVANT, F1_BOTH = 1, 3, 4
-
 
 @helper
-def _cut(top: TopK, k: int, user: int) -> int:
+def _cut(hits: Hits, k: int, user: int) -> int:
     """How many ranks count: k, or the length of the user's list."""
-    listed = top.n_listed[user]
-    return k if k > 0 else listed
+    length = hits.length[user]
+    return length if k == WHOLE_LIST else k
 
 
 @helper
-def _n_relevant(top: TopK, user: int, rel: float) -> int:
-    first = top.start[user]
-    last = top.start[user + 1]
+def _n_relevant(hits: Hits, user: int, rel: float) -> int:
+    first = hits.start[user]
+    last = hits.start[user + 1]
     if rel > 0.0:
-        while last > first and top.ideal[last - 1] < rel:
+        while last > first and hits.ideal[last - 1] < rel:
             last -= 1
     return last - first  # type: ignore[no-any-return]
 
 
 @helper
-def _end(top: TopK, user: int, depth: int) -> int:
-    """Where the slots of the hits within ``depth`` end; they begin at ``top.start[user]``."""
-    slot = top.start[user]
-    last = slot + top.n_hits[user]
-    while slot < last and top.first[slot] <= depth:
+def _end(hits: Hits, user: int, depth: int) -> int:
+    """Where the slots of the hits within ``depth`` end; they begin at ``hits.start[user]``."""
+    slot = hits.start[user]
+    last = slot + hits.n_hits[user]
+    while slot < last and hits.first[slot] <= depth:
         slot += 1
     return slot  # type: ignore[no-any-return]
 
 
 @helper
-def _share(top: TopK, slot: int, depth: int) -> float:
+def _share(hits: Hits, slot: int, depth: int) -> float:
     """The chance that a hit is within ``depth``."""
-    first, last = top.first[slot], top.last[slot]
+    first, last = hits.first[slot], hits.last[slot]
     return 1.0 if last <= depth else (depth - first + 1) / (last - first + 1)
 
 
 @helper
-def _n_hits(top: TopK, user: int, depth: int, rel: float) -> float:
+def _n_hits(hits: Hits, user: int, depth: int, rel: float) -> float:
     count = 0.0
-    for slot in range(top.start[user], _end(top, user, depth)):
-        if top.gain[slot] >= rel:
-            count += _share(top, slot, depth)
+    for slot in range(hits.start[user], _end(hits, user, depth)):
+        if hits.gain[slot] >= rel:
+            count += _share(hits, slot, depth)
     return count
 
 
 @helper
-def _group_end(top: TopK, slot: int, end: int) -> int:
+def _group_end(hits: Hits, slot: int, end: int) -> int:
     """Where the tie group that begins at ``slot`` ends."""
     after = slot + 1
-    while after < end and top.first[after] == top.first[slot]:
+    while after < end and hits.first[after] == hits.first[slot]:
         after += 1
     return after
 
 
 @helper
-def _n_in_group(top: TopK, slot: int, after: int, rel: float) -> int:
+def _n_in_group(hits: Hits, slot: int, after: int, rel: float) -> int:
     count = 0
     for member in range(slot, after):
-        count += top.gain[member] >= rel
+        count += hits.gain[member] >= rel
     return count
 
 
@@ -120,23 +135,23 @@ def _ratio(numerator: float, denominator: float) -> float:
 def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    return float(any(hits(user, k, rel)))
+    return float(any(hit_list(user, k, rel)))
 
 
 @kernel
-def _hit(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        if _n_relevant(top, user, rel) == 0:
+        if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
             continue
-        depth = _cut(top, k, user)
+        depth = _cut(hits, k, user)
         missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
         of_group = 0
-        for slot in range(top.start[user], _end(top, user, depth)):
-            first, last = top.first[slot], top.last[slot]
-            if slot == top.start[user] or first != top.first[slot - 1]:
+        for slot in range(hits.start[user], _end(hits, user, depth)):
+            first, last = hits.first[slot], hits.last[slot]
+            if slot == hits.start[user] or first != hits.first[slot - 1]:
                 of_group = 0
-            if top.gain[slot] >= rel:
+            if hits.gain[slot] >= rel:
                 # Of the ranks that the hits before it left, those below the cutoff.
                 below = max(0, last - depth - of_group)
                 missed *= below / (last - first + 1 - of_group)
@@ -146,56 +161,168 @@ def _hit(top: TopK, k: int, out: FloatArray, rel: float) -> None:
         out[user] = 1.0 - missed
 
 
+@metric(
+    kernel=_hit,
+    reference=hit_reference,
+    formula="1 if any of {top} is relevant, else 0",
+    latex=r"\max_{r \le k} h_r",
+    citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
+    aliases=("hit_rate", "hit_ratio"),
+)
+def hit_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Whether any of the top k items is relevant (hit rate).
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)
+    array([1.])
+    >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=2)
+    array([0.])
+    """
+    raise NotImplementedError
+
+
 # --- precision -----------------------------------------------------------------------------------
+
+
+PrecisionDenom = Literal["k", "list"]
+_BY_LIST = choice(PrecisionDenom, "list")
+_PRECISION_WORDS = {"k": "/ {k}", "list": "/ {cut}"}
 
 
 def precision_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    return ratio(sum(hits(user, k, rel)), min(k, len(user.gains)) if denom == "list" else k)
+    return ratio(sum(hit_list(user, k, rel)), min(k, len(user.gains)) if denom == "list" else k)
 
 
 @helper
-def _precision_of(top: TopK, user: int, cut: int, of_list: bool, rel: float) -> float:
-    depth = min(cut, top.n_listed[user]) if of_list else cut
-    return _ratio(_n_hits(top, user, cut, rel), depth)
+def _precision_of(hits: Hits, user: int, cut: int, of_list: bool, rel: float) -> float:
+    depth = min(cut, hits.length[user]) if of_list else cut
+    return _ratio(_n_hits(hits, user, cut, rel), depth)
 
 
 @kernel
-def _precision(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
     for user in range(out.size):
-        if _n_relevant(top, user, rel) == 0:
+        if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _precision_of(top, user, _cut(top, k, user), denom == LIST, rel)
+            out[user] = _precision_of(hits, user, _cut(hits, k, user), denom == _BY_LIST, rel)
+
+
+@metric(
+    kernel=_precision,
+    reference=precision_reference,
+    formula="hits in {top} {denom}",
+    words={"denom": _PRECISION_WORDS},
+    varies="denom",
+    latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
+    citation=_MANNING,
+)
+def precision_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        PrecisionDenom, "divide by k, or by the length of a list shorter than k"
+    ] = "k",
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the top k that is relevant.
+
+    A list shorter than k still divides by k unless ``denom="list"``.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
+    array([0.5])
+    """
+    raise NotImplementedError
 
 
 # --- recall --------------------------------------------------------------------------------------
+
+
+RecallDenom = Literal["capped", "relevant"]
+_BY_RELEVANT = choice(RecallDenom, "relevant")
+_RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R"}
 
 
 def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    return ratio(sum(hits(user, k, rel)), relevant if denom == "relevant" else min(relevant, k))
+    return ratio(sum(hit_list(user, k, rel)), relevant if denom == "relevant" else min(relevant, k))
 
 
 @helper
-def _recall_of(top: TopK, user: int, cut: int, of_relevant: bool, rel: float) -> float:
-    relevant = _n_relevant(top, user, rel)
-    return _ratio(_n_hits(top, user, cut, rel), relevant if of_relevant else min(relevant, cut))
+def _recall_of(hits: Hits, user: int, cut: int, of_relevant: bool, rel: float) -> float:
+    relevant = _n_relevant(hits, user, rel)
+    return _ratio(_n_hits(hits, user, cut, rel), relevant if of_relevant else min(relevant, cut))
 
 
 @kernel
-def _recall(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
     for user in range(out.size):
-        if _n_relevant(top, user, rel) == 0:
+        if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _recall_of(top, user, _cut(top, k, user), denom == RELEVANT, rel)
+            out[user] = _recall_of(hits, user, _cut(hits, k, user), denom == _BY_RELEVANT, rel)
+
+
+@metric(
+    kernel=_recall,
+    reference=recall_reference,
+    formula="hits in {top} {denom}",
+    words={"denom": _RECALL_WORDS},
+    varies="denom",
+    latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
+    citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
+)
+def recall_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[RecallDenom, "divide by min(R, k), or by all R relevant items"] = "capped",
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
+
+    This is what rectorch, LensKit and the VAE literature compute. For the textbook definition,
+    hits over all R relevant items, type ``recall(denom=relevant)@k``:
+
+    >>> from recmetrics import Metrics
+    >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
+    >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
+    {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
+    """
+    raise NotImplementedError
 
 
 # --- f1 ------------------------------------------------------------------------------------------
+
+
+F1Denom = Literal["k", "list", "capped", "relevant", "list+relevant"]
+_F1_LIST, _F1_RELEVANT, _F1_BOTH = (
+    choice(F1Denom, name) for name in ("list", "relevant", "list+relevant")
+)
+
+
+def _of_both(precision: str, recall: str) -> str:
+    return (
+        f"precision = hits in {{top}} {_PRECISION_WORDS[precision]}, "
+        f"recall = hits in {{top}} {_RECALL_WORDS[recall]}"
+    )
 
 
 def f1_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
@@ -206,48 +333,95 @@ def f1_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> flo
 
 
 @kernel
-def _f1(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
-    of_list = denom in (F1_LIST, F1_BOTH)
-    of_relevant = denom in (F1_RELEVANT, F1_BOTH)
+def _f1(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+    of_list = denom in (_F1_LIST, _F1_BOTH)
+    of_relevant = denom in (_F1_RELEVANT, _F1_BOTH)
     for user in range(out.size):
-        if _n_relevant(top, user, rel) == 0:
+        if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            cut = _cut(top, k, user)
-            precision = _precision_of(top, user, cut, of_list, rel)
-            recall = _recall_of(top, user, cut, of_relevant, rel)
+            cut = _cut(hits, k, user)
+            precision = _precision_of(hits, user, cut, of_list, rel)
+            recall = _recall_of(hits, user, cut, of_relevant, rel)
             out[user] = _ratio(2.0 * precision * recall, precision + recall)
 
 
+@metric(
+    kernel=_f1,
+    reference=f1_reference,
+    formula="2 precision recall / (precision + recall), 0 without hits; {denom}",
+    words={
+        "denom": {
+            "k": _of_both("k", "capped"),
+            "list": _of_both("list", "capped"),
+            "capped": _of_both("k", "capped"),
+            "relevant": _of_both("k", "relevant"),
+            "list+relevant": _of_both("list", "relevant"),
+        }
+    },
+    latex=r"\frac{2 \cdot \mathrm{precision} \cdot \mathrm{recall}}{\mathrm{precision} + "
+    r"\mathrm{recall}}",
+    citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
+)
+def f1_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        F1Denom,
+        "denom of precision (k or list) or recall (capped or relevant); k and capped where "
+        "not named",
+    ] = "k",
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Harmonic mean of precision and recall at k.
+
+    ``denom`` names what precision or recall is divided by, as in these metrics;
+    ``"list+relevant"`` changes both.
+
+    >>> from recmetrics import Metrics
+    >>> scores, truth = [[4, 3, 2, 1]], [[1, 0, 0, 1]]  # precision 1/3, recall 1/2
+    >>> Metrics.f1_at_k(scores, truth, k=3)
+    array([0.4])
+    """
+    raise NotImplementedError
+
+
 # --- map -----------------------------------------------------------------------------------------
+
+
+MapDenom = Literal["capped", "relevant", "hits"]
+_MAP_BY_RELEVANT, _MAP_BY_HITS = choice(MapDenom, "relevant"), choice(MapDenom, "hits")
 
 
 def map_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    found = hits(user, k, rel)
+    found = hit_list(user, k, rel)
     precisions = [sum(found[:rank]) / rank for rank, hit in enumerate(found, start=1) if hit]
     divisor = {"capped": min(relevant, k), "relevant": relevant, "hits": len(precisions)}
     return ratio(sum(precisions), divisor[denom])
 
 
 @kernel
-def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _map(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
     for user in range(out.size):
-        relevant = _n_relevant(top, user, rel)
+        relevant = _n_relevant(hits, user, rel)
         if relevant == 0:
             out[user] = np.nan
             continue
-        cut = _cut(top, k, user)
-        end = _end(top, user, cut)
+        cut = _cut(hits, k, user)
+        end = _end(hits, user, cut)
         found = 0
         precisions = 0.0
-        slot = top.start[user]
+        slot = hits.start[user]
         while slot < end:
-            after = _group_end(top, slot, end)
-            tied = _n_in_group(top, slot, after, rel)
-            first, last = top.first[slot], top.last[slot]
+            after = _group_end(hits, slot, end)
+            tied = _n_in_group(hits, slot, after, rel)
+            first, last = hits.first[slot], hits.last[slot]
             places = last - first + 1
             # The chance of a hit at a rank; given one, how many more each rank before it holds.
             chance = tied / places
@@ -256,10 +430,43 @@ def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
                 precisions += chance * (found + 1 + (rank - first) * others) / rank
             found += tied
             slot = after
-        if denom == HITS:
-            out[user] = _ratio(precisions, found)
+        if denom == _MAP_BY_HITS:
+            divisor = found
         else:
-            out[user] = _ratio(precisions, relevant if denom == RELEVANT else min(relevant, cut))
+            divisor = relevant if denom == _MAP_BY_RELEVANT else min(relevant, cut)
+        out[user] = _ratio(precisions, divisor)
+
+
+@metric(
+    kernel=_map,
+    reference=map_reference,
+    formula="sum of the precision at each hit in {top} {denom}",
+    words={"denom": {**_RECALL_WORDS, "hits": "/ hits found"}},
+    varies="denom",
+    latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
+    citation=_MANNING,
+    aliases=("average_precision",),
+    divides_by_hits={"denom": "hits"},
+)
+def map_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        MapDenom,
+        "divide by min(R, k), by all R relevant items, or by the hits found",
+    ] = "capped",
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Average precision at k; its mean over users is MAP.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
+    array([0.83333333])
+    """
+    raise NotImplementedError
 
 
 # --- mrr -----------------------------------------------------------------------------------------
@@ -268,22 +475,22 @@ def _map(top: TopK, k: int, out: FloatArray, denom: int, rel: float) -> None:
 def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    ranks = [rank for rank, hit in enumerate(hits(user, k, rel), start=1) if hit]
+    ranks = [rank for rank, hit in enumerate(hit_list(user, k, rel), start=1) if hit]
     return 1 / ranks[0] if ranks else 0.0
 
 
 @kernel
-def _mrr(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        out[user] = np.nan if _n_relevant(top, user, rel) == 0 else 0.0
-        cut = _cut(top, k, user)
-        end = _end(top, user, cut)
-        slot = top.start[user]
+        out[user] = np.nan if _n_relevant(hits, user, rel) == 0 else 0.0
+        cut = _cut(hits, k, user)
+        end = _end(hits, user, cut)
+        slot = hits.start[user]
         while slot < end:
-            after = _group_end(top, slot, end)
-            tied = _n_in_group(top, slot, after, rel)
+            after = _group_end(hits, slot, end)
+            tied = _n_in_group(hits, slot, after, rel)
             if tied > 0:
-                first, last = top.first[slot], top.last[slot]
+                first, last = hits.first[slot], hits.last[slot]
                 chance = tied / (last - first + 1)  # that the first hit is at this rank
                 for rank in range(first, min(last - tied + 1, cut) + 1):
                     out[user] += chance / rank
@@ -293,7 +500,36 @@ def _mrr(top: TopK, k: int, out: FloatArray, rel: float) -> None:
             slot = after
 
 
+@metric(
+    kernel=_mrr,
+    reference=mrr_reference,
+    formula="1 / rank of the first hit, 0 if there is none in {top}",
+    latex=r"\max_{r \le k} \frac{h_r}{r}",
+    citation="Voorhees: The TREC-8 question answering track report, 1999",
+    aliases=("reciprocal_rank",),
+)
+def mrr_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Reciprocal rank of the first hit; its mean over users is MRR.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.mrr_at_k([[4, 2, 3, 1], [1, 2, 3, 4]], [[0, 0, 1, 1], [0, 0, 1, 1]], k=3)
+    array([0.5, 1. ])
+    """
+    raise NotImplementedError
+
+
 # --- ndcg ----------------------------------------------------------------------------------------
+
+
+IdealDepth = Literal["k", "all", "list", "full"]
+_ALL, _LIST, _FULL = (choice(IdealDepth, name) for name in ("all", "list", "full"))
 
 
 def ndcg_reference(
@@ -310,38 +546,93 @@ def ndcg_reference(
 
 
 @helper
-def _dcg_of(top: TopK, user: int, cut: int) -> float:
+def _dcg_of(hits: Hits, user: int, cut: int) -> float:
     total = 0.0
     weight = 0.0
-    begin = top.start[user]
-    for slot in range(begin, _end(top, user, cut)):
-        first, last = top.first[slot], top.last[slot]
-        if slot == begin or first != top.first[slot - 1]:
+    begin = hits.start[user]
+    for slot in range(begin, _end(hits, user, cut)):
+        first, last = hits.first[slot], hits.last[slot]
+        if slot == begin or first != hits.first[slot - 1]:
             weight = 0.0
             for rank in range(first, min(last, cut) + 1):
-                weight += top.discount[rank - 1]
+                weight += hits.discount[rank - 1]
             if last > first:
                 weight /= last - first + 1
-        total += top.gain[slot] * weight
+        total += hits.gain[slot] * weight
     return total
 
 
 @kernel
-def _ndcg(top: TopK, k: int, out: FloatArray, ideal_depth: int) -> None:
+def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
     for user in range(out.size):
-        first, last = top.start[user], top.start[user + 1]
+        first, last = hits.start[user], hits.start[user + 1]
         if first == last:
             out[user] = np.nan
             continue
-        depth = _cut(top, k, user)
-        if ideal_depth == ALL:
+        depth = _cut(hits, k, user)
+        if ideal_depth == _ALL:
             depth = last - first
-        elif ideal_depth == IDEAL_LIST:
-            depth = min(depth, top.n_listed[user])
+        elif ideal_depth == _LIST:
+            depth = min(depth, hits.length[user])
         ideal = 0.0
-        for i in range(depth if ideal_depth == FULL else min(depth, last - first)):
-            ideal += top.ideal[first if ideal_depth == FULL else first + i] * top.discount[i]
-        out[user] = _ratio(_dcg_of(top, user, _cut(top, k, user)), ideal)
+        for i in range(depth if ideal_depth == _FULL else min(depth, last - first)):
+            ideal += hits.ideal[first if ideal_depth == _FULL else first + i] * hits.discount[i]
+        out[user] = _ratio(_dcg_of(hits, user, _cut(hits, k, user)), ideal)
+
+
+@metric(
+    kernel=_ndcg,
+    reference=ndcg_reference,
+    formula="sum over {top} of {gain} / {discount}, divided by the same sum of the ideal: "
+    "{ideal}, {ideal_depth}",
+    words={
+        "gain": _GAINS,
+        "discount": _DISCOUNTS,
+        "ideal": {
+            "truth": "the user's relevances in descending order",
+            "retrieved": "the relevances in {top} in descending order",
+        },
+        "ideal_depth": {
+            "k": "{first}",
+            "all": "all of them",
+            "list": "{first_cut}",
+            "full": "the largest at every {down}",
+        },
+    },
+    latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
+    citation=_JARVELIN,
+    divides_by_hits={"ideal": "retrieved"},
+    # A list of equal relevances, however small, reaches 1; descending ones do not.
+    ceiling_unless={"ideal": "retrieved", "ideal_depth": "full"},
+)
+def ndcg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Annotated[
+        Literal["truth", "retrieved"],
+        "compare with the best of all relevances, or of those in the user's own top k",
+    ] = "truth",
+    ideal_depth: Annotated[
+        IdealDepth,
+        "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
+        "list), or has its best item at every rank down to k, though the user has fewer",
+    ] = "k",
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Normalised discounted cumulative gain at k.
+
+    ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
+    (growing).
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
+    array([0.3065736])
+    """
+    raise NotImplementedError
 
 
 # --- dcg -----------------------------------------------------------------------------------------
@@ -352,9 +643,36 @@ def dcg_reference(user: OneUser, k: int, *, gain: str, discount: str) -> float:
 
 
 @kernel
-def _dcg(top: TopK, k: int, out: FloatArray) -> None:
+def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
-        out[user] = _dcg_of(top, user, _cut(top, k, user))
+        out[user] = _dcg_of(hits, user, _cut(hits, k, user))
+
+
+@metric(
+    kernel=_dcg,
+    reference=dcg_reference,
+    formula="sum over {top} of {gain} / {discount}",
+    words={"gain": _GAINS, "discount": _DISCOUNTS},
+    latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
+    citation=_JARVELIN,
+    bounds=(0.0, math.inf),
+)
+def dcg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Discounted cumulative gain at k; 0 for a user without relevant items.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
+    array([4.26185951])
+    """
+    raise NotImplementedError
 
 
 # --- cg ------------------------------------------------------------------------------------------
@@ -365,12 +683,38 @@ def cg_reference(user: OneUser, k: int, *, gain: str) -> float:
 
 
 @kernel
-def _cg(top: TopK, k: int, out: FloatArray) -> None:
+def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
         out[user] = 0.0
-        cut = _cut(top, k, user)
-        for slot in range(top.start[user], _end(top, user, cut)):
-            out[user] += top.gain[slot] * _share(top, slot, cut)
+        cut = _cut(hits, k, user)
+        for slot in range(hits.start[user], _end(hits, user, cut)):
+            out[user] += hits.gain[slot] * _share(hits, slot, cut)
+
+
+@metric(
+    kernel=_cg,
+    reference=cg_reference,
+    formula="sum over {top} of {gain}",
+    words={"gain": _GAINS},
+    latex=r"\sum_{r=1}^{k} g_r",
+    citation=_JARVELIN,
+    bounds=(0.0, math.inf),
+)
+def cg_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    gain: Gain = "linear",
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Cumulative gain at k; 0 for a user without relevant items.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
+    array([13.])
+    """
+    raise NotImplementedError
 
 
 # --- r_precision ---------------------------------------------------------------------------------
@@ -380,18 +724,45 @@ def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    return sum(hits(user, min(relevant, k), rel)) / relevant
+    return sum(hit_list(user, min(relevant, k), rel)) / relevant
 
 
 @kernel
-def _r_precision(top: TopK, k: int, out: FloatArray, rel: float) -> None:
+def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        relevant = _n_relevant(top, user, rel)
+        relevant = _n_relevant(hits, user, rel)
         if relevant == 0:
             out[user] = np.nan
         else:
-            depth = min(relevant, _cut(top, k, user))
-            out[user] = _n_hits(top, user, depth, rel) / relevant
+            depth = min(relevant, _cut(hits, k, user))
+            out[user] = _n_hits(hits, user, depth, rel) / relevant
+
+
+@metric(
+    kernel=_r_precision,
+    reference=r_precision_reference,
+    formula="hits in the top min(R, {k}) / R",
+    latex=r"\frac{1}{R} \sum_{r=1}^{\min(R, k)} h_r",
+    citation=_MANNING,
+)
+def r_precision_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Precision at R, the number of the user's relevant items.
+
+    Ranks below k are not read: with R > k only the top k can be hits. ``"r_precision"``
+    without a cutoff is the usual definition.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.r_precision_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]])  # 1 of the top 2
+    array([0.5])
+    """
+    raise NotImplementedError
 
 
 # --- rbp -----------------------------------------------------------------------------------------
@@ -400,30 +771,56 @@ def _r_precision(top: TopK, k: int, out: FloatArray, rel: float) -> None:
 def rbp_reference(user: OneUser, k: int, *, p: float, rel: float | None) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    return (1 - p) * sum(p**i for i, hit in enumerate(hits(user, k, rel)) if hit)
+    return (1 - p) * sum(p**i for i, hit in enumerate(hit_list(user, k, rel)) if hit)
 
 
 @kernel
-def _rbp(top: TopK, k: int, out: FloatArray, p: float, rel: float) -> None:
+def _rbp(hits: Hits, k: int, out: FloatArray, p: float, rel: float) -> None:
     for user in range(out.size):
-        if _n_relevant(top, user, rel) == 0:
+        if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
             continue
-        cut = _cut(top, k, user)
+        cut = _cut(hits, k, user)
         total = 0.0
         weight = 0.0
-        begin = top.start[user]
-        for slot in range(begin, _end(top, user, cut)):
-            first, last = top.first[slot], top.last[slot]
-            if slot == begin or first != top.first[slot - 1]:
+        begin = hits.start[user]
+        for slot in range(begin, _end(hits, user, cut)):
+            first, last = hits.first[slot], hits.last[slot]
+            if slot == begin or first != hits.first[slot - 1]:
                 weight = 0.0
                 for rank in range(first, min(last, cut) + 1):
                     weight += p ** (rank - 1)
                 if last > first:
                     weight /= last - first + 1
-            if top.gain[slot] >= rel:
+            if hits.gain[slot] >= rel:
                 total += weight
         out[user] = (1.0 - p) * total
+
+
+@metric(
+    kernel=_rbp,
+    reference=rbp_reference,
+    formula="(1 - {p}) times the sum of {p}^(rank - 1) over the hits in {top}",
+    latex=r"(1 - p) \sum_{r=1}^{k} h_r \, p^{r-1}",
+    citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
+    "effectiveness, TOIS 2008",
+)
+def rbp_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    p: Annotated[float, Number("chance that a user goes on to the next item", below=1.0)] = 0.8,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Rank-biased precision at k: what a user finds who goes on with probability p.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
+    array([0.625])
+    """
+    raise NotImplementedError
 
 
 # --- err -----------------------------------------------------------------------------------------
@@ -450,7 +847,7 @@ def _satisfied(grade: float, top_grade: float) -> float:
 
 @helper
 def _err_of_group(
-    top: TopK,
+    hits: Hits,
     slot: int,
     after: int,
     top_grade: float,
@@ -467,13 +864,13 @@ def _err_of_group(
     overflows or cancels. ``passed[n]``, the chance to go on after the group, stays in ``passed``.
     """
     n = after - slot
-    first, last = top.first[slot], top.last[slot]
+    first, last = hits.first[slot], hits.last[slot]
     passed[: n + 1] = 0.0
     ends[: n + 1] = 0.0
     drawn[: n + 1] = 0.0
     passed[0] = 1.0
     for t in range(n):  # the means over t items become those over t + 1
-        satisfied = _satisfied(top.gain[slot + t], top_grade)
+        satisfied = _satisfied(hits.gain[slot + t], top_grade)
         for j in range(t + 1, -1, -1):
             one_less = passed[j - 1] if j > 0 else 0.0
             end_less = ends[j - 1] if j > 0 else 0.0
@@ -495,39 +892,39 @@ def _err_of_group(
 
 
 @allocating_kernel
-def _err(top: TopK, k: int, out: FloatArray, max_rel: float) -> None:
+def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
     most = 1
     for user in range(out.size):
-        most = max(most, top.start[user + 1] - top.start[user])
+        most = max(most, hits.start[user + 1] - hits.start[user])
     passed, ends, drawn = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
     for user in range(out.size):
-        first = top.start[user]
-        if first == top.start[user + 1]:
+        first = hits.start[user]
+        if first == hits.start[user + 1]:
             out[user] = np.nan
             continue
-        top_grade = max_rel if max_rel > 0.0 else top.ideal[first]
+        top_grade = max_rel if max_rel > 0.0 else hits.ideal[first]
         total = 0.0
         still_looking = 1.0
-        cut = _cut(top, k, user)
-        end = _end(top, user, cut)
+        cut = _cut(hits, k, user)
+        end = _end(hits, user, cut)
         slot = first
         while slot < end:
-            after = _group_end(top, slot, end)
-            if top.first[slot] == top.last[slot]:  # as below, without the work of a group
-                satisfied = _satisfied(top.gain[slot], top_grade)
-                total += still_looking * satisfied / top.first[slot]
+            after = _group_end(hits, slot, end)
+            if hits.first[slot] == hits.last[slot]:  # as below, without the work of a group
+                satisfied = _satisfied(hits.gain[slot], top_grade)
+                total += still_looking * satisfied / hits.first[slot]
                 still_looking *= 1.0 - satisfied
             else:
                 total += still_looking * _err_of_group(
-                    top, slot, after, top_grade, cut, passed, ends, drawn
+                    hits, slot, after, top_grade, cut, passed, ends, drawn
                 )
                 still_looking *= passed[after - slot]
             slot = after
         out[user] = total
 
 
-def _check_max_rel(top: TopK, options: dict[str, Any]) -> None:
-    largest = top.ideal.max(initial=0.0)
+def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
+    largest = hits.ideal.max(initial=0.0)
     if options["max_rel"] is not None and largest > options["max_rel"]:
         msg = (
             f"err(max_rel={options['max_rel']:g}) needs relevances up to {options['max_rel']:g}, "
@@ -536,432 +933,34 @@ def _check_max_rel(top: TopK, options: dict[str, Any]) -> None:
         raise InputError(msg)
 
 
-# --- The declarations ----------------------------------------------------------------------------
+@metric(
+    kernel=_err,
+    reference=err_reference,
+    formula="sum over {top} of P(rank) / rank times the product of 1 - P over the ranks "
+    "before, P = (2^relevance - 1) / 2^{max_rel}",
+    words={"max_rel": {None: "(largest relevance of the user)"}},
+    latex=r"\sum_{r=1}^{k} \frac{P_r}{r} \prod_{s=1}^{r-1} (1 - P_s), \quad P_r = "
+    r"\frac{2^{y_r} - 1}{2^{y_{\max}}}",
+    citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
+    check_truth=_check_max_rel,
+)
+def err_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    max_rel: Annotated[
+        float | None,
+        Number("top of the grade scale; unset: the largest relevance of the user"),
+    ] = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Expected reciprocal rank at k, for graded truth.
 
-Rel = Annotated[float | None, Number("smallest relevance that counts as relevant; unset: any > 0")]
-Gain = Annotated[
-    Literal["linear", "exp2"], "what an item is worth: its relevance, or 2^relevance - 1"
-]
-Discount = Annotated[
-    Literal["log2", "log2_clip", "ln"] | Callable[[int], float],
-    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
-]
+    Give ``max_rel``, the top of the grade scale, to compare users whose best grades differ.
 
-# What the choices stand for in a formula.
-_K_OR_LIST = {"k": "k", "list": "min(k, length of the list)"}
-_CAPPED_OR_ALL = {"capped": "min(R, k)", "relevant": "R"}
-_GAINS = {"linear": "relevance", "exp2": "(2^relevance - 1)"}
-_DISCOUNTS = {"log2": "log2(rank + 1)", "log2_clip": "max(log2(rank), 1)", "ln": "ln(rank + 1)"}
-_BOTH = "precision = hits in the top k / {}, recall = hits in the top k / {}"
-
-_MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
-_JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
-
-
-class AccuracyMethods:
-    """The methods of ``Metrics`` that compute one accuracy metric.
-
-    All take the keyword arguments of ``Metrics.compute`` beside their own, return a float64 array
-    of shape (n_users,), and raise what ``Metrics.compute`` raises. ``k`` counts ranks from 1; more
-    than n_items means n_items. A user without relevant items is undefined: NaN unless
-    ``undefined=`` says otherwise.
+    >>> from recmetrics import Metrics
+    >>> Metrics.err_at_k([[3, 2, 1]], [[1, 0, 1]], k=3)  # 1/2 + 1/2 * 1/2 * 1/3
+    array([0.58333333])
     """
-
-    @staticmethod
-    @metric(
-        kernel=_hit,
-        reference=hit_reference,
-        formula="1 if any of the top k is relevant, else 0",
-        latex=r"\max_{r \le k} h_r",
-        citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
-        aliases=("hit_rate", "hit_ratio"),
-    )
-    def hit_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Whether any of the top k items is relevant (hit rate).
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)
-        array([1.])
-        >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=2)
-        array([0.])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_precision,
-        reference=precision_reference,
-        formula="hits in the top k / k; denom=list: / min(k, length of the list)",
-        filled=Filled("hits in the top k / {denom}", {"denom": _K_OR_LIST}),
-        latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
-        citation=_MANNING,
-    )
-    def precision_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        denom: Annotated[
-            Literal["k", "list"], "divide by k, or by the length of a list shorter than k"
-        ] = "k",
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Share of the top k that is relevant.
-
-        A list shorter than k still divides by k unless ``denom="list"``.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
-        array([0.5])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_recall,
-        reference=recall_reference,
-        formula="hits in the top k / min(R, k); denom=relevant: / R",
-        filled=Filled("hits in the top k / {denom}", {"denom": _CAPPED_OR_ALL}),
-        latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
-        citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
-    )
-    def recall_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        denom: Annotated[
-            Literal["capped", "relevant"], "divide by min(R, k), or by all R relevant items"
-        ] = "capped",
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
-
-        This is what rectorch, LensKit and the VAE literature compute. For the textbook definition,
-        hits over all R relevant items, type ``recall(denom=relevant)@k``:
-
-        >>> from recmetrics import Metrics
-        >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
-        >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
-        {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_f1,
-        reference=f1_reference,
-        formula="2 precision recall / (precision + recall), 0 without hits",
-        filled=Filled(
-            "2 precision recall / (precision + recall), 0 without hits; {denom}",
-            {
-                "denom": {
-                    "k": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["capped"]),
-                    "list": _BOTH.format(_K_OR_LIST["list"], _CAPPED_OR_ALL["capped"]),
-                    "capped": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["capped"]),
-                    "relevant": _BOTH.format(_K_OR_LIST["k"], _CAPPED_OR_ALL["relevant"]),
-                    "list+relevant": _BOTH.format(_K_OR_LIST["list"], _CAPPED_OR_ALL["relevant"]),
-                }
-            },
-        ),
-        latex=r"\frac{2 \cdot \mathrm{precision} \cdot \mathrm{recall}}{\mathrm{precision} + "
-        r"\mathrm{recall}}",
-        citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
-    )
-    def f1_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        denom: Annotated[
-            Literal["k", "list", "capped", "relevant", "list+relevant"],
-            "denom of precision (k or list) or recall (capped or relevant); k and capped where "
-            "not named",
-        ] = "k",
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Harmonic mean of precision and recall at k.
-
-        ``denom`` names what precision or recall is divided by, as in these metrics;
-        ``"list+relevant"`` changes both.
-
-        >>> from recmetrics import Metrics
-        >>> scores, truth = [[4, 3, 2, 1]], [[1, 0, 0, 1]]  # precision 1/3, recall 1/2
-        >>> Metrics.f1_at_k(scores, truth, k=3)
-        array([0.4])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_map,
-        reference=map_reference,
-        formula="sum of the precision at each hit in the top k / min(R, k); "
-        "denom=relevant: / R; denom=hits: / hits found",
-        filled=Filled(
-            "sum of the precision at each hit in the top k / {denom}",
-            {"denom": {**_CAPPED_OR_ALL, "hits": "hits found"}},
-        ),
-        latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
-        citation=_MANNING,
-        aliases=("average_precision",),
-        order_bound={"denom": "hits"},
-    )
-    def map_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        denom: Annotated[
-            Literal["capped", "relevant", "hits"],
-            "divide by min(R, k), by all R relevant items, or by the hits found",
-        ] = "capped",
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Average precision at k; its mean over users is MAP.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.map_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], k=3)  # (1/1 + 2/3) / 2
-        array([0.83333333])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_mrr,
-        reference=mrr_reference,
-        formula="1 / rank of the first hit, 0 if there is none in the top k",
-        latex=r"\max_{r \le k} \frac{h_r}{r}",
-        citation="Voorhees: The TREC-8 question answering track report, 1999",
-        aliases=("reciprocal_rank",),
-    )
-    def mrr_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Reciprocal rank of the first hit; its mean over users is MRR.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.mrr_at_k([[4, 2, 3, 1], [1, 2, 3, 4]], [[0, 0, 1, 1], [0, 0, 1, 1]], k=3)
-        array([0.5, 1. ])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_ndcg,
-        reference=ndcg_reference,
-        formula="dcg@k / dcg@k of the ideal: the user's relevances in descending order",
-        filled=Filled(
-            "sum over the top k of {gain} / {discount}, divided by the same sum of the ideal: "
-            "{ideal}, {ideal_depth}",
-            {
-                "gain": _GAINS,
-                "discount": _DISCOUNTS,
-                "ideal": {
-                    "truth": "the user's relevances in descending order",
-                    "retrieved": "the relevances in the top k in descending order",
-                },
-                "ideal_depth": {
-                    "k": "the first k",
-                    "all": "all of them",
-                    "list": "the first min(k, length of the list)",
-                    "full": "the largest at every rank down to k",
-                },
-            },
-        ),
-        latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
-        citation=_JARVELIN,
-        order_bound={"ideal": "retrieved"},
-        # A list of equal relevances, however small, reaches 1; descending ones do not.
-        no_ceiling={"ideal": "retrieved", "ideal_depth": "full"},
-    )
-    def ndcg_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        gain: Gain = "linear",
-        discount: Discount = "log2",
-        ideal: Annotated[
-            Literal["truth", "retrieved"],
-            "compare with the best of all relevances, or of those in the user's own top k",
-        ] = "truth",
-        ideal_depth: Annotated[
-            Literal["k", "all", "list", "full"],
-            "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
-            "list), or has its best item at every rank down to k, though the user has fewer",
-        ] = "k",
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Normalised discounted cumulative gain at k.
-
-        ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
-        (growing).
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
-        array([0.3065736])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_dcg,
-        reference=dcg_reference,
-        formula="sum over the top k of gain / log2(rank + 1)",
-        filled=Filled(
-            "sum over the top k of {gain} / {discount}", {"gain": _GAINS, "discount": _DISCOUNTS}
-        ),
-        latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
-        citation=_JARVELIN,
-        bounds=(0.0, math.inf),
-    )
-    def dcg_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        gain: Gain = "linear",
-        discount: Discount = "log2",
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Discounted cumulative gain at k; 0 for a user without relevant items.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
-        array([4.26185951])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_cg,
-        reference=cg_reference,
-        formula="sum over the top k of gain",
-        filled=Filled("sum over the top k of {gain}", {"gain": _GAINS}),
-        latex=r"\sum_{r=1}^{k} g_r",
-        citation=_JARVELIN,
-        bounds=(0.0, math.inf),
-    )
-    def cg_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        gain: Gain = "linear",
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Cumulative gain at k; 0 for a user without relevant items.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
-        array([13.])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_r_precision,
-        reference=r_precision_reference,
-        formula="hits in the top min(R, k) / R",
-        latex=r"\frac{1}{R} \sum_{r=1}^{\min(R, k)} h_r",
-        citation=_MANNING,
-    )
-    def r_precision_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Precision at R, the number of the user's relevant items.
-
-        Ranks below k are not read: with R > k only the top k can be hits. ``"r_precision"``
-        without a cutoff is the usual definition.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.r_precision_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]])  # 1 of the top 2
-        array([0.5])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_rbp,
-        reference=rbp_reference,
-        formula="(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
-        filled=Filled("(1 - {p}) times the sum of {p}^(rank - 1) over the hits in the top k"),
-        latex=r"(1 - p) \sum_{r=1}^{k} h_r \, p^{r-1}",
-        citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
-        "effectiveness, TOIS 2008",
-    )
-    def rbp_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        p: Annotated[float, Number("chance that a user goes on to the next item", below=1.0)] = 0.8,
-        rel: Rel = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Rank-biased precision at k: what a user finds who goes on with probability p.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
-        array([0.625])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kernel=_err,
-        reference=err_reference,
-        formula="sum over the top k of P(rank) / rank times the product of 1 - P over the ranks "
-        "before, P = (2^relevance - 1) / 2^max_rel",
-        filled=Filled(
-            "sum over the top k of P(rank) / rank times the product of 1 - P over the ranks "
-            "before, P = (2^relevance - 1) / 2^{max_rel}",
-            {"max_rel": {None: "(largest relevance of the user)"}},
-        ),
-        latex=r"\sum_{r=1}^{k} \frac{P_r}{r} \prod_{s=1}^{r-1} (1 - P_s), \quad P_r = "
-        r"\frac{2^{y_r} - 1}{2^{y_{\max}}}",
-        citation="Chapelle et al.: Expected reciprocal rank for graded relevance, CIKM 2009",
-        check=_check_max_rel,
-    )
-    def err_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        max_rel: Annotated[
-            float | None,
-            Number("top of the grade scale; unset: the largest relevance of the user"),
-        ] = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Expected reciprocal rank at k, for graded truth.
-
-        Give ``max_rel``, the top of the grade scale, to compare users whose best grades differ.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.err_at_k([[3, 2, 1]], [[1, 0, 1]], k=3)  # 1/2 + 1/2 * 1/2 * 1/3
-        array([0.58333333])
-        """
-        raise NotImplementedError
+    raise NotImplementedError

@@ -1,30 +1,31 @@
 """Metrics beyond accuracy with one value per user: what a list does to who reads it.
 
 The file is built as ``accuracy.py`` is, but these kernels read the lists themselves: a kernel is
-called with the lists of a block of users, the side information of the call, the cutoff (0: the
-whole list), the array to fill, and then the options of its method. It hands the arrays that it
-needs to a jitted loop. A mean over an empty list is 0.
+called with the lists of a block of users, the side information of the call, the cutoff, the array
+to fill, and then the options that it names. It hands the arrays that it needs to a jitted loop. A
+metric with ``prepare`` gets, in place of the side information, what that made of it once for all
+blocks and batches. A mean over an empty list is 0.
 """
 
 import math
-from typing import Annotated, Any, Literal, Unpack
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._itemsets import Rows
+from recmetrics._inputs.sets import NO_ROWS, Rows, Side
 from recmetrics._jit import allocating_kernel, helper, kernel
-from recmetrics._lists import Lists
-from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import Filled, Number, metric
-from recmetrics._side import Side
-from recmetrics._topk import FloatArray, IntArray
+from recmetrics._options import Shared
+from recmetrics._selection.hits import WHOLE_LIST
+from recmetrics._selection.lists import Lists
+from recmetrics._spec.registry import Number, choice, metric
+from recmetrics._types import FloatArray, IntArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneList, is_hit, ratio
+from recmetrics.metrics.accuracy import Rel
 
 Array = npt.NDArray[Any]
 
-DENOM_K = 1  # denom="k", the second choice of novelty
-ZERO, INF, NAN, SKIP = range(4)  # the choices of unseen
 # Rounding of the shares must not move the border between head and tail.
 HEAD_SLACK = 1e-9
 SMOOTHING = 0.01  # alpha of calibration
@@ -33,7 +34,7 @@ SMOOTHING = 0.01  # alpha of calibration
 @helper
 def _cut(k: int, length: int) -> int:
     """How many items of a list count."""
-    return min(k, length) if k > 0 else length
+    return length if k == WHOLE_LIST else min(k, length)
 
 
 @kernel
@@ -57,7 +58,7 @@ def _mean_over_list(
                 total += value
                 count += 1
         if by_k:
-            count = k if k > 0 else cut
+            count = cut if k == WHOLE_LIST else k
         out[user] = total / count if count > 0 else 0.0
 
 
@@ -83,19 +84,35 @@ def diversity_reference(user: OneList, k: int) -> float:
     return 1 - sum(user.similarity[a][b] for a, b in pairs) / len(pairs) if pairs else math.nan
 
 
-def _diversity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
+class _Compared(NamedTuple):
+    """What items are compared by: features, or a similarity matrix."""
+
+    features: Array | Rows | None
+    scale: FloatArray  # 1 / the norm of each item's features
+    n_features: int
+    similarity: Array | Rows | None
+
+
+def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
+    features, scale = side.features, np.empty(0)
+    if isinstance(features, Rows):
+        scale = _scale_of_entries(features.start, features.values)
+    elif features is not None:
+        scale = _scale_of_rows(features)
+    return _Compared(features, scale, side.n_features, side.similarity)
+
+
+def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
     """From features by the linear form, from a similarity matrix pair by pair.
 
     For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). A vector
     of zeros is like nothing: its cosine with any other is 0, with itself too.
     """
     items, length = lists.items, lists.length
-    features, similarity = side.features, side.similarity
+    features, scale, n_features, similarity = compared
     if isinstance(features, Rows):
-        scale = side.once("scale", lambda: _scale_of_entries(features.start, features.values))
-        _diversity_of_entries(items, length, *features, scale, side.n_features, k, out)
+        _diversity_of_entries(items, length, *features, scale, n_features, k, out)
     elif features is not None:
-        scale = side.once("scale", lambda: _scale_of_rows(features))
         _diversity_of_rows(items, length, features, scale, k, out)
     elif isinstance(similarity, Rows):
         _diversity_by_sparse_similarity(items, length, *similarity, k, out)
@@ -226,7 +243,46 @@ def _diversity_by_sparse_similarity(
         out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
 
 
+@metric(
+    reads="lists",
+    kernel=_diversity,
+    prepare=_compared,
+    reference=diversity_reference,
+    needs=(("features", "similarity"),),
+    formula="1 - mean similarity of all pairs in {top} (cosine of the features)",
+    latex=r"1 - \frac{2}{m (m - 1)} \sum_{r < s \le m} \mathrm{sim}(i_r, i_s)",
+    citation="Ziegler et al.: Improving recommendation lists through topic diversification, "
+    "WWW 2005",
+    bounds=(0.0, 2.0),
+    undefined="a list of fewer than two items",
+)
+def diversity_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """How different the items of the list are from each other.
+
+    Of ``features=`` the cosine counts, in time linear in k; features that are all 0 are like
+    nothing. From ``similarity=`` the entry (i, j) of each pair is read where i stands before j
+    in the list. Similarities outside [-1, 1] lead outside the bounds.
+
+    >>> from recmetrics import Metrics
+    >>> features = [[1, 0], [0, 1], [1, 0]]  # items 0 and 2 are alike
+    >>> Metrics.diversity_at_k([[3, 2, 1]], [[0, 0, 1]], k=3, features=features)
+    array([0.66666667])
+    """
+    raise NotImplementedError
+
+
 # --- novelty -------------------------------------------------------------------------------------
+
+
+NoveltyDenom = Literal["list", "k"]
+Unseen = Literal["zero", "inf", "nan", "skip"]
+_BY_K = choice(NoveltyDenom, "k")
+_SKIP = choice(Unseen, "skip")
 
 
 def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
@@ -238,18 +294,68 @@ def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> floa
     return ratio(sum(information), k if denom == "k" else len(information))
 
 
-def _novelty(lists: Lists, side: Side, k: int, out: FloatArray, denom: int, unseen: int) -> None:
-    information = side.once(("novelty", unseen), lambda: _self_information(side.popularity, unseen))
-    _mean_over_list(
-        lists.items, lists.length, information, k, denom == DENOM_K, unseen == SKIP, out
-    )
-
-
-def _self_information(popularity: FloatArray, unseen: int) -> FloatArray:
-    information = np.full(popularity.size, {ZERO: 0.0, INF: np.inf}.get(unseen, np.nan))
+def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
+    popularity = side.popularity
+    of_unseen = {"zero": 0.0, "inf": np.inf}.get(options["unseen"], np.nan)
+    information = np.full(popularity.size, of_unseen)
     seen = popularity > 0.0
     information[seen] = 0.0 - np.log2(popularity[seen])
     return information
+
+
+def _novelty(
+    lists: Lists, information: FloatArray, k: int, out: FloatArray, denom: int, unseen: int
+) -> None:
+    by_k, skips = denom == _BY_K, unseen == _SKIP
+    _mean_over_list(lists.items, lists.length, information, k, by_k, skips, out)
+
+
+@metric(
+    reads="lists",
+    kernel=_novelty,
+    prepare=_self_information,
+    reference=novelty_reference,
+    needs=(("popularity",),),
+    formula="{denom} of -log2(popularity) over {top}, {unseen}",
+    words={
+        "denom": {"list": "mean", "k": "1 / {k} times the sum"},
+        "unseen": {
+            "zero": "0 for an item of popularity 0",
+            "inf": "infinite for an item of popularity 0",
+            "nan": "NaN for an item of popularity 0",
+            "skip": "items of popularity 0 left out",
+        },
+    },
+    varies="denom",
+    latex=r"- \frac{1}{m} \sum_{r=1}^{m} \log_2 \pi(i_r)",
+    citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
+    "systems, PNAS 2010",
+    bounds=(0.0, math.inf),
+    undefined="an item of popularity 0 under unseen=nan",
+)
+def novelty_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: Annotated[
+        NoveltyDenom, "divide by the length of the list, or by k where it is shorter"
+    ] = "list",
+    unseen: Annotated[
+        Unseen,
+        "what an item of popularity 0 adds; skip: it does not count in the length either",
+    ] = "zero",
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Mean self-information of the list in bits: how surprising it is to have these items.
+
+    0 for an empty list.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
+    array([2.])
+    """
+    raise NotImplementedError
 
 
 # --- popularity ----------------------------------------------------------------------------------
@@ -262,6 +368,32 @@ def popularity_reference(user: OneList, k: int) -> float:
 
 def _mean_popularity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     _mean_over_list(lists.items, lists.length, side.popularity, k, False, False, out)
+
+
+@metric(
+    reads="lists",
+    higher_is_better=False,
+    kernel=_mean_popularity,
+    reference=popularity_reference,
+    needs=(("popularity",),),
+    formula="mean popularity of {top}",
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
+    citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
+    undefined="nothing: 0 for an empty list",
+)
+def popularity_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Mean share of users who have the items of the list; 0 for an empty list.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.popularity_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
+    array([0.375])
+    """
+    raise NotImplementedError
 
 
 # --- long_tail -----------------------------------------------------------------------------------
@@ -280,13 +412,9 @@ def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
     return ratio(sum(item not in head for item in listed), len(listed))
 
 
-def _long_tail(lists: Lists, side: Side, k: int, out: FloatArray, tail: float) -> None:
-    in_tail = side.once(("tail", tail), lambda: _in_tail(side.popularity, tail))
-    _mean_over_list(lists.items, lists.length, in_tail, k, False, False, out)
-
-
-def _in_tail(popularity: FloatArray, tail: float) -> FloatArray:
+def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     """1 for the items outside the head, 0 for those in it."""
+    popularity, tail = side.popularity, options["tail"]
     order = np.argsort(-popularity, kind="stable")
     made = np.cumsum(popularity[order])
     before = np.concatenate((np.zeros(1), made))[: made.size]
@@ -294,6 +422,47 @@ def _in_tail(popularity: FloatArray, tail: float) -> FloatArray:
     in_tail = np.ones(popularity.size)
     in_tail[order[before < target]] = 0.0
     return in_tail
+
+
+def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> None:
+    _mean_over_list(lists.items, lists.length, in_tail, k, False, False, out)
+
+
+@metric(
+    reads="lists",
+    kernel=_long_tail,
+    prepare=_in_tail,
+    reference=long_tail_reference,
+    needs=(("popularity",),),
+    formula="share of {top} outside the head: the fewest most popular items that have "
+    "1 - {tail} of the interactions",
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
+    citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
+    "personalized re-ranking, FLAIRS 2019",
+    undefined="nothing: 0 for an empty list",
+)
+def long_tail_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    tail: Annotated[
+        float, Number("share of all interactions that the tail has at most", below=1.0)
+    ] = 0.8,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the list that is in the long tail; 0 for an empty list.
+
+    The items are ordered by popularity, equal ones by index. The head is the shortest beginning
+    of that order whose popularities sum up to at least 1 - ``tail`` of the sum of all (to a
+    relative 1e-9, so that rounding does not decide); the tail is the rest.
+
+    >>> from recmetrics import Metrics
+    >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
+    >>> Metrics.long_tail_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, tail=0.5, popularity=popularity)
+    array([0.5])
+    """
+    raise NotImplementedError
 
 
 # --- serendipity ---------------------------------------------------------------------------------
@@ -340,6 +509,37 @@ def _mean_over_relevant(
             out[user] = total / cut if cut > 0 else 0.0
 
 
+@metric(
+    reads="lists",
+    kernel=_serendipity,
+    reference=serendipity_reference,
+    needs=(("popularity",),),
+    formula="mean over {top} of 1 - popularity where the item is relevant, 0 where not",
+    latex=r"\frac{1}{m} \sum_{r=1}^{m} h_r \, (1 - \pi(i_r))",
+    citation="Murakami et al.: Metrics for evaluating the serendipity of recommendation lists, "
+    "JSAI 2007, with popularity as the primitive prediction and 1 as that of the list",
+    undefined="no relevant item",
+)
+def serendipity_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """How much of the list is relevant and unexpected.
+
+    An item counts 1 - its popularity if it is relevant; grades do not weigh. Undefined for a
+    user without relevant items; 0 for an empty list.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.serendipity_at_k([[3, 2, 1]], [[1, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
+    array([0.25])
+    """
+    raise NotImplementedError
+
+
 # --- calibration ---------------------------------------------------------------------------------
 
 
@@ -358,12 +558,13 @@ def shares(weights: list[float]) -> list[float]:
 
 
 def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
+    profile = NO_ROWS if side.profile is None else side.profile.rows(lists.rows)
     _divergence(
         lists.items,
         lists.length,
         *side.genres,
         side.n_genres,
-        *side.profile.rows(lists.rows),
+        *profile,
         side.profile_of_items,
         k,
         out,
@@ -426,228 +627,35 @@ def _divergence(
         out[user] = max(0.0, divergence)
 
 
-# --- The methods ---------------------------------------------------------------------------------
+@metric(
+    reads="lists",
+    higher_is_better=False,
+    kernel=_calibration,
+    reference=calibration_reference,
+    needs=(("genres",), ("profile",)),
+    formula="sum over the genres of p ln(p / (0.99 q + 0.01 p)), p their shares in the "
+    "profile, q in {top}",
+    latex=r"\sum_{c} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}",
+    citation="Steck: Calibrated recommendations, RecSys 2018",
+    bounds=(0.0, -math.log(SMOOTHING)),
+    undefined="no item with a genre in the list or the profile",
+)
+def calibration_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """How far the genres of the list are from those that the user had before, in nats.
 
+    Kullback-Leibler divergence of q, the genres of the list, from p, those of the profile; 0 is
+    perfect. An item divides itself among its genres, equally where ``genres=`` holds 0 and 1;
+    items without a genre do not count. A training matrix as ``profile=`` weighs the items by
+    its values.
 
-class BeyondMethods:
-    """The methods of ``Metrics`` that compute one metric of the lists themselves.
-
-    What ``AccuracyMethods`` says of keyword arguments, results and errors holds here too. But for
-    ``serendipity`` they ask nothing of the truth: a user without relevant items has a value. The
-    mean over an empty list is 0.
+    >>> from recmetrics import Metrics
+    >>> genres, train = [[1, 0], [0, 1], [1, 1]], [[0, 0, 1]]
+    >>> Metrics.calibration_at_k([[3, 2, 1]], [[0, 1, 0]], k=2, genres=genres, profile=train)
+    array([0.])
     """
-
-    @staticmethod
-    @metric(
-        kind="list",
-        kernel=_diversity,
-        reference=diversity_reference,
-        needs=(("features", "similarity"),),
-        formula="1 - mean similarity of all pairs in the top k (cosine of the features)",
-        latex=r"1 - \frac{2}{m (m - 1)} \sum_{r < s \le m} \mathrm{sim}(i_r, i_s)",
-        citation="Ziegler et al.: Improving recommendation lists through topic diversification, "
-        "WWW 2005",
-        bounds=(0.0, 2.0),
-        undefined="a list of fewer than two items",
-    )
-    def diversity_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """How different the items of the list are from each other.
-
-        Of ``features=`` the cosine counts, in time linear in k; features that are all 0 are like
-        nothing. From ``similarity=`` the entry (i, j) of each pair is read where i stands before j
-        in the list. Similarities outside [-1, 1] lead outside the bounds.
-
-        >>> from recmetrics import Metrics
-        >>> features = [[1, 0], [0, 1], [1, 0]]  # items 0 and 2 are alike
-        >>> Metrics.diversity_at_k([[3, 2, 1]], [[0, 0, 1]], k=3, features=features)
-        array([0.66666667])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="list",
-        kernel=_novelty,
-        reference=novelty_reference,
-        needs=(("popularity",),),
-        formula="mean of -log2(popularity) over the top k; denom=k: sum / k",
-        filled=Filled(
-            "{denom} of -log2(popularity) over the top k, {unseen}",
-            {
-                "denom": {"list": "mean", "k": "1 / k times the sum"},
-                "unseen": {
-                    "zero": "0 for an item of popularity 0",
-                    "inf": "infinite for an item of popularity 0",
-                    "nan": "NaN for an item of popularity 0",
-                    "skip": "items of popularity 0 left out",
-                },
-            },
-        ),
-        latex=r"- \frac{1}{m} \sum_{r=1}^{m} \log_2 \pi(i_r)",
-        citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
-        "systems, PNAS 2010",
-        bounds=(0.0, math.inf),
-        undefined="an item of popularity 0 under unseen=nan",
-    )
-    def novelty_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        denom: Annotated[
-            Literal["list", "k"], "divide by the length of the list, or by k where it is shorter"
-        ] = "list",
-        unseen: Annotated[
-            Literal["zero", "inf", "nan", "skip"],
-            "what an item of popularity 0 adds; skip: it does not count in the length either",
-        ] = "zero",
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Mean self-information of the list in bits: how surprising it is to have these items.
-
-        0 for an empty list.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
-        array([2.])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="list",
-        higher_is_better=False,
-        kernel=_mean_popularity,
-        reference=popularity_reference,
-        needs=(("popularity",),),
-        formula="mean popularity of the top k",
-        latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
-        citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
-        undefined="nothing: 0 for an empty list",
-    )
-    def popularity_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Mean share of users who have the items of the list; 0 for an empty list.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.popularity_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
-        array([0.375])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="list",
-        kernel=_long_tail,
-        reference=long_tail_reference,
-        needs=(("popularity",),),
-        formula="share of the top k outside the head: the fewest most popular items that have "
-        "1 - tail of the interactions",
-        filled=Filled(
-            "share of the top k outside the head: the fewest most popular items that have "
-            "1 - {tail} of the interactions"
-        ),
-        latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
-        citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
-        "personalized re-ranking, FLAIRS 2019",
-        undefined="nothing: 0 for an empty list",
-    )
-    def long_tail_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        tail: Annotated[
-            float, Number("share of all interactions that the tail has at most", below=1.0)
-        ] = 0.8,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Share of the list that is in the long tail; 0 for an empty list.
-
-        The items are ordered by popularity, equal ones by index. The head is the shortest beginning
-        of that order whose popularities sum up to at least 1 - ``tail`` of the sum of all (to a
-        relative 1e-9, so that rounding does not decide); the tail is the rest.
-
-        >>> from recmetrics import Metrics
-        >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
-        >>> Metrics.long_tail_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, tail=0.5, popularity=popularity)
-        array([0.5])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="list",
-        kernel=_serendipity,
-        reference=serendipity_reference,
-        needs=(("popularity",),),
-        formula="mean over the top k of 1 - popularity where the item is relevant, 0 where not",
-        latex=r"\frac{1}{m} \sum_{r=1}^{m} h_r \, (1 - \pi(i_r))",
-        citation="Murakami et al.: Metrics for evaluating the serendipity of recommendation lists, "
-        "JSAI 2007, with popularity as the primitive prediction and 1 as that of the list",
-        undefined="no relevant item",
-    )
-    def serendipity_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        *,
-        rel: Annotated[
-            float | None,
-            Number("smallest relevance that counts as relevant; unset: any > 0"),
-        ] = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """How much of the list is relevant and unexpected.
-
-        An item counts 1 - its popularity if it is relevant; grades do not weigh. Undefined for a
-        user without relevant items; 0 for an empty list.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.serendipity_at_k([[3, 2, 1]], [[1, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
-        array([0.25])
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="list",
-        higher_is_better=False,
-        kernel=_calibration,
-        reference=calibration_reference,
-        needs=(("genres",), ("profile",)),
-        formula="sum over the genres of p ln(p / (0.99 q + 0.01 p)), p their shares in the "
-        "profile, q in the top k",
-        latex=r"\sum_{c} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}",
-        citation="Steck: Calibrated recommendations, RecSys 2018",
-        bounds=(0.0, -math.log(SMOOTHING)),
-        undefined="no item with a genre in the list or the profile",
-    )
-    def calibration_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """How far the genres of the list are from those that the user had before, in nats.
-
-        Kullback-Leibler divergence of q, the genres of the list, from p, those of the profile; 0 is
-        perfect. An item divides itself among its genres, equally where ``genres=`` holds 0 and 1;
-        items without a genre do not count. A training matrix as ``profile=`` weighs the items by
-        its values.
-
-        >>> from recmetrics import Metrics
-        >>> genres, train = [[1, 0], [0, 1], [1, 1]], [[0, 0, 1]]
-        >>> Metrics.calibration_at_k([[3, 2, 1]], [[0, 1, 0]], k=2, genres=genres, profile=train)
-        array([0.])
-        """
-        raise NotImplementedError
+    raise NotImplementedError

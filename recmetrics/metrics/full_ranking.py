@@ -6,15 +6,17 @@ The file is built as ``accuracy.py`` is.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from typing import Annotated, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from recmetrics._jit import kernel
-from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import Number, metric
-from recmetrics._topk import FloatArray, TopK
+from recmetrics._options import Shared
+from recmetrics._selection.hits import Hits
+from recmetrics._spec.registry import metric
+from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneUser, is_hit, n_relevant
+from recmetrics.metrics.accuracy import Rel
 
 # --- auc -----------------------------------------------------------------------------------------
 
@@ -36,21 +38,21 @@ def auc_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 
 @kernel
-def _auc(top: TopK, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG001 (every kernel takes k)
+def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG001 (every kernel takes k)
     """From mean ranks: pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
     for user in range(out.size):
-        first = top.start[user]
+        first = hits.start[user]
         relevant = 0
-        for slot in range(first, top.start[user + 1]):
-            relevant += top.ideal[slot] >= rel
+        for slot in range(first, hits.start[user + 1]):
+            relevant += hits.ideal[slot] >= rel
         found = 0
         ranks = 0.0
-        for slot in range(first, first + top.n_hits[user]):
-            if top.gain[slot] >= rel:
+        for slot in range(first, first + hits.n_hits[user]):
+            if hits.gain[slot] >= rel:
                 found += 1
-                ranks += 0.5 * (top.first[slot] + top.last[slot])
-        others = top.n_listed[user] - found
-        if relevant == 0 or (others == 0 and top.n_listed[user] > 0):
+                ranks += 0.5 * (hits.first[slot] + hits.last[slot])
+        others = hits.length[user] - found
+        if relevant == 0 or (others == 0 and hits.length[user] > 0):
             out[user] = np.nan
         elif found == 0 or others == 0:
             out[user] = 0.0
@@ -59,41 +61,30 @@ def _auc(top: TopK, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG00
             out[user] = 1.0 - inverted / (found * others)
 
 
-class FullRankingMethods:
-    """The methods of ``Metrics`` that compute one metric of the whole ranking.
+@metric(
+    kernel=_auc,
+    reference=auc_reference,
+    formula="share of the pairs (relevant item, other item), both recommendable, in which the "
+    "relevant item has the higher score; equal scores count 1/2",
+    latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} "
+    r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
+    citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, UAI 2009",
+    averages_ties=True,
+)
+def auc(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Area under the ROC curve of each user, over the items that may be recommended.
 
-    What ``AccuracyMethods`` says of keyword arguments, results and errors holds here too.
+    Undefined, too, where all of these items are relevant. Of a ranking, the items listed count,
+    no others: give scores, or the whole ranking, for the AUC that the literature means.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
+    array([0.5])
     """
-
-    @staticmethod
-    @metric(
-        kernel=_auc,
-        reference=auc_reference,
-        formula="share of the pairs (relevant item, other item), both recommendable, in which the "
-        "relevant item has the higher score; equal scores count 1/2",
-        latex=r"\frac{1}{|R_+| \, |R_-|} \sum_{i \in R_+} \sum_{j \in R_-} "
-        r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
-        citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, "
-        "UAI 2009",
-        averages_ties=True,
-    )
-    def auc(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        *,
-        rel: Annotated[
-            float | None,
-            Number("smallest relevance that counts as relevant; unset: any > 0"),
-        ] = None,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Area under the ROC curve of each user, over the items that may be recommended.
-
-        Undefined, too, where all of these items are relevant. Of a ranking, the items listed count,
-        no others: give scores, or the whole ranking, for the AUC that the literature means.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
-        array([0.5])
-        """
-        raise NotImplementedError
+    raise NotImplementedError

@@ -10,10 +10,10 @@ from typing import Unpack
 
 import numpy as np
 
-from recmetrics._exposure import COSINE, DISCOUNT, Exposure
-from recmetrics._options import Scores, Shared, Truth, UserValues
-from recmetrics._registry import metric
-from recmetrics._topk import FloatArray
+from recmetrics._options import Shared
+from recmetrics._selection.exposure import COSINE, DISCOUNT, Exposure
+from recmetrics._spec.registry import metric
+from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import AllLists, weight_of
 
 # --- coverage ------------------------------------------------------------------------------------
@@ -27,6 +27,32 @@ def coverage_reference(system: AllLists) -> float:
 def _coverage(exposure: Exposure) -> float:
     n_items = np.count_nonzero(exposure.offered)
     return float(np.count_nonzero(exposure.count) / n_items) if n_items else math.nan
+
+
+@metric(
+    reads="exposure",
+    kernel=_coverage,
+    reference=coverage_reference,
+    formula="items in {top} of at least one user / items of the catalogue",
+    latex=r"\frac{|\bigcup_u L_u|}{|I|}",
+    citation="Herlocker et al.: Evaluating collaborative filtering recommender systems, TOIS 2004",
+    undefined="a catalogue without items",
+)
+def coverage_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the catalogue that is in at least one list: one value for all users.
+
+    The catalogue is all items or, with ``candidates=``, those that are a candidate of anybody.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+    array(0.75)
+    """
+    raise NotImplementedError
 
 
 # --- personalization -----------------------------------------------------------------------------
@@ -56,7 +82,36 @@ def _personalization(exposure: Exposure) -> float:
     return min(1.0, max(0.0, 1.0 - (squares - n_lists) / (n_lists * (n_lists - 1.0))))
 
 
-# --- gini, entropy -------------------------------------------------------------------------------
+@metric(
+    reads="exposure",
+    kernel=_personalization,
+    reference=personalization_reference,
+    exposure_sums=(COSINE,),
+    formula="1 - mean cosine of all pairs of lists: items in both / sqrt(product of lengths)",
+    latex=r"1 - \frac{2}{U (U - 1)} \sum_{u < v} \frac{|L_u \cap L_v|}{\sqrt{|L_u| \, |L_v|}}",
+    citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
+    "systems, PNAS 2010 (inter-user diversity)",
+    undefined="fewer than two lists that are not empty",
+)
+def personalization_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """How different the lists of different users are: one value for all users.
+
+    Exact and without forming a pair, from how often each item is listed. Empty lists do not
+    count.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.personalization_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+    array(0.5)
+    """
+    raise NotImplementedError
+
+
+# --- gini ----------------------------------------------------------------------------------------
 
 
 def gini_of(amounts: list[float]) -> float:
@@ -85,6 +140,36 @@ def _gini_of(amounts: FloatArray) -> float:
     return max(0.0, float(((2.0 * rank - n - 1.0) * amounts).sum() / (n * total)))
 
 
+@metric(
+    reads="exposure",
+    higher_is_better=False,
+    kernel=_gini,
+    reference=gini_reference,
+    formula="Gini coefficient of how often each item of the catalogue is in {top}",
+    latex=r"\frac{\sum_{i} \sum_{j} |n_i - n_j|}{2 \, |I| \sum_{i} n_i}",
+    citation="Fleder, Hosanagar: Blockbuster culture's next rise or fall, Management Science 2009",
+    undefined="no item is listed",
+)
+def gini_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Inequality of how often items are listed, 0 where all equally: one value for all users.
+
+    Items that are in no list count, too; the catalogue is that of ``coverage``.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+    array(0.375)
+    """
+    raise NotImplementedError
+
+
+# --- entropy --------------------------------------------------------------------------------------
+
+
 def entropy_reference(system: AllLists) -> float:
     counts = [sum(item in items for items in system.lists) for item in system.catalogue]
     total = sum(counts)
@@ -99,6 +184,33 @@ def _entropy(exposure: Exposure) -> float:
         return math.nan
     shares = counts / counts.sum()
     return max(0.0, float(-(shares * np.log2(shares)).sum()))
+
+
+@metric(
+    reads="exposure",
+    kernel=_entropy,
+    reference=entropy_reference,
+    formula="- sum of s log2(s), s the share of each item in all that is in a top {k}",
+    latex=r"- \sum_{i} \frac{n_i}{n} \log_2 \frac{n_i}{n}, \quad n = \sum_{i} n_i",
+    citation="Shannon: A mathematical theory of communication, 1948",
+    bounds=(0.0, math.inf),
+    undefined="no item is listed",
+)
+def entropy_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Shannon entropy in bits of what is listed: one value for all users.
+
+    At most log2 of the number of items, where all are listed equally often.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
+    array(1.5)
+    """
+    raise NotImplementedError
 
 
 # --- exposure_gini -------------------------------------------------------------------------------
@@ -116,153 +228,30 @@ def _exposure_gini(exposure: Exposure) -> float:
     return _gini_of(exposure.weighted(DISCOUNT)[exposure.offered])
 
 
-# --- The methods ---------------------------------------------------------------------------------
+@metric(
+    reads="exposure",
+    higher_is_better=False,
+    kernel=_exposure_gini,
+    reference=exposure_gini_reference,
+    exposure_sums=(DISCOUNT,),
+    formula="gini, each listing weighted by 1 / log2(rank + 1)",
+    latex=r"\frac{\sum_{i} \sum_{j} |e_i - e_j|}{2 \, |I| \sum_{i} e_i}, \quad e_i = "
+    r"\sum_{u} \frac{1}{\log_2(r_u(i) + 1)}",
+    citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
+    undefined="no item is listed",
+)
+def exposure_gini_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Inequality of the attention that items get, by the discount of their ranks: one value.
 
+    As ``gini``, but an item at the first rank counts more than one below.
 
-class SystemMethods:
-    """The methods of ``Metrics`` that compute one metric of all lists together.
-
-    What ``AccuracyMethods`` says of keyword arguments and errors holds here too; the result is an
-    array of shape (), one number. The catalogue is every item of the scores, excluded ones too;
-    where candidates are given, every item that is a candidate of at least one user.
+    >>> from recmetrics import Metrics
+    >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)
+    array(0.5)
     """
-
-    @staticmethod
-    @metric(
-        kind="system",
-        kernel=_coverage,
-        reference=coverage_reference,
-        formula="items in the top k of at least one user / items of the catalogue",
-        latex=r"\frac{|\bigcup_u L_u|}{|I|}",
-        citation="Herlocker et al.: Evaluating collaborative filtering recommender systems, "
-        "TOIS 2004",
-        undefined="a catalogue without items",
-    )
-    def coverage_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Share of the catalogue that is in at least one list: one value for all users.
-
-        The catalogue is all items or, with ``candidates=``, those that are a candidate of anybody.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
-        array(0.75)
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="system",
-        kernel=_personalization,
-        reference=personalization_reference,
-        sums=(COSINE,),
-        formula="1 - mean cosine of all pairs of lists: items in both / sqrt(product of lengths)",
-        latex=r"1 - \frac{2}{U (U - 1)} \sum_{u < v} \frac{|L_u \cap L_v|}{\sqrt{|L_u| \, |L_v|}}",
-        citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
-        "systems, PNAS 2010 (inter-user diversity)",
-        undefined="fewer than two lists that are not empty",
-    )
-    def personalization_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """How different the lists of different users are: one value for all users.
-
-        Exact and without forming a pair, from how often each item is listed. Empty lists do not
-        count.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.personalization_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
-        array(0.5)
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="system",
-        higher_is_better=False,
-        kernel=_gini,
-        reference=gini_reference,
-        formula="Gini coefficient of how often each item of the catalogue is in the top k",
-        latex=r"\frac{\sum_{i} \sum_{j} |n_i - n_j|}{2 \, |I| \sum_{i} n_i}",
-        citation="Fleder, Hosanagar: Blockbuster culture's next rise or fall, Management Science "
-        "2009",
-        undefined="no item is listed",
-    )
-    def gini_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Inequality of how often items are listed, 0 where all equally: one value for all users.
-
-        Items that are in no list count, too; the catalogue is that of ``coverage``.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
-        array(0.375)
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="system",
-        kernel=_entropy,
-        reference=entropy_reference,
-        formula="- sum of s log2(s), s the share of each item in all that is in a top k",
-        latex=r"- \sum_{i} \frac{n_i}{n} \log_2 \frac{n_i}{n}, \quad n = \sum_{i} n_i",
-        citation="Shannon: A mathematical theory of communication, 1948",
-        bounds=(0.0, math.inf),
-        undefined="no item is listed",
-    )
-    def entropy_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Shannon entropy in bits of what is listed: one value for all users.
-
-        At most log2 of the number of items, where all are listed equally often.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
-        array(1.5)
-        """
-        raise NotImplementedError
-
-    @staticmethod
-    @metric(
-        kind="system",
-        higher_is_better=False,
-        kernel=_exposure_gini,
-        reference=exposure_gini_reference,
-        sums=(DISCOUNT,),
-        formula="gini, each listing weighted by 1 / log2(rank + 1)",
-        latex=r"\frac{\sum_{i} \sum_{j} |e_i - e_j|}{2 \, |I| \sum_{i} e_i}, \quad e_i = "
-        r"\sum_{u} \frac{1}{\log_2(r_u(i) + 1)}",
-        citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
-        undefined="no item is listed",
-    )
-    def exposure_gini_at_k(
-        pred_scores: Scores,
-        ground_truth: Truth,
-        k: int = 100,
-        **shared: Unpack[Shared],
-    ) -> UserValues:
-        """Inequality of the attention that items get, by the discount of their ranks: one value.
-
-        As ``gini``, but an item at the first rank counts more than one below.
-
-        >>> from recmetrics import Metrics
-        >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)
-        array(0.5)
-        """
-        raise NotImplementedError
+    raise NotImplementedError

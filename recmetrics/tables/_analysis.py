@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError
-from recmetrics._spec import MetricSpec, make_spec, parse
+from recmetrics._spec.grammar import MetricSpec, make_spec, parse
 from recmetrics.tables._frames import keyed, read_frame, with_columns
 from recmetrics.tables._lenskit import definition, is_defined
-from recmetrics.tables._measure import Asked, ByFunction, BySpec, measure_problem
 from recmetrics.tables._problem import Columns, read_problem
 from recmetrics.tables._summary import TableSummary, summarise
+from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_problem
 
 _NOT_KEYS = ("item", "rank", "score", "rating")
 
@@ -49,7 +49,7 @@ class RecListAnalysis:
             msg = "group_cols is empty, expected the columns that tell the lists apart, or None"
             raise ArgumentError(msg)
         self.group_cols = None if group_cols is None else list(group_cols)
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, TableMetric] = {}
         self._summary: TableSummary | None = None
 
     @property
@@ -99,10 +99,10 @@ class RecListAnalysis:
             Another metric of that name, an option that the function does not take, or a metric
             that needs more than the two tables.
         """
-        asked: Asked
+        asked: TableMetric
         if isinstance(metric, str | MetricSpec):
             name = str(metric) if name is None else name
-            asked = BySpec(name, _spec(metric, options))
+            asked = StringMetric(name, _spec(metric, options))
             _refuse_what_needs_more(asked.spec)
         elif callable(metric):
             name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
@@ -196,12 +196,12 @@ def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:
     needs = [" or ".join(f"{name}=" for name in group) for group in spec.metric.needs]
-    if spec.metric.kind == "system":
+    if not spec.metric.per_user:
         needs.append("catalogue=")
     if needs:
         msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"
         raise ArgumentError(msg)
 
 
-def _function(metric: Callable[..., Any], name: str, options: dict[str, Any]) -> ByFunction:
-    return ByFunction(name, metric, options)
+def _function(metric: Callable[..., Any], name: str, options: dict[str, Any]) -> FunctionMetric:
+    return FunctionMetric(name, metric, options)

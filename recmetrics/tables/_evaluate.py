@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._compute import MetricsList
-from recmetrics._errors import ArgumentError, InputError, UndefinedMetricError
-from recmetrics._measure import undefined_policy
-from recmetrics._options import CallOptions, Convention, Undefined, UserValues
-from recmetrics._spec import MetricSpec, parse_all
-from recmetrics._topk import IntArray
+from recmetrics._errors import ArgumentError, InputError
+from recmetrics._results.measure import RowNames, settled
+from recmetrics._spec.grammar import MetricsList
+from recmetrics._spec.request import Request
+from recmetrics._types import Convention, IntArray, Undefined
 from recmetrics.tables._frames import (
     Frame,
     as_integers,
@@ -23,20 +22,21 @@ from recmetrics.tables._frames import (
     value_at,
     with_columns,
 )
-from recmetrics.tables._measure import BySpec, measure_problem
 from recmetrics.tables._numbering import combine, number
 from recmetrics.tables._problem import Columns, Problem, read_problem
-from recmetrics.tables._side import (
+from recmetrics.tables._side_tables import (
+    FORMS,
+    TABLES,
     ItemTable,
     matrix_of,
     popularity_of,
     profile_of,
     refuse_repeats,
-    require_tables,
     similarity_columns,
     similarity_of,
 )
 from recmetrics.tables._summary import summarise
+from recmetrics.tables._values import StringMetric, measure_problem
 
 _OTHERS = "similar items"
 
@@ -141,17 +141,13 @@ def evaluate_table(
         As in ``RecListAnalysis.compute``; also for the other tables, where an id stands twice or
         an item that is listed has no row in ``features`` or ``genres``.
     """
-    options = CallOptions(undefined=undefined, convention=convention, n_threads=n_threads)
-    specs = parse_all(metrics_list, convention)
-    side = {
-        "catalogue": catalogue,
-        "popularity": popularity,
-        "features": features,
-        "similarity": similarity,
-        "genres": genres,
-        "profile": profile,
+    side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
+    rules: dict[str, Any] = {
+        "undefined": undefined,
+        "convention": convention,
+        "n_threads": n_threads,
     }
-    require_tables(specs, side)
+    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
     listed, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
     by = [by] if isinstance(by, str) else list(by or ())
     keys = [*by, user]
@@ -159,7 +155,7 @@ def evaluate_table(
     require_columns(listed, "recs", [*keys, item])
     require_columns(relevant, "truth", [user, item])
     require_same_kind(listed, "recs", relevant, "truth")
-    tables = _side_tables(specs, side, listed)
+    tables = _side_tables(request, side, listed)
     items = _ItemNumbers(listed, relevant, tables, item)
     problem = read_problem(listed, relevant, columns, items.of_both)
     missing = problem.missing()
@@ -167,12 +163,15 @@ def evaluate_table(
         problem = problem.with_missing()
     values = measure_problem(
         problem,
-        [BySpec(text, spec) for text, spec in specs.items()],
-        CallOptions(n_threads=n_threads, **_side_arrays(items, problem, user)),
+        [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()],
+        _side_arrays(items, problem, user),
+        request,
         items.n_items if "catalogue" in tables else None,
         _systems(problem, by),
     )
-    _apply_undefined(values, specs, problem, options)
+    names = RowNames("list", problem.key_of)
+    for text, definition in request.definitions.items():
+        settled(values[text], text, definition, rows=names)
     counts = {"nrecs": np.diff(problem.start)}
     if include_missing:
         counts["ntruth"] = problem.truth_sizes
@@ -205,11 +204,10 @@ def _columns(
     return Columns(tuple(keys), item, rank, score, rating)
 
 
-def _side_tables(
-    specs: Mapping[str, MetricSpec], side: Mapping[str, Any], recs: Frame
-) -> dict[str, Frame]:
+def _side_tables(request: Request, side: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
     """The tables that a metric of the call needs, and the catalogue where there is one."""
-    needed = {name for spec in specs.values() for group in spec.metric.needs for name in group}
+    metrics = [definition.spec.metric for definition in request.definitions.values()]
+    needed = {name for metric in metrics for group in metric.needs for name in group}
     tables = {
         name: read_frame(value, name)
         for name, value in side.items()
@@ -295,26 +293,3 @@ def _systems(problem: Problem, by: Sequence[str]) -> IntArray:
         return np.zeros(problem.n_lists, np.int64)
     columns = [number(as_integers([(problem.keys, "recs", name)]))[0] for name in by]
     return number(combine(columns))[0]
-
-
-def _apply_undefined(
-    values: dict[str, UserValues],
-    specs: Mapping[str, MetricSpec],
-    problem: Problem,
-    options: CallOptions,
-) -> None:
-    for text, found in values.items():
-        undefined = undefined_policy(specs[text], options)
-        if undefined == "nan":
-            continue
-        missing = np.isnan(found)
-        if undefined == "raise" and missing.any():
-            first = problem.key_of(int(missing.argmax()))
-            msg = (
-                f"{text} is undefined for {missing.sum()} of {missing.size} lists "
-                f"({specs[text].metric.undefined}), the first is {first}; "
-                "expected a value for every list; give undefined='nan' or 'zero', or leave these "
-                "lists out"
-            )
-            raise UndefinedMetricError(msg)
-        found[missing] = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError, InputTypeError
-from recmetrics._topk import FloatArray, IntArray
+from recmetrics._types import FloatArray, IntArray
 
 try:
     import narwhals.stable.v2 as nw

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._spec import MetricSpec, OptionValue, make_spec
+from recmetrics._spec.grammar import MetricSpec, OptionValue, make_spec
 from recmetrics.tables._frames import read_frame, with_item_column
-from recmetrics.tables._measure import BySpec, measure_problem
 from recmetrics.tables._problem import Columns, read_problem
+from recmetrics.tables._values import StringMetric, measure_problem
 
 Discount = Callable[[Any], Any]
 
@@ -189,7 +189,7 @@ def is_defined(function: Callable[..., Any]) -> bool:
     return any(function is known for known in _DEFINITIONS)  # any callable; it may have no hash
 
 
-def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> BySpec:
+def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> StringMetric:
     """What a function of this module stands for with these options."""
     make, of_presence, without_truth = _DEFINITIONS[function]
     try:
@@ -200,7 +200,7 @@ def definition(function: Callable[..., Any], name: str, options: Mapping[str, An
         raise ArgumentError(msg) from None
     bound.apply_defaults()
     chosen = {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
-    return BySpec(name, make(**chosen), of_presence, without_truth)
+    return StringMetric(name, make(**chosen), of_presence, without_truth)
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recmetrics._options import UserValues
+from recmetrics._types import UserValues
 from recmetrics.tables._problem import Problem
 
 

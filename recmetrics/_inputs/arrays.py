@@ -1,0 +1,231 @@
+"""Scores and rankings: whatever the user has becomes row blocks that the kernels read.
+
+The matrix itself is never copied, cast or written to; what has to change (half precision, byte
+order, memory layout) changes one row block at a time.
+"""
+
+import sys
+from collections.abc import Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._errors import InputError, InputTypeError, ShapeError
+
+# DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
+_DLPACK_HOST = {1, 3, 11, 13}
+_HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
+
+# NumPy has no bfloat16 of its own. A tensor of it is read as one field of that name; the dtype
+# that ml_dtypes registers has that name, too.
+_BFLOAT16 = np.dtype([("bfloat16", np.int16)])
+_CAST = {
+    "c": "np.real({what}) or np.abs({what}), whichever orders the items",
+    "f": "np.asarray({what}, np.float64)",
+    "O": "np.asarray({what}, np.float64)",
+    "S": "np.asarray({what}, np.float64)",
+    "U": "np.asarray({what}, np.float64)",
+}
+
+
+def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
+    """``value`` as a NumPy array, without a copy wherever it hands out its memory.
+
+    It should have one entry for ``each``.
+    """
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        msg = (
+            f"{what} is a masked array, whose mask would be lost; expected a plain array; "
+            f"type {what}.filled(...) with the value that masked entries shall have"
+        )
+        raise InputTypeError(msg)
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if sp.issparse(value):
+        msg = f"{what} is sparse ({type(value).__name__}), expected a dense array; type .toarray()"
+        raise InputTypeError(msg)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, what)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        rows = value if isinstance(value, Sequence) else ()
+        lengths = {len(row) for row in rows if hasattr(row, "__len__")}
+        got = f"rows of {min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"'{error}'"
+        msg = f"{what} must be a matrix of numbers, rows of the same length, got {got}"
+        raise InputTypeError(msg) from None
+    if array.ndim == 0:
+        msg = (
+            f"{what} must be an array or a list with one entry per {each}, "
+            f"got {value!r:.40} of type {type(value).__name__}"
+        )
+        raise InputTypeError(msg)
+    return array
+
+
+def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
+    try:
+        device = value.__dlpack_device__()
+        if device[0] in _DLPACK_HOST:
+            return _exported(value)
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+        msg = (
+            f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
+            "expected a dense array of real numbers on the CPU"
+        )
+        raise InputTypeError(msg) from None
+    msg = (
+        f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
+        f"CPU; type {what}.cpu()"
+    )
+    raise InputTypeError(msg)
+
+
+def _exported(value: Any) -> npt.NDArray[Any]:
+    if hasattr(value, "detach"):  # a tensor that requires grad refuses to be exported
+        value = value.detach()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and getattr(value, "dtype", None) is torch.bfloat16:
+        return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, TypeError, RuntimeError):
+        # A dtype NumPy has no name for, or an old exporter: it may still hand out an array.
+        if not hasattr(value, "__array__"):
+            raise
+        return np.asarray(value)
+
+
+def check_matrix(array: npt.NDArray[Any], what: str) -> None:
+    """Two dimensions, real numbers."""
+    if array.ndim != 2:
+        hint = (
+            f"for one user type np.atleast_2d({what})"
+            if array.ndim == 1
+            else f"type {what}.reshape(n_users, n_items)"
+        )
+        msg = (
+            f"{what} must be 2-d (n_users, n_items), got {array.ndim}-d of shape {array.shape}; "
+            f"{hint}"
+        )
+        raise ShapeError(msg)
+    if not is_real(array.dtype):
+        cast = _CAST.get(array.dtype.kind, "").format(what=what)
+        msg = (
+            f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
+            f"got dtype {array.dtype}" + (f"; type {cast}" if cast else "")
+        )
+        raise InputTypeError(msg)
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Whether the kernels can read it."""
+    return (dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Whether it is half precision, which no kernel compares natively."""
+    return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
+
+
+def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """The same numbers as float32."""
+    if array.dtype.name == "float16":
+        return array.astype(np.float32)
+    return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which of the numbers are not 0."""
+    if array.dtype == np.bool_:
+        # A view as bool of bytes other than 0 and 1 is True where they are not 0.
+        array = np.ascontiguousarray(array).view(np.uint8)
+    if is_half(array.dtype):
+        array = _bits(array) & np.int16(0x7FFF)  # neither zero has a bit set beside its sign
+    return np.asarray(array != 0, np.bool_)
+
+
+def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
+    """The entries of a list with one collection per user, as arrays; None for anything else.
+
+    Sets are sorted. A NumPy array or pandas column of Python objects is such a list, too.
+    """
+    if getattr(value, "ndim", None) == 1 and getattr(value, "dtype", None) == np.object_:
+        value = list(value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | memoryview):
+        return None
+    collections = [_is_collection(entry) for entry in value]
+    if not all(collections):
+        if not any(collections):
+            return None
+        user = collections.index(False)
+        msg = (
+            f"{what} of user {user} is {value[user]!r}, expected a collection of item indices; "
+            "type [] for a user without items"
+        )
+        raise InputTypeError(msg)
+    return [
+        as_array(in_order(entry, f"{what} of user {user}"), f"{what} of user {user}")
+        for user, entry in enumerate(value)
+    ]
+
+
+def in_order(entry: Any, what: str) -> Any:
+    """A set as a sorted list; anything else as it is."""
+    try:
+        return sorted(entry) if isinstance(entry, Set) else entry
+    except TypeError:
+        msg = f"{what} must hold integer item indices, got {entry!r:.80}"
+        raise InputTypeError(msg) from None
+
+
+def _is_collection(entry: Any) -> bool:
+    if hasattr(entry, "ndim"):
+        return bool(entry.ndim)
+    if isinstance(entry, Sequence | Set):
+        return not isinstance(entry, str | bytes)
+    return hasattr(entry, "__dlpack__") or hasattr(entry, "__array__")
+
+
+def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
+    return half.view(np.dtype(np.int16).newbyteorder(half.dtype.byteorder))
+
+
+class _Memory:
+    """The memory of an array, for a view that does not know it is read-only."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._owner = array
+
+
+def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """``array`` as the one type that kernels are compiled for; they only read it.
+
+    To Numba a read-only array is a type of its own, which would compile everything twice.
+    """
+    return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
+def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
+    """Integers, in ``ndim`` dimensions; an empty array may have any dtype."""
+    if ndim is not None and array.ndim != ndim:
+        msg = (
+            f"{what} must be a {ndim}-d array of item indices, "
+            f"got {array.ndim}-d of shape {array.shape}; type .ravel()"
+        )
+        raise ShapeError(msg)
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        msg = f"{what} names item {array.max()}; expected an index below 2^63"
+        raise InputError(msg)
+    if array.size and array.dtype.kind not in "iu":
+        msg = (
+            f"{what} must hold integer item indices, got dtype {array.dtype}; "
+            "type .astype(np.int64) where these are indices"
+        )
+        raise InputTypeError(msg)

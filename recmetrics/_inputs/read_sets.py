@@ -1,0 +1,354 @@
+"""Truth, exclude and candidates in any form -> the internal form, or an exact error."""
+
+from collections.abc import Sequence, Set, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._inputs.arrays import (
+    as_array,
+    as_kernel_array,
+    check_indices,
+    check_matrix,
+    half_to_single,
+    in_order,
+    is_half,
+    is_real,
+    per_user,
+)
+from recmetrics._inputs.sets import (
+    VALUES,
+    DenseSets,
+    ItemSets,
+    Rows,
+    SharedSet,
+    SparseSets,
+    checked_values,
+)
+from recmetrics._options import whole_number
+
+_MOST_ENTRIES = int(np.iinfo(np.int64).max)
+
+
+def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
+    """Ground truth as item sets whose values are relevances > 0.
+
+    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    """
+    return _read(truth, "truth", shape, repeats="refuse", listed=listed)
+
+
+def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
+    """Read a truth without scores beside it; returns the size of its catalogue, too.
+
+    ``n_items`` is what the caller says of the catalogue, for lists of item indices.
+    """
+    truth, shape = _whole(truth, "truth", n_items)
+    sets = read_truth(truth, shape)
+    if sets.n_items is None:
+        msg = (
+            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
+        )
+        raise ArgumentError(msg)
+    return sets, sets.n_items
+
+
+def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:
+    """Find the shape of a matrix that has no scores beside it; n_items is None where unknown."""
+    shape = getattr(value, "shape", None)
+    if shape == () or (shape is None and not isinstance(value, Sized)):
+        value = as_array(value, what)
+        check_matrix(value, what)
+        shape = value.shape
+    n_users = len(value) if shape is None else int(shape[0])
+    known = _as_count(n_items, n_users)
+    if known is not None and shape is not None and len(shape) == 2 and shape[1] != known:
+        msg = f"{what} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
+        raise ShapeError(msg)
+    return value, (n_users, known)
+
+
+def _as_count(n_items: Any, n_users: int) -> int | None:
+    if n_items is None:
+        return None
+    count = whole_number(n_items)
+    # Users and items are numbered together.
+    if count is None or not 0 <= count * max(1, n_users) < _MOST_ENTRIES:
+        msg = f"n_items must be a number of items, such as 3700, got {n_items!r}"
+        raise ArgumentError(msg)
+    return count
+
+
+def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets:
+    """Items not to recommend to a user; what is not 0 is excluded, whatever its value."""
+    return _read(exclude, "exclude", shape, repeats="merge")
+
+
+def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
+    """The only items to recommend: a set per user, or one array of indices for all."""
+    if isinstance(candidates, Set):
+        candidates = in_order(candidates, "candidates")
+    if isinstance(candidates, list) and not candidates:
+        candidates = np.empty(0, np.int64)
+    if not sp.issparse(candidates) and per_user(candidates, "candidates") is None:
+        array = as_array(candidates, "candidates")
+        if array.ndim == 1:
+            return _shared(array, shape)
+    return _read(candidates, "candidates", shape, repeats="refuse")
+
+
+def read_numbers(matrix: Any, what: str) -> ItemSets:
+    """A sparse matrix or dense array of side information, as the entries of each row."""
+    if not sp.issparse(matrix):
+        return DenseSets(matrix, what)
+    sparse: Any = matrix
+    return SparseSets(_from_sparse(sparse, what), sparse.shape[1])
+
+
+def read_train(train: Any, n_items: int | None) -> ItemSets:
+    """Training interactions of any number of users; what is not 0 counts, whatever its value."""
+    train, shape = _whole(train, "train", n_items)
+    return _read(train, "train", shape, repeats="merge")
+
+
+def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
+    n_users, n_items = shape
+    if array.dtype == np.bool_:
+        if len(array) != n_items:
+            msg = f"candidates as one mask must have n_items = {n_items} entries, got {len(array)}"
+            raise ShapeError(msg)
+        return SharedSet(np.flatnonzero(array), n_users, n_items)
+    one = _from_lists([array], "candidates", n_items, repeats="refuse", shared=True)
+    return SharedSet(one.items, n_users, n_items)
+
+
+def _read(
+    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, listed: int = -1
+) -> ItemSets:
+    """Any form of ``what``; ``shape`` is that of the scores, its n_items None where unknown."""
+    n_users, n_items = shape
+    if sp.issparse(value):
+        matrix: Any = value
+        check_shape(matrix.shape, shape, what)
+        return SparseSets(_from_sparse(matrix, what), matrix.shape[1])
+    entries = per_user(value, what)
+    if entries is None:
+        array = as_array(value, what)
+        check_matrix(array, what)
+    elif _are_relevances(value, entries, what, n_items, listed):
+        array = _stacked(entries, what, n_items)
+    elif len(entries) != n_users:
+        msg = (
+            f"{what} lists the items of {len(entries)} users, expected one collection of item "
+            f"indices for each of the {n_users} users; type [] for a user without items"
+        )
+        raise ShapeError(msg)
+    else:
+        return SparseSets(_from_lists(entries, what, n_items, repeats=repeats), n_items)
+    check_shape(array.shape, shape, what)
+    return DenseSets(array, what)
+
+
+def _are_relevances(
+    value: Sequence[Any],
+    entries: list[npt.NDArray[Any]],
+    what: str,
+    n_items: int | None,
+    listed: int,
+) -> bool:
+    """Whether a list per user holds one number for each item, and not indices of items.
+
+    Floats and bools are no indices. Integers are, except in plain nested lists such as
+    ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers. Where n_items is unknown,
+    such lists are whichever of the two they can be; ``listed`` is the largest item of the rankings.
+    """
+    if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
+        return True
+    if not all(isinstance(entry, list | tuple) for entry in value):
+        return False
+    lengths = {len(entry) for entry in entries}
+    if len(lengths) != 1 or lengths == {0}:
+        return False
+    rows = np.sort(entries, axis=1)
+    named_once = bool(np.all(rows[:, 1:] != rows[:, :-1]) and rows[:, 0].min() >= 0)
+    if n_items is None:
+        fits = rows.shape[1] > listed and rows.min() >= 0
+    else:
+        fits = rows.shape[1] == n_items
+        # A truth of one number per item is a matrix, as documented; sets are given as 0 and 1.
+        named_once = named_once and what != "truth" and rows.max() > 1
+    if fits and named_once:
+        kind = "relevances" if what == "truth" else "0 and 1"
+        msg = (
+            f"{what} may be item indices or a matrix of {kind}, expected one that is clear; type "
+            f"[np.array(items) for items in {what}] for indices, np.array({what}) for a matrix"
+        )
+        raise InputTypeError(msg)
+    return bool(fits)
+
+
+def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) -> npt.NDArray[Any]:
+    expected = len(entries[0]) if n_items is None else n_items
+    for user, entry in enumerate(entries):
+        if entry.ndim != 1 or len(entry) != expected or not is_real(entry.dtype):
+            number = "of the same length" if n_items is None else f"of length {n_items}"
+            msg = (
+                f"{what} of user {user} must be a 1-d array of integer item indices, or of "
+                f"relevances {number}; got {entry.ndim}-d of shape {entry.shape} and dtype "
+                f"{entry.dtype}"
+            )
+            raise InputTypeError(msg)
+    return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
+
+
+def check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
+    if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
+        return
+    if len(got) != 2:
+        msg = f"{what} must be 2-d (n_users, n_items), got {len(got)}-d of shape {got}"
+        raise ShapeError(msg)
+    if expected[1] is None:
+        wanted = f"of the ranking, ({expected[0]}, n_items)"
+    else:
+        # The truth itself was held against the scores, where there are any.
+        wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
+    hint = f"; it looks transposed: type {what}.T" if got == expected[::-1] else ""
+    msg = f"{what} must have the users {wanted}, got {got}{hint}"
+    raise ShapeError(msg)
+
+
+def _from_sparse(matrix: Any, what: str) -> Rows:
+    """CSR with sorted, unique, non-zero entries; the caller's arrays are only read."""
+    if not is_real(matrix.dtype):
+        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
+        raise InputTypeError(msg)
+    _check_indices_within(matrix, what)
+    csr: Any = matrix if matrix.format == "csr" else _to_csr(matrix, what)
+    indptr = csr.indptr
+    entries = slice(0, indptr[-1])  # the arrays may be longer
+    indices, values = csr.indices[entries], csr.data[entries]
+    if not _is_canonical(indptr, indices):
+        values = _summable(values, what)
+        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
+        own.sum_duplicates()
+        indptr, indices, values = own.indptr, own.indices, own.data
+        if matrix.dtype == np.bool_:
+            values = np.minimum(values, 1.0)
+    rows = Rows(
+        as_kernel_array(indptr.astype(np.int64, copy=False)),
+        as_kernel_array(indices.astype(np.int64, copy=False)),
+        as_kernel_array(values.astype(np.float64, copy=False)),
+    )
+    return checked_values(rows, what)
+
+
+def _check_indices_within(matrix: Any, what: str) -> None:
+    """Refuse a sparse matrix whose indices lead out of it: SciPy and kernels would follow them."""
+    n_users, n_items = matrix.shape
+    problem = ""
+    if matrix.format == "coo":
+        problem = _outside(matrix.row, n_users) or _outside(matrix.col, n_items)
+    elif matrix.format in ("csr", "csc", "bsr"):
+        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        lines, length = n_users // height, n_items // width
+        if matrix.format == "csc":
+            lines, length = n_items, n_users
+        pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
+        if (
+            len(pointers) != lines + 1
+            or pointers[0] != 0
+            or pointers[-1] > n_entries
+            or (pointers[1:] < pointers[:-1]).any()
+        ):
+            problem = (
+                f"{lines + 1} pointers that rise from 0 to at most {n_entries}, got {pointers}"
+            )
+        else:
+            problem = _outside(matrix.indices[: pointers[-1]], length)
+    if problem:
+        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
+        raise InputError(msg)
+
+
+def _outside(indices: npt.NDArray[Any], size: int) -> str:
+    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
+        return ""
+    return f"indices 0 .. {size - 1}, got {indices.min()} .. {indices.max()}"
+
+
+def _to_csr(matrix: Any, what: str) -> Any:
+    """CSR of another format; entries that repeat are added up beyond their dtype."""
+    if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
+        matrix = matrix.copy()
+        matrix.data = _summable(matrix.data, what)
+    return sp.csr_array(matrix)
+
+
+def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
+    """Values whose repeated entries may be added: numbers, or 1 for being in a set."""
+    single = values.astype(np.float64)
+    if what not in VALUES:
+        single[~np.isnan(single)] = single[~np.isnan(single)] != 0.0
+    return single
+
+
+def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
+    """Whether the items of each row ascend, none twice (SciPy would note that on the matrix)."""
+    ascends = np.ones(len(indices) + 1, np.bool_)  # from the entry before, and behind the last
+    np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
+    ascends[indptr] = True  # from one row to the next
+    return bool(ascends.all())
+
+
+def _from_lists(
+    lists: Sequence[npt.NDArray[Any]],
+    what: str,
+    n_items: int | None,
+    *,
+    repeats: str,
+    shared: bool = False,
+) -> Rows:
+    """Item indices per user, sorted; a repeated index is refused or merged."""
+
+    def place(user: int) -> str:
+        return what if shared else f"{what} of user {user}"
+
+    for user, array in enumerate(lists):
+        check_indices(array, place(user), ndim=1)
+    lengths = [len(array) for array in lists]
+    start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    users = np.repeat(np.arange(len(lists)), lengths)
+    items = np.concatenate([np.empty(0, np.int64), *(a.astype(np.int64) for a in lists)])
+    limit = np.iinfo(np.int64).max if n_items is None else n_items
+    outside = (items < 0) | (items >= limit)
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        expected = f"0 .. {limit - 1}" if limit else "none: there are 0 items"
+        expected = "an index >= 0" if n_items is None else expected
+        msg = (
+            f"{place(users[first])} names item {items[first]}, which is outside the catalogue; "
+            f"expected {expected}"
+        )
+        raise InputError(msg)
+    if _is_canonical(start, items):
+        return Rows(start, items, np.ones(len(items)))
+    order = np.lexsort((items, users))
+    users, items = users[order], items[order]
+    repeated = np.zeros(len(items), bool)
+    repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
+    if repeated.any() and repeats == "refuse":
+        first = int(np.flatnonzero(repeated)[0])
+        hint = (
+            "unique(candidates)" if shared else f"array({what}) if this is a matrix of relevances"
+        )
+        msg = (
+            f"{place(users[first])} names item {items[first]} twice; expected each item index "
+            f"once; type np.{hint}"
+        )
+        raise InputError(msg)
+    rows = Rows(start, items, np.ones(len(items)))
+    return rows.keep(~repeated) if repeated.any() else rows

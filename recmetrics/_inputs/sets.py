@@ -1,0 +1,304 @@
+"""Truth, exclude and candidates: sets of items per user, in any form, as sorted lists.
+
+Inside there is one form, ``Rows``: for a block of users the items of each in ascending order, and
+their values. Sparse and list inputs are brought into it once per call; a dense matrix is read block
+by block, beside the scores, so that no copy of it ever exists.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import InputError
+from recmetrics._inputs.arrays import half_to_single, is_half, is_nonzero
+from recmetrics._threads import row_blocks
+from recmetrics._types import FloatArray, IntArray
+
+LARGEST_RELEVANCE = 1e100  # relevance, so that no sum of gains overflows
+_FINITE = float(np.finfo(np.float64).max)
+_DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
+
+# The least and largest value that may be, the words for them, and what rows and columns are. A set
+# of items takes any number: what is not 0 is in it.
+_SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
+VALUES = {
+    "truth": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"relevances from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "item"),
+    ),
+    "genres": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("item", "column"),
+    ),
+    "profile": (
+        0.0,
+        LARGEST_RELEVANCE,
+        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
+        ("user", "column"),
+    ),
+    "features": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
+    "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
+}
+UserIndex = slice | IntArray
+"""Some users: their indices in any order, or a slice of users that follow one another."""
+
+
+def n_chosen(users: UserIndex) -> int:
+    """How many users these are."""
+    return users.stop - users.start if isinstance(users, slice) else len(users)
+
+
+def as_indices(users: UserIndex) -> IntArray:
+    """The same users, each by its index."""
+    return np.arange(users.start, users.stop) if isinstance(users, slice) else users
+
+
+class Rows(NamedTuple):
+    """The items of some users: user u has ``items[start[u]:start[u + 1]]``, ascending."""
+
+    start: IntArray
+    items: IntArray
+    values: FloatArray
+
+    def cut(self, rows: slice) -> "Rows":
+        """The same for some of the users."""
+        if rows.start == 0 and rows.stop == len(self.start) - 1:
+            return self
+        start = self.start[rows.start : rows.stop + 1]
+        own = slice(start[0], start[-1])
+        return Rows(start - start[0], self.items[own], self.values[own])
+
+    def take(self, users: UserIndex) -> "Rows":
+        """The same for some of the users, in their order."""
+        if isinstance(users, slice):
+            return self.cut(users)
+        counts = self.start[users + 1] - self.start[users]
+        start = np.concatenate(([0], np.cumsum(counts)))
+        places = np.arange(start[-1]) + np.repeat(self.start[users] - start[:-1], counts)
+        return Rows(start, self.items[places], self.values[places])
+
+    def users(self) -> IntArray:
+        """The user of each item."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def among(self, others: "Rows", n_items: int) -> npt.NDArray[np.bool_]:
+        """Which of the items are among those that ``others`` has for the same user."""
+        keys = others.users() * n_items + others.items
+        return np.isin(self.users() * n_items + self.items, keys, kind="sort")
+
+    def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
+        """The same without the items that are not chosen."""
+        kept = np.concatenate(([0], np.cumsum(chosen)))
+        return Rows(kept[self.start], self.items[chosen], self.values[chosen])
+
+
+NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def one_below_another(parts: Sequence[Rows]) -> Rows:
+    """The users of all ``parts``, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.concatenate([np.diff(part.start) for part in parts])
+    return Rows(
+        np.concatenate(([0], np.cumsum(counts))),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+class ItemSets(ABC):
+    """Sets of items per user, read by row blocks."""
+
+    is_dense = False
+
+    def __init__(self, n_users: int, n_items: int | None, mean_items: float) -> None:
+        self.n_users = n_users
+        self.n_items = n_items
+        self.mean_items = mean_items  # per user; an estimate that sizes the row blocks
+
+    @abstractmethod
+    def rows(self, block: slice) -> Rows:
+        """The sets of a block of users."""
+
+    def in_memory_rows(self) -> Rows | None:
+        """The sets of all users, where they are in the internal form already."""
+        return None
+
+    @abstractmethod
+    def take(self, users: UserIndex) -> "ItemSets":
+        """The sets of some users, in their order."""
+
+    def crop(self, items: slice) -> "ItemSets":
+        """The sets of all users within a range of items, which begins at item 0 from then on."""
+        return self.in_memory().crop(items)
+
+    def in_memory(self) -> "ItemSets":
+        """The same in the internal form, for whoever reads them more than once."""
+        rows = _DENSE_ENTRIES // max(1, self.n_items or 1)
+        blocks = [self.rows(block) for block in row_blocks(self.n_users, rows)]
+        return SparseSets(one_below_another(blocks), self.n_items)
+
+
+class SparseSets(ItemSets):
+    """Sets that were sparse or lists: in the internal form from the start."""
+
+    def __init__(self, rows: Rows, n_items: int | None) -> None:
+        n_users = len(rows.start) - 1
+        super().__init__(n_users, n_items, len(rows.items) / max(1, n_users))
+        self._rows = rows
+
+    def rows(self, block: slice) -> Rows:
+        return self._rows.cut(block)
+
+    def in_memory_rows(self) -> Rows | None:
+        return self._rows
+
+    def in_memory(self) -> ItemSets:
+        return self
+
+    def take(self, users: UserIndex) -> ItemSets:
+        return SparseSets(self._rows.take(users), self.n_items)
+
+    def crop(self, items: slice) -> ItemSets:
+        rows = self._rows.keep((self._rows.items >= items.start) & (self._rows.items < items.stop))
+        return SparseSets(rows._replace(items=rows.items - items.start), items.stop - items.start)
+
+
+class DenseSets(ItemSets):
+    """Sets that are a dense matrix: what is not 0 is in the set."""
+
+    is_dense = True
+
+    def __init__(self, matrix: npt.NDArray[Any], what: str) -> None:
+        super().__init__(matrix.shape[0], matrix.shape[1], matrix.shape[1])
+        self._matrix, self._what = matrix, what
+
+    def rows(self, block: slice) -> Rows:
+        part = self._matrix[block]
+        n_users, n_items = part.shape
+        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel of ours
+        start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
+        users = np.repeat(np.arange(n_users), np.diff(start))
+        items = entries - users * n_items
+        found = part[users, items]
+        values = half_to_single(found) if is_half(found.dtype) else found
+        rows = Rows(start, items, values.astype(np.float64))
+        return checked_values(rows, self._what, block.start)
+
+    def take(self, users: UserIndex) -> ItemSets:
+        return DenseSets(self._matrix[users], self._what)
+
+
+class SharedSet(ItemSets):
+    """One set for all users."""
+
+    def __init__(self, items: IntArray, n_users: int, n_items: int | None) -> None:
+        super().__init__(n_users, n_items, len(items))
+        self.items = items
+
+    def rows(self, block: slice) -> Rows:
+        n_users = block.stop - block.start
+        items = np.tile(self.items, n_users)
+        return Rows(np.arange(n_users + 1) * len(self.items), items, np.ones(len(items)))
+
+    def in_memory(self) -> ItemSets:
+        return self
+
+    def take(self, users: UserIndex) -> ItemSets:
+        return SharedSet(self.items, n_chosen(users), self.n_items)
+
+    def crop(self, items: slice) -> ItemSets:
+        within = self.items[(self.items >= items.start) & (self.items < items.stop)]
+        return SharedSet(within - items.start, self.n_users, items.stop - items.start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Side information, checked; empty or None where no metric of the call needs it."""
+
+    n_items: int | None = None  # as the side information has it
+    popularity: FloatArray = field(default_factory=lambda: np.empty(0))
+    features: npt.NDArray[Any] | Rows | None = None  # dense, or the entries of each item
+    n_features: int = 0
+    similarity: npt.NDArray[Any] | Rows | None = None
+    genres: Rows = field(default_factory=lambda: NO_ROWS)
+    n_genres: int = 0
+    profile: ItemSets | None = None
+    profile_of_items: bool = False  # weights of items that have genres, not of genres
+    # What the metrics made of it once for all batches, by spec.
+    prepared: dict[Any, Any] = field(default_factory=dict)
+
+
+NO_SIDE = Side()
+
+
+class Users(NamedTuple):
+    """What is known of the users of a call, or of a batch of them."""
+
+    truth: ItemSets
+    exclude: ItemSets | None = None
+    candidates: ItemSets | None = None
+    side: Side = NO_SIDE
+    n_items: int | None = None  # the size of the catalogue; None where nothing gives it
+    chosen: UserIndex = slice(0, None)  # which users of the call these are
+    first_item: int = 0  # of the catalogue, where these are the sets within a range of its items
+
+    def user_at(self, row: int) -> int:
+        """The user in that row."""
+        chosen = self.chosen
+        return chosen.start + row if isinstance(chosen, slice) else int(chosen[row])
+
+    def in_memory(self) -> "Users":
+        """Bring all sets into the internal form, to take batches of users from."""
+        profile = self.side.profile
+        return self._replace(
+            truth=self.truth.in_memory(),
+            exclude=None if self.exclude is None else self.exclude.in_memory(),
+            candidates=None if self.candidates is None else self.candidates.in_memory(),
+            side=self.side if profile is None else replace(self.side, profile=profile.in_memory()),
+        )
+
+    def take(self, users: UserIndex) -> "Users":
+        """Some of the users, in their order."""
+        side = self.side
+        return Users(
+            self.truth.take(users),
+            None if self.exclude is None else self.exclude.take(users),
+            None if self.candidates is None else self.candidates.take(users),
+            side if side.profile is None else replace(side, profile=side.profile.take(users)),
+            self.n_items,
+            users,
+        )
+
+    @property
+    def present(self) -> list[ItemSets]:
+        """Truth, and the other sets that there are."""
+        return [one for one in (self.truth, self.exclude, self.candidates) if one is not None]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether any set is read from a dense matrix, block by block."""
+        return any(one.is_dense for one in self.present)
+
+
+def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
+    """Without explicit zeros; NaN is refused, and what else the values may not be."""
+    values = rows.values
+    least, largest, expected, axes = VALUES.get(what, _SET)
+    bad = ~((values >= least) & (values <= largest))  # NaN is bad, too
+    if bad.any():
+        entry = int(np.flatnonzero(bad)[0])
+        user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
+        place = f"({axes[0]} {user}, {axes[1]} {item})"
+        msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
+        raise InputError(msg)
+    return rows if values.all() else rows.keep(values != 0.0)

@@ -1,0 +1,184 @@
+"""Side information about items and users: what the metrics beyond accuracy need beside the lists.
+
+It is checked once per call, not per metric, and only what a metric of the call needs is looked at.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_half, is_real
+from recmetrics._inputs.read_sets import read_numbers, read_train
+from recmetrics._inputs.sets import ItemSets, Rows, Side
+from recmetrics._options import SIDE
+from recmetrics._spec.grammar import MetricSpec
+from recmetrics._threads import row_blocks
+from recmetrics._types import FloatArray, Truth
+
+_BLOCK = 1 << 20  # entries of a dense training matrix read at once
+
+
+def read_side(
+    specs: Iterable[MetricSpec], given: Mapping[str, Any], n_users: int, n_items: int | None
+) -> Side:
+    """Read the side information that ``specs`` need, check it, and prepare it for them.
+
+    ``n_items`` is None where truth does not give it; then the side information does.
+    """
+    specs = list(specs)
+    needed = {name for spec in specs for group in spec.metric.needs for name in group}
+    values = {name: given.get(name) for name in SIDE if name in needed}
+    found: dict[str, Any] = {}
+    sizes: list[int] = [] if n_items is None else [n_items]
+
+    def catalogue(length: int, what: str, shape: tuple[int, ...], expected: str) -> None:
+        """The first size of the catalogue that is read holds for all."""
+        if not sizes:
+            sizes.append(length)
+        if length != sizes[0]:
+            hint = f"; it looks transposed: type {what}.T" if shape[1:] == (sizes[0],) else ""
+            msg = f"{what} must be of shape {expected} with n_items = {sizes[0]}, got {shape}{hint}"
+            raise ShapeError(msg)
+
+    if values.get("popularity") is not None:
+        popularity = _read_popularity(values["popularity"])
+        catalogue(len(popularity), "popularity", popularity.shape, "(n_items,)")
+        found["popularity"] = popularity
+    if values.get("features") is not None:
+        found["features"], shape = _read_items(values["features"], "features")
+        catalogue(shape[0], "features", shape, "(n_items, d)")
+        found["n_features"] = shape[1]
+    if values.get("similarity") is not None:
+        found["similarity"], shape = _read_items(values["similarity"], "similarity")
+        if shape[0] != shape[1]:
+            msg = f"similarity must be square, (n_items, n_items), got {shape}"
+            raise ShapeError(msg)
+        catalogue(shape[0], "similarity", shape, "(n_items, n_items)")
+    if values.get("genres") is not None:
+        genres = _read_matrix(values["genres"], "genres")
+        catalogue(genres.shape[0], "genres", genres.shape, "(n_items, g)")
+        found["genres"] = read_numbers(genres, "genres").rows(slice(0, genres.shape[0]))
+        found["n_genres"] = genres.shape[1]
+    if values.get("profile") is not None:
+        n_genres = found["n_genres"]
+        profile = _read_profile(values["profile"], n_users, sizes[0], n_genres)
+        found["profile"], found["profile_of_items"] = profile, profile.n_items != n_genres
+    side = Side(n_items=sizes[0] if sizes else None, **found)
+    for spec in specs:
+        if spec.metric.prepare is not None:
+            side.prepared[spec] = spec.metric.prepare(side, spec.values)
+    return side
+
+
+def _read_popularity(value: Any) -> FloatArray:
+    popularity = _real(as_array(value, "popularity"), "popularity")
+    if popularity.ndim != 1:
+        msg = f"popularity must be 1-d (n_items,), got shape {popularity.shape}; type .ravel()"
+        raise ShapeError(msg)
+    popularity = popularity.astype(np.float64)
+    wrong = ~((popularity >= 0.0) & (popularity <= 1.0))  # NaN is wrong, too
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        msg = (
+            f"popularity must be the share of users who have the item, 0 to 1, got "
+            f"{popularity[item]:g} for item {item}; for counts type counts / n_users, for a "
+            "training matrix recmetrics.popularity_from(train)"
+        )
+        raise InputError(msg)
+    return popularity
+
+
+def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    if not is_real(array.dtype):
+        msg = (
+            f"{what} must hold real numbers, got dtype {array.dtype}; "
+            f"type np.asarray({what}, np.float64)"
+        )
+        raise InputTypeError(msg)
+    return half_to_single(array) if is_half(array.dtype) else array
+
+
+def _read_matrix(value: Any, what: str) -> Any:
+    """A sparse matrix as it is, or a dense one as an array of two dimensions."""
+    matrix: Any = value if sp.issparse(value) else _real(as_array(value, what), what)
+    if matrix.ndim != 2:
+        msg = f"{what} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
+        raise ShapeError(msg)
+    return matrix
+
+
+def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[int, int]]:
+    """A matrix with one row per item, as the kernels read it: dense, or its entries."""
+    matrix = _read_matrix(value, what)
+    shape = matrix.shape
+    if sp.issparse(matrix):
+        return read_numbers(matrix, what).rows(slice(0, shape[0])), shape
+    # Each dtype is a compilation: float32 is read as it is, anything else as float64.
+    dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+    array = as_kernel_array(np.ascontiguousarray(matrix, dtype))
+    finite = np.isfinite(array)
+    if not finite.all():
+        item, column = (int(place[0]) for place in np.nonzero(~finite))
+        msg = (
+            f"{what} must hold finite numbers, got {array[item, column]:g} "
+            f"at (item {item}, column {column})"
+        )
+        raise InputError(msg)
+    return array, shape
+
+
+def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> ItemSets:
+    """The shape tells which of both it is; where both fit, it holds genres."""
+    matrix = _read_matrix(value, "profile")
+    if matrix.shape not in ((n_users, n_genres), (n_users, n_items)):
+        msg = (
+            "profile must hold the genres of each user, (n_users, g) = "
+            f"{(n_users, n_genres)}, or be the training matrix, (n_users, n_items) = "
+            f"{(n_users, n_items)}, got {matrix.shape}"
+        )
+        raise ShapeError(msg)
+    return read_numbers(matrix, "profile")
+
+
+def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
+    """The share of users who have each item, as ``popularity=`` takes it.
+
+    >>> import recmetrics
+    >>> recmetrics.popularity_from([[1, 0, 1], [1, 0, 0]])
+    array([1. , 0. , 0.5])
+
+    Parameters
+    ----------
+    train
+        The training interactions (n_users, n_items), in any form that truth takes: an item counts
+        for a user where the entry is not 0 (a stored zero of a sparse matrix is 0), whatever its
+        value. All users count, those without items too.
+    n_items
+        The size of the catalogue, where ``train`` is a list with one array of item indices per
+        user, which does not tell it.
+
+    Returns
+    -------
+    numpy.ndarray
+        (n_items,) float64 in 0 .. 1.
+
+    Raises
+    ------
+    ArgumentError
+        If the size of the catalogue is not known.
+    InputError, InputTypeError
+        If ``train`` cannot be read.
+    """
+    sets = read_train(train, n_items)
+    if sets.n_items is None:
+        msg = "popularity_from needs n_items= where train lists item indices, got none"
+        raise ArgumentError(msg)
+    counts = np.zeros(sets.n_items, np.int64)
+    rows = _BLOCK // max(1, sets.n_items) if sets.is_dense else sets.n_users
+    for block in row_blocks(sets.n_users, rows):
+        counts += np.bincount(sets.rows(block).items, minlength=sets.n_items)
+    return counts / max(1, sets.n_users)

@@ -1,0 +1,63 @@
+"""All that is known of the users of a call: their sets of items, and side information."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from recmetrics._inputs.read_sets import (
+    read_candidates,
+    read_exclude,
+    read_truth,
+    read_whole_truth,
+)
+from recmetrics._inputs.scores import Rankings
+from recmetrics._inputs.sets import NO_SIDE, ItemSets, Users
+from recmetrics._inputs.side import read_side
+from recmetrics._spec.request import Request
+
+
+class _Shaped(Protocol):
+    @property
+    def shape(self) -> tuple[int, int | None]: ...
+
+
+def read_users(
+    scores: _Shaped, ground_truth: Any, given: Mapping[str, Any], request: Request
+) -> Users:
+    """Read the users of scores or rankings.
+
+    Parameters
+    ----------
+    scores
+        What the users are ranked by; its shape is theirs.
+    ground_truth
+        The truth, in any form.
+    given
+        The shared keywords of the call.
+    request
+        What is asked: only what a metric needs is read.
+    """
+    largest_item = scores.largest_item if isinstance(scores, Rankings) else -1
+    truth = read_truth(ground_truth, scores.shape, largest_item)
+    return _users(truth, truth.n_items, given, request)
+
+
+def read_whole_users(
+    ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
+) -> Users:
+    """Read the users of a truth without scores beside it, which must give the catalogue's size."""
+    truth, size = read_whole_truth(ground_truth, n_items)
+    return _users(truth, size, given, request)
+
+
+def _users(
+    truth: ItemSets, n_items: int | None, given: Mapping[str, Any], request: Request
+) -> Users:
+    exclude, candidates = given.get("exclude"), given.get("candidates")
+    shape: Any = truth.n_users, n_items  # n_items is known wherever these two are taken
+    exclude = None if exclude is None else read_exclude(exclude, shape)
+    candidates = None if candidates is None else read_candidates(candidates, shape)
+    if not request.of_lists:
+        return Users(truth, exclude, candidates, NO_SIDE, n_items)
+    specs = (definition.spec for definition in request.of_lists.values())
+    side = read_side(specs, given, truth.n_users, n_items)
+    return Users(truth, exclude, candidates, side, side.n_items)

@@ -1,0 +1,121 @@
+"""Hits -> one array of values per metric string."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import UndefinedMetricError
+from recmetrics._selection.exposure import Exposures
+from recmetrics._selection.hits import WHOLE_LIST, Views, empty_hits
+from recmetrics._selection.sources import Found
+from recmetrics._spec.request import Cutoffs, Definition, Request
+from recmetrics._threads import map_blocks, row_blocks
+from recmetrics._types import FloatArray, UserValues
+
+_THREADED = 1 << 18  # users and relevant items, times metrics: less is done before threads start
+
+
+class RowNames(NamedTuple):
+    """How an error names the rows of a result."""
+
+    noun: str = "user"
+    name: Callable[[int], str] = "user {}".format
+
+
+def values_of(found: Found, request: Request) -> dict[str, UserValues]:
+    """Compute the values of a whole call: all users at once."""
+    values = measured(found, request)
+    return {text: settled(values[text], text, request.definitions[text]) for text in values}
+
+
+def measured(found: Found, request: Request) -> dict[str, UserValues]:
+    """Compute all metrics of a request, NaN where they are undefined."""
+    values = user_values(found, request)
+    if isinstance(found.exposure, Exposures):
+        values |= system_values(found.exposure, request, found.cutoffs)
+    return {text: values[text] for text in request.definitions}
+
+
+def user_values(found: Found, request: Request) -> dict[str, UserValues]:
+    """Compute the user metrics of a request, NaN where they are undefined."""
+    hits, views = found.hits, Views(found.hits)
+    values = dict(found.of_lists)
+    waiting = []
+    for text, (spec, ties, _) in request.of_hits.items():
+        k = found.cutoffs.of[text]
+        view = views.view(ties, k, spec.values)
+        if spec.metric.check_truth is not None:
+            spec.metric.check_truth(view, spec.values)
+        out = values[text] = np.empty(len(hits.n_hits))
+        waiting.append((spec, view, WHOLE_LIST if k is None else k, out))
+
+    def run(chosen: slice) -> None:
+        for spec, view, k, out in waiting[chosen]:
+            spec.metric.kernel(view, k, out, *spec.kernel_arguments)
+
+    # Of 30 metrics of 10,000 users these kernels were a third of the call, in one thread.
+    if (len(hits.n_hits) + len(hits.rank)) * len(waiting) < _THREADED:
+        run(slice(None))
+    else:
+        n_threads = request.threads
+        map_blocks(run, row_blocks(len(waiting), 1, n_threads), n_threads)
+    return values
+
+
+def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> dict[str, UserValues]:
+    """Compute the system metrics of a request from all lists that ``exposure`` has taken in."""
+    values = {}
+    for text, (spec, _, _) in request.of_exposure.items():
+        k = cutoffs.of[text]
+        state = exposure.at((cutoffs.n_items or 0) if k is None else k)
+        values[text] = np.array(spec.metric.kernel(state, *spec.kernel_arguments))
+    return values
+
+
+def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> None:
+    """Refuse relevances of users to come that no list of theirs could be measured with."""
+    nobody = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
+    views = Views(nobody._replace(ideal=relevance))
+    for text, (spec, _, _) in request.of_hits.items():
+        view = views.view("index", cutoffs.of[text], spec.values)
+        if spec.metric.check_truth is not None:
+            spec.metric.check_truth(view, spec.values)
+
+
+def settled(
+    values: UserValues,
+    text: str,
+    definition: Definition,
+    known: npt.NDArray[np.bool_] | None = None,
+    rows: RowNames = RowNames(),  # noqa: B008  # a constant
+) -> UserValues:
+    """Apply ``undefined=`` to the values that a kernel left NaN.
+
+    Only rows that are ``known`` count, by default all.
+    """
+    if definition.undefined == "nan":
+        return values
+    missing = np.isnan(values)
+    if missing.ndim and known is not None:
+        missing &= known
+    if definition.undefined == "zero":
+        values[missing] = 0.0
+    elif missing.any():
+        raise UndefinedMetricError(_undefined(missing, text, definition, rows))
+    return values
+
+
+def _undefined(
+    missing: npt.NDArray[np.bool_], text: str, definition: Definition, rows: RowNames
+) -> str:
+    reason = definition.spec.metric.undefined
+    if missing.ndim == 0:
+        return f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
+    first, noun = rows.name(int(np.flatnonzero(missing)[0])), rows.noun
+    return (
+        f"{text} is undefined for {missing.sum()} of {missing.size} {noun}s ({reason}), the first "
+        f"is {first}; expected a value for every {noun}; give undefined='nan' or 'zero', or leave "
+        f"these {noun}s out"
+    )

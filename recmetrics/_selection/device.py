@@ -1,0 +1,362 @@
+"""Scores in the memory of a device: lists are selected there, and only they come back.
+
+The scores are read where they lie. What has to change (excluded items, candidates, NaN) changes in
+a copy of some rows at a time, so that the device never holds a second matrix.
+"""
+
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._inputs.arrays import as_array
+from recmetrics._inputs.sets import ItemSets, Rows, SharedSet
+from recmetrics._selection.factors import check_bias, check_factors
+from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
+from recmetrics._threads import row_blocks
+from recmetrics._types import IntArray
+
+_DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
+_SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few copies of rows
+_READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is heard
+_REACH = 64  # columns, times k, in which k equal scores are looked for before all are read
+_LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
+_ENTRY_BYTES = 24  # for an item of a set: its row, its column, and whether it counts
+_REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
+    "float16", "bfloat16", "float32", "float64",
+}  # fmt: skip
+
+# torch does not select from these; it does from a view of the same bytes.
+_VIEWED_AS = {"bool": "uint8", "uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
+class BestItems(NamedTuple):
+    """The lists of a block of users, and the NaN that were met."""
+
+    items: IntArray  # (rows, k) best first, -1 after the end of a shorter list
+    length: IntArray  # (rows,) how many of a row are items
+    nan_found: IntArray  # (3,) the number of NaN, and the row and item of the first
+
+
+class _Pool(NamedTuple):
+    """Scores to select from, all tensors."""
+
+    scores: Any  # (rows, width)
+    items: Any  # (rows, width) the item of each column, ascending; None: the column is the item
+    hidden: Any  # the rows and the columns of the entries that are not to be listed, or None
+
+
+def on_device(value: Any) -> bool:
+    """Whether ``value`` lies in the memory of a GPU."""
+    try:
+        return value.__dlpack_device__()[0] in _DLPACK_DEVICE
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return False  # whoever reads it says what is wrong with it
+
+
+def as_tensor(value: Any) -> Any:
+    """``value`` as a torch tensor that shares its memory; None where torch cannot read it.
+
+    A tensor is returned as it is; arrays of JAX, CuPy and others come through DLPack.
+    """
+    try:
+        torch = _torch()
+        return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
+    except (ImportError, AssertionError, BufferError, RuntimeError, TypeError, ValueError):
+        return None  # no torch, or a torch built without that device
+
+
+def _torch() -> Any:
+    return importlib.import_module("torch")
+
+
+class DeviceScores:
+    """The scores of one call as a tensor; lists are selected on its device."""
+
+    def __init__(self, tensor: Any, *, what: str = "scores") -> None:
+        _check(tensor, what)
+        torch = _torch()
+        self._what = what
+        self._tensor = tensor.detach()
+        name = _name(tensor.dtype)
+        self._viewed = self._tensor.view(getattr(torch, _VIEWED_AS.get(name, name)))
+        self._is_float = tensor.is_floating_point()
+        info = None if self._is_float else torch.iinfo(self._viewed.dtype)
+        self._lowest = float("-inf") if info is None else info.min
+        self._is_unsigned_view = name.startswith("uint") and name in _VIEWED_AS
+        self.shape: tuple[int, int] = tuple(tensor.shape)
+
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+        """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host.
+
+        One thread: the device is the one that works in parallel.
+        """
+        n_users, n_items = self.shape
+        host_bytes = int(8 * k + 32 * row_items)
+        rows = min(_READ_SCORES // max(1, n_items), _SCRATCH_BYTES // max(1, host_bytes))
+        return row_blocks(n_users, rows, 1), 1
+
+    def host(self, rows: slice) -> npt.NDArray[Any]:
+        """A block of whole rows on the CPU."""
+        return as_array(self._tensor[rows].cpu(), self._what)
+
+    def best(
+        self,
+        rows: slice,
+        k: int,
+        excluded: Rows | None = None,
+        candidates: ItemSets | Rows | None = None,
+    ) -> BestItems:
+        """The ``k`` best items of each row of a block.
+
+        ``excluded`` and ``candidates`` are those of the block. NaN are counted over the whole rows,
+        or over the candidates, and not listed; the row of the first is counted from the block's.
+        """
+        n_rows = rows.stop - rows.start
+        if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
+            candidates = candidates.rows(slice(0, n_rows))
+        best = BestItems(
+            np.full((n_rows, k), -1, np.int64), np.zeros(n_rows, np.int64), np.zeros(3, np.int64)
+        )
+        for part in self._parts(n_rows, k, excluded, candidates):
+            own = slice(rows.start + part.start, rows.start + part.stop)
+            pool = self._pool(
+                own,
+                None if excluded is None else excluded.cut(part),
+                candidates.cut(part) if isinstance(candidates, Rows) else candidates,
+            )
+            depth = min(k, pool.scores.shape[1])
+            if not depth or not len(pool.scores):
+                continue
+            nan_found, columns = self._select(pool, depth)
+            if pool.items is not None:
+                listed = pool.items.gather(1, columns.clamp(min=0))
+                columns = listed.masked_fill(columns < 0, -1)
+            # Half the bytes on their way back; no catalogue has 2^31 items.
+            best.items[part, :depth] = columns.to(_torch().int32).cpu().numpy()
+            best.length[part] = (columns >= 0).sum(1).cpu().numpy()
+            if nan_found[N_NAN] and not best.nan_found[N_NAN]:
+                best.nan_found[NAN_ROW:] = nan_found[NAN_ROW] + part.start, nan_found[NAN_ITEM]
+            best.nan_found[N_NAN] += nan_found[N_NAN]
+        return best
+
+    def _parts(
+        self, n_rows: int, k: int, excluded: Rows | None, candidates: Rows | SharedSet | None
+    ) -> list[slice]:
+        """The rows in parts whose copies fit into the scratch memory."""
+        itemsize = self._viewed.element_size()
+        row_bytes = _LIST_BYTES * k
+        if excluded is not None:
+            row_bytes += _ENTRY_BYTES * len(excluded.items) // max(1, n_rows)
+        if isinstance(candidates, SharedSet):
+            row_bytes += 2 * itemsize * len(candidates.items)
+        elif candidates is not None:
+            longest = int(np.diff(candidates.start).max(initial=0))
+            row_bytes += (2 * itemsize + _ENTRY_BYTES) * longest
+        elif excluded is not None or self._is_unsigned_view or not self._viewed.is_contiguous():
+            row_bytes += itemsize * self.shape[1]
+        return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes), 1)
+
+    def _pool(
+        self, rows: slice, excluded: Rows | None, candidates: Rows | SharedSet | None
+    ) -> _Pool:
+        block = self._viewed[rows]
+        if candidates is None:
+            hidden = None if excluded is None else self._entries(excluded)
+            return _Pool(self._ordered(block), None, hidden)
+        if isinstance(candidates, SharedSet):
+            items = self._send(candidates.items).expand(len(block), -1)
+            hidden = None if excluded is None else self._entries(excluded, candidates.items)
+            return _Pool(self._ordered(block.gather(1, items)), items, hidden)
+        length = np.diff(candidates.start)[:, None]
+        is_item = np.arange(length.max(initial=0)) < length
+        padded = np.zeros(is_item.shape, np.int64)
+        padded[is_item] = candidates.items
+        items, padding = self._send(padded), self._send(~is_item)
+        scores = self._ordered(block.gather(1, items)).masked_fill_(padding, self._lowest)
+        is_hidden = ~is_item
+        if excluded is not None:
+            keys = excluded.users() * self.shape[1] + excluded.items
+            is_hidden[is_item] = np.isin(
+                candidates.users() * self.shape[1] + candidates.items, keys, kind="sort"
+            )
+        return _Pool(scores, items, self._send(is_hidden).nonzero(as_tuple=True))
+
+    def _ordered(self, block: Any) -> Any:
+        """Signed integers in the order of the unsigned ones that are viewed; others as they are."""
+        return block ^ self._lowest if self._is_unsigned_view else block
+
+    def _entries(self, excluded: Rows, shared: IntArray | None = None) -> Any:
+        """The row and the column of each excluded item, among ``shared`` items where given."""
+        torch = _torch()
+        columns = self._send(excluded.items)
+        counts = self._send(np.diff(excluded.start))
+        rows = torch.repeat_interleave(counts, output_size=len(columns))
+        if shared is None:
+            return rows, columns
+        column_of = np.full(self.shape[1], -1)
+        column_of[shared] = np.arange(len(shared))
+        columns = self._send(column_of)[columns]
+        return rows[columns >= 0], columns[columns >= 0]
+
+    def _send(self, array: npt.NDArray[Any]) -> Any:
+        return _torch().as_tensor(array, device=self._viewed.device)
+
+    def _select(self, pool: _Pool, k: int) -> tuple[tuple[int, int, int], Any]:
+        """The NaN of a pool, and the columns (rows, k) of the best, -1 after the end of a list."""
+        scores, width = pool.scores, pool.scores.shape[1]
+        if pool.hidden is not None:
+            scores = scores.index_put(pool.hidden, scores.new_tensor(self._lowest))
+        # A few more than k: the order of equal scores is decided among what is found, unless there
+        # are more of them than that.
+        n_found = min(width, k + max(6, k // 4))
+        found, columns = scores.topk(n_found, sorted=False)
+        nan_found = (0, 0, 0)
+        if self._is_float:
+            nan_found = self._drop_nan(pool, scores, found, columns)
+        found, columns = _sort(found, columns)
+        cutoff = found[:, k - 1]
+        is_open = (found[:, -1] == cutoff) & (n_found < width)
+        if self._is_float:
+            is_open &= cutoff > self._lowest
+        elif pool.hidden is not None:
+            is_open |= cutoff == self._lowest  # hidden items have that score as well
+        found, columns = found[:, :k], columns[:, :k]
+        if self._is_float:
+            columns = columns.masked_fill(found == self._lowest, -1)
+        # Where many are equal, the first columns hold enough of them.
+        for reach in sorted({min(width, _REACH * k), width}):
+            for rows in self._few(is_open, reach):
+                columns[rows] = _lowest_of_equals(
+                    scores[:, :reach], pool.hidden, found, columns, rows
+                )
+            is_open &= columns[:, -1] < 0
+        return nan_found, columns
+
+    def _drop_nan(self, pool: _Pool, scores: Any, found: Any, columns: Any) -> tuple[int, int, int]:
+        """Count the NaN of a pool, and select again in the rows that have some.
+
+        To torch a NaN is greater than any number, so that it is found where there is one. Those
+        that are hidden count as well.
+        """
+        has_nan = found.isnan().any(1)
+        if pool.hidden is not None:
+            has_nan[pool.hidden[0][pool.scores[pool.hidden].isnan()]] = True
+        count, user, item = 0, 0, 0
+        for rows in self._few(has_nan, scores.shape[1]):
+            is_nan = pool.scores[rows].isnan()
+            if not count:
+                user, column = int(rows[0]), int(is_nan[0].nonzero()[0])
+                item = column if pool.items is None else int(pool.items[user, column])
+            count += int(is_nan.sum())
+            again = scores[rows].masked_fill_(is_nan, self._lowest)
+            found[rows], columns[rows] = again.topk(found.shape[1], sorted=False)
+        return count, user, item
+
+    def _few(self, chosen: Any, width: int) -> Iterator[Any]:
+        """The indices of the chosen rows, so many at a time that copies of them fit."""
+        rows = chosen.nonzero().squeeze(1)
+        if len(rows):
+            row_bytes = (self._viewed.element_size() + 5) * width  # a copy, a mask, int32 keys
+            yield from rows.split(max(1, _SCRATCH_BYTES // row_bytes))
+
+
+def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
+    """Each row by score, best first, equal scores by column."""
+    columns, order = columns.sort(dim=1)
+    found = found.gather(1, order)
+    # On some devices -0.0 sorts below the 0.0 that it equals.
+    found, order = found.masked_fill(found == 0, 0).sort(dim=1, descending=True, stable=True)
+    return found, columns.gather(1, order)
+
+
+def _lowest_of_equals(scores: Any, hidden: Any, found: Any, columns: Any, rows: Any) -> Any:
+    """The columns (rows, k) of some rows where more scores equal the k-th best than were found.
+
+    All that are better were found. The first columns of those that equal it are selected by a key
+    that falls from column to column.
+    """
+    torch = _torch()
+    k, width, device = columns.shape[1], scores.shape[1], scores.device
+    cutoff = found[rows, -1:]
+    falling = torch.arange(width, 0, -1, dtype=torch.int32, device=device)
+    keys = torch.where(scores[rows] == cutoff, falling, 0)
+    if hidden is not None:
+        place = torch.full((len(scores),), -1, device=device)
+        place[rows] = torch.arange(len(rows), device=device)
+        among, column = place[hidden[0]], hidden[1]
+        inside = (among >= 0) & (column < width)
+        keys[among[inside], column[inside]] = 0
+    equal = width - keys.topk(k).values.long()
+    equal = equal.masked_fill(equal == width, -1)
+    n_better = (found[rows] > cutoff).sum(1, keepdim=True)
+    rank = torch.arange(k, device=device) - n_better
+    return torch.where(rank < 0, columns[rows], equal.gather(1, rank.clamp(min=0)))
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _check(tensor: Any, what: str) -> None:
+    """Two dimensions, dense, real numbers."""
+    name, layout = _name(tensor.dtype), _name(tensor.layout)
+    if layout != "strided":
+        msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"
+        raise InputTypeError(msg)
+    if tensor.ndim != 2:
+        hint = (
+            f"for one user type {what}[None]"
+            if tensor.ndim == 1
+            else f"type {what}.reshape(n_users, n_items)"
+        )
+        msg = (
+            f"{what} must be 2-d (n_users, n_items), got {tensor.ndim}-d of shape "
+            f"{tuple(tensor.shape)}; {hint}"
+        )
+        raise ShapeError(msg)
+    if name not in _REAL:
+        cast = f"{what}.real" if tensor.is_complex() else f"{what}.float()"
+        msg = (
+            f"{what} must hold real numbers (float16, bfloat16, float32, float64, integers or "
+            f"bool), got dtype {name}; type {cast}"
+        )
+        raise InputTypeError(msg)
+
+
+class DeviceFactors:
+    """The scores of a factor model on a device: the product of a block of users at a time."""
+
+    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
+        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
+            _check(factors, what)
+        self._users, self._items = user_factors.detach(), item_factors.detach()
+        check_factors(tuple(self._users.shape), tuple(self._items.shape))
+        self.shape = (len(self._users), len(self._items))
+        self._bias = None
+        if item_bias is not None:
+            self._bias = _torch().as_tensor(item_bias).detach().to(self._users)
+            check_bias(tuple(self._bias.shape), self.shape[1])
+
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+        """Row blocks whose scores fit into the scratch memory, and one thread."""
+        n_users, n_items = self.shape
+        return row_blocks(n_users, _SCRATCH_BYTES // max(1, 8 * n_items), 1), 1
+
+    def host(self, rows: slice) -> npt.NDArray[Any]:
+        """The scores of a block of users on the CPU."""
+        return DeviceScores(self._product(rows)).host(slice(0, rows.stop - rows.start))
+
+    def best(
+        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
+    ) -> BestItems:
+        """The ``k`` best items of each user of a block, as ``DeviceScores.best`` gives them."""
+        scores = DeviceScores(self._product(rows))
+        return scores.best(slice(0, rows.stop - rows.start), k, excluded, candidates)
+
+    def _product(self, rows: slice) -> Any:
+        scores = self._users[rows] @ self._items.T
+        return scores if self._bias is None else scores.add_(self._bias)

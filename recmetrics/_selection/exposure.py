@@ -1,0 +1,190 @@
+"""Exposure: how often each item is listed, the state behind every system metric.
+
+The state is sums of integers, so it does not matter in which order lists are added: threads,
+batches, processes and machines whose states are merged give the bits of one call over all lists.
+A weight w in (0, 1] is added as the integer round(w 2^52), in two halves of 26 bits, each summed
+in an int64 of its own: exact for 2^36 lists, with each weight within 2^-53.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import ArgumentError, ShapeError
+from recmetrics._jit import kernel
+from recmetrics._selection.hits import discounts
+from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._types import FloatArray, IntArray
+
+COSINE, DISCOUNT = "cosine", "discount"  # the sums beside the counts: 1 / sqrt(length), discount
+_HALF = 26
+_MASK = (1 << _HALF) - 1
+_ONE = float(1 << (2 * _HALF))
+
+
+def _fixed(weights: FloatArray) -> IntArray:
+    return np.rint(weights * _ONE).astype(np.int64)
+
+
+@kernel
+def _add_lists(
+    items: IntArray,
+    length: IntArray,
+    depth: int,
+    count: IntArray,
+    cosine: IntArray,
+    cosine_of: IntArray,
+    discount: IntArray,
+    discount_of: IntArray,
+) -> int:
+    """Add the first ``depth`` items of each list; returns how many lists are not empty.
+
+    ``cosine_of`` holds the weight of a list by its length - 1, ``discount_of`` that of a rank - 1;
+    without columns they are not summed.
+    """
+    n_lists = 0
+    for user in range(length.size):
+        cut = min(depth, length[user])
+        n_lists += cut > 0
+        for i in range(cut):
+            item = items[user, i]
+            count[item] += 1
+            if cosine_of.size > 0:
+                cosine[0, item] += cosine_of[cut - 1] >> _HALF
+                cosine[1, item] += cosine_of[cut - 1] & _MASK
+            if discount_of.size > 0:
+                discount[0, item] += discount_of[i] >> _HALF
+                discount[1, item] += discount_of[i] & _MASK
+    return n_lists
+
+
+@dataclass
+class Exposure:
+    """How often each item is within the first ``depth`` of a list, as exact integer sums.
+
+    ``sums`` names the weighted sums to keep beside the counts, "cosine" and "discount".
+
+    >>> import numpy as np
+    >>> from recmetrics._selection.exposure import Exposure
+    >>> one, other = Exposure(3, depth=2), Exposure(3, depth=2)
+    >>> one.add(np.array([[0, 1]]), np.array([2]))
+    >>> other.add(np.array([[1, -1]]), np.array([1]))
+    >>> one.merge(other)
+    >>> one.count.tolist(), one.n_lists
+    ([1, 2, 0], 2)
+    """
+
+    n_items: int
+    depth: int
+    sums: frozenset[str] = frozenset()
+    n_lists: int = 0  # that are not empty
+    count: IntArray = field(init=False)  # (n_items,)
+    offered: npt.NDArray[np.bool_] = field(init=False)  # (n_items,) what may be in a list at all
+
+    def __post_init__(self) -> None:
+        self.count = np.zeros(self.n_items, np.int64)
+        self.offered = np.zeros(self.n_items, np.bool_)
+        columns = {name: self.n_items if name in self.sums else 0 for name in (COSINE, DISCOUNT)}
+        self._halves = {name: np.zeros((2, size), np.int64) for name, size in columns.items()}
+        ranks = np.arange(1.0, self.depth + 1.0)
+        nothing = np.zeros(0)
+        self._cosine_of = _fixed(1.0 / np.sqrt(ranks) if COSINE in self.sums else nothing)
+        self._discount_of = _fixed(
+            discounts("log2", self.depth) if DISCOUNT in self.sums else nothing
+        )
+
+    def add(self, items: IntArray, length: IntArray) -> None:
+        """Add lists: the items of row u are ``items[u, :length[u]]``, best first."""
+        n_lists = _add_lists(
+            items,
+            length,
+            self.depth,
+            self.count,
+            self._halves[COSINE],
+            self._cosine_of,
+            self._halves[DISCOUNT],
+            self._discount_of,
+        )
+        self.n_lists += int(n_lists)  # where kernels are not compiled, a NumPy number
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Note which items may be in a list: the catalogue, whether listed or not."""
+        self.offered[items] = True
+
+    def merge(self, other: "Exposure") -> None:
+        """Add the lists of another state: the same bits as if all had been added to one."""
+        if (self.n_items, self.depth, self.sums) != (other.n_items, other.depth, other.sums):
+            msg = (
+                f"exposures of {self.n_items} items at depth {self.depth} and {other.n_items} "
+                f"items at depth {other.depth} cannot be added; expected the same catalogue, "
+                "cutoff and metrics in both"
+            )
+            raise ShapeError(msg)
+        self.n_lists += other.n_lists
+        self.count += other.count
+        self.offered |= other.offered
+        for name, halves in self._halves.items():
+            halves += other._halves[name]
+
+    def weighted(self, name: str) -> FloatArray:
+        """The weighted sum of each item, (n_items,)."""
+        high, low = self._halves[name]
+        return np.ldexp(high.astype(np.float64), -_HALF) + np.ldexp(
+            low.astype(np.float64), -2 * _HALF
+        )
+
+
+class Exposures:
+    """The exposure at each cutoff that the system metrics of a call ask for."""
+
+    def __init__(self, n_items: int, sums: Mapping[int, frozenset[str]]) -> None:
+        self._at = {cutoff: Exposure(n_items, cutoff, names) for cutoff, names in sums.items()}
+        self._lock = threading.Lock()
+
+    def at(self, cutoff: int) -> Exposure:
+        """The state at a cutoff."""
+        return self._at[cutoff]
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:  # noqa: ARG002
+        """Note which items may be in the lists of these rows; called in several threads at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.offer(items)
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:  # noqa: ARG002
+        """Add the lists of these rows; called in several threads at once."""
+        with self._lock:
+            for exposure in self._at.values():
+                exposure.add(items, length)
+
+    def merge(self, other: "Exposures") -> None:
+        """Add the lists of another state of the same metrics."""
+        for cutoff, exposure in self._at.items():
+            exposure.merge(other.at(cutoff))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_at": self._at}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
+
+def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
+    """Make an empty state for the system metrics of a request."""
+    n_items = cutoffs.n_items
+    sums: dict[int, frozenset[str]] = {}
+    for text, (spec, _, _) in request.of_exposure.items():
+        if n_items is None:
+            msg = (
+                f"{spec} needs the size of the catalogue, which a truth of item indices does not "
+                "tell; give truth as a matrix (n_users, n_items), dense or sparse"
+            )
+            raise ArgumentError(msg)
+        k = cutoffs.of[text]
+        depth = n_items if k is None else k
+        sums[depth] = sums.get(depth, frozenset()) | spec.metric.exposure_sums
+    return Exposures(n_items or 0, sums)

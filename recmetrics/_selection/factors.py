@@ -1,0 +1,387 @@
+"""Scores that exist only as factors: ``user_factors @ item_factors.T``, plus a bias per item.
+
+A catalogue of a million items has no score matrix that anyone can hold, and needs none. Tiles of
+the product are computed by BLAS into one buffer that stays in cache and are selected from there;
+each user keeps the few items that may be listed and a bound that grows from tile to tile, so that
+most of a tile is passed over in one vectorised comparison. Memory follows users in work times k.
+
+The order is that of the package, applied to the products as computed. Two ways of computing the
+same product in floating point may differ in the last digits: with the rounding unit u of the dtype
+(6e-8 in float32, 1e-16 in float64) each is within ``d u / (1 - d u) * sum_j |p_j q_j|`` of the
+exact product of two vectors p and q of d numbers, whatever the order of the additions (Higham,
+Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), so that two differ by at most
+twice that; the bias adds one rounding of the sum to each. Items whose scores differ by less may
+change places against the dense path, no others. Where products and sums are exact, as of small
+whole numbers, nothing differs.
+
+Which bits BLAS gives may depend on the shape of what it multiplies. So tiles begin at fixed items,
+whatever the threads and k, and their users and items are padded to a multiple of ``_PAD``; then
+OpenBLAS gives an item and a user the same score in every call and batch on all its kernels for
+x86 that were tried but float32 on Haswell and Zen. Where each user has candidates of their own,
+their scores are matrix-vector products, which round as these do.
+"""
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._inputs.arrays import as_array, half_to_single, is_half, is_real
+from recmetrics._inputs.sets import ItemSets, Rows, SharedSet
+from recmetrics._selection import kernels
+from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
+from recmetrics._threads import raise_if_stopped, row_blocks
+from recmetrics._types import IntArray
+
+# A tile of float32 and the factors it is computed from fit the second-level cache of a core, 2 MB,
+# and are large enough for BLAS to be at its best. 192 x 2,304 do not fit, and took a sixth longer.
+_TILE_USERS = 336
+_TILE_ITEMS = 1152
+_PAD = 48  # a multiple of the rows and columns that kernels of BLAS compute together
+_POOL_BYTES = 32 << 20  # of what is collected for the users of a tile
+_SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
+_BLOCKS_PER_THREAD = 4
+_CANDIDATES = 1 << 18  # in one block of users with candidates of their own
+Array = npt.NDArray[Any]
+
+
+class FactorScores:
+    """The scores of a factor model, which are never held whole.
+
+    Parameters
+    ----------
+    user_factors
+        (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; read where
+        they lie, the users and items of one tile at a time.
+    item_factors
+        (n_items, d).
+    item_bias
+        (n_items,) added to the scores of each item, rounded to the dtype of the scores; or None.
+
+    Scores are float32 where both factors are float32, float16 or bfloat16, else float64: whole
+    numbers are multiplied as float64, in which their products are exact.
+
+    Raises
+    ------
+    InputTypeError, ShapeError
+        What is no matrix of real numbers, and shapes that do not fit.
+    """
+
+    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
+        self._users = _read(user_factors, "user_factors", "user")
+        self._items = _read(item_factors, "item_factors", "item")
+        check_factors(self._users.shape, self._items.shape)
+        self.shape: tuple[int, int] = (len(self._users), len(self._items))
+        self.dtype = np.result_type(_multiplied_as(self._users), _multiplied_as(self._items))
+        self._bias = None if item_bias is None else self._read_bias(item_bias)
+
+    def _read_bias(self, item_bias: Any) -> Array:
+        bias = as_array(item_bias, "item_bias", "item")
+        check_bias(bias.shape, self.shape[1])
+        _check_real(bias, "item_bias")
+        return _numbers(bias, self.dtype)
+
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
+        """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
+
+        They are cut at multiples of ``_PAD`` users, so that the threads do not change a bit.
+        """
+        n_users, n_items = self.shape
+        if n_threads == 1 or n_users * n_items * max(1, self._users.shape[1]) < _SMALL:
+            return row_blocks(n_users, _TILE_USERS), 1
+        share = -(-n_users // (_BLOCKS_PER_THREAD * n_threads))
+        return row_blocks(n_users, min(_TILE_USERS, _padded(share))), n_threads
+
+    def best(
+        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Select the lists of a block of users.
+
+        Parameters
+        ----------
+        rows
+            The users.
+        k
+            How long the lists may be.
+        excluded, candidates
+            The items of these users that may not, and the only ones that may be listed.
+
+        Returns
+        -------
+        items
+            (rows, k) best first, -1 after the end of a shorter list.
+        length
+            (rows,) how many of a row are items.
+        nan_found
+            (3,) how many scores are NaN, and row, counted within the block, and item of the first.
+        """
+        n_users = rows.stop - rows.start
+        listed = np.full((n_users, min(k, self.shape[1])), -1, np.int64)
+        length = np.zeros(n_users, np.int64)
+        nan_found = np.zeros(3, np.int64)
+        step = self._users_at_once(k, candidates)
+        with one_thread_in_blas(), np.errstate(all="ignore"):  # NaN and inf are told by others
+            for first in range(0, n_users if listed.size else 0, step):
+                part = slice(first, min(first + step, n_users))
+                users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
+                hidden = _no_rows(len(listed[part])) if excluded is None else excluded.cut(part)
+                found = np.zeros(3, np.int64)
+                if candidates is None or isinstance(candidates, SharedSet):
+                    shared = None if candidates is None else candidates.rows(slice(0, 1)).items
+                    self._list_tiles(users, hidden, shared, listed[part], length[part], found)
+                else:
+                    pool = candidates.rows(part)
+                    self._list_own(users, hidden, pool, listed[part], length[part], found)
+                if found[N_NAN] and not nan_found[N_NAN]:
+                    nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
+                nan_found[N_NAN] += found[N_NAN]
+        return listed, length, nan_found
+
+    def host(self, rows: slice) -> Array:
+        """The scores of a few users, (rows, n_items), for what must see all of them."""
+        scores = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
+        buffer = self._buffer(min(_TILE_USERS, _padded(len(scores))))
+        with one_thread_in_blas(), np.errstate(all="ignore"):
+            for first in range(0, len(scores), _TILE_USERS):
+                part = scores[first : first + _TILE_USERS]
+                begin = rows.start + first
+                users = self._factors_of(slice(begin, begin + len(part)))
+                for items in self._tiles(self.shape[1]):
+                    tile = self._tile(users, items, None, buffer)
+                    part[:, items] = tile[: len(part), : items.stop - items.start]
+        return scores
+
+    def _users_at_once(self, k: int, candidates: ItemSets | None) -> int:
+        """How many users are selected together, so that what is kept of them stays small."""
+        if candidates is not None and not isinstance(candidates, SharedSet):
+            return max(1, int(_CANDIDATES / max(1.0, candidates.mean_items)))
+        entry = self.dtype.itemsize + 8  # a score and an item
+        kept = _POOL_BYTES // (entry * int(kernels.room_for(k, self.shape[1])))
+        return max(1, min(_TILE_USERS, kept // _PAD * _PAD or kept))
+
+    def _factors_of(self, rows: slice) -> Array:
+        """Some users, and zeros in the rows that pad them."""
+        users = np.zeros((_padded(rows.stop - rows.start), self._users.shape[1]), self.dtype)
+        users[: rows.stop - rows.start] = _numbers(self._users[rows], self.dtype)
+        return users
+
+    def _buffer(self, n_users: int) -> Array:
+        return np.empty(n_users * min(_TILE_ITEMS, _padded(self.shape[1])), self.dtype)
+
+    def _tiles(self, n_items: int) -> list[slice]:
+        return [
+            slice(first, min(first + _TILE_ITEMS, n_items))
+            for first in range(0, n_items, _TILE_ITEMS)
+        ]
+
+    def _tile(self, users: Array, items: slice, shared: IntArray | None, buffer: Array) -> Array:
+        """The scores of some users for some items, or some of the shared candidates.
+
+        (users, items), in ``buffer``; the columns after those of the items are padding.
+        """
+        chosen: Any = items if shared is None else shared[items]
+        factors = _numbers(self._items[chosen], self.dtype)
+        width = len(factors)
+        if width % _PAD:
+            rest = np.zeros((_padded(width) - width, factors.shape[1]), self.dtype)
+            factors = np.concatenate([factors, rest])
+        tile = buffer[: len(users) * len(factors)].reshape(len(users), len(factors))
+        np.matmul(users, factors.T, out=tile)
+        if self._bias is not None:
+            tile[:, :width] += self._bias[chosen]
+        return tile
+
+    def _list_tiles(
+        self,
+        users: Array,
+        excluded: Rows,
+        shared: IntArray | None,
+        listed: IntArray,
+        length: IntArray,
+        nan_found: IntArray,
+    ) -> None:
+        """The lists of some users over all items, or over candidates that they share."""
+        if shared is not None:
+            excluded = _places_in(shared, excluded)
+        n_items = self.shape[1] if shared is None else len(shared)
+        n_users, k = listed.shape
+        lowest = self.dtype.type(-np.inf)
+        room = int(kernels.room_for(k, n_items))
+        bounds = np.full(n_users, lowest, self.dtype)
+        counts = np.zeros(n_users, np.int64)
+        values = np.empty((n_users, room), self.dtype)
+        items = np.empty((n_users, room), np.int64)
+        buffer = self._buffer(len(users))
+        for part in self._tiles(n_items):
+            raise_if_stopped()
+            tile = self._tile(users, part, shared, buffer)
+            width = part.stop - part.start
+            kernels.select_tile(
+                tile, width, part.start, excluded.start, excluded.items, k, lowest,
+                bounds, counts, values, items, nan_found,
+                *kernels.tile_memory(k, width, self.dtype),
+            )  # fmt: skip
+        spare = np.empty(room, self.dtype), np.empty(room, np.int64)
+        kernels.list_selected(k, lowest, counts, values, items, listed, length, *spare)
+        if shared is not None and len(shared):
+            listed[:] = np.where(listed >= 0, shared[listed], -1)
+            nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]
+
+    def _list_own(
+        self,
+        users: Array,
+        excluded: Rows,
+        pool: Rows,
+        listed: IntArray,
+        length: IntArray,
+        nan_found: IntArray,
+    ) -> None:
+        """The lists of some users over the candidates of each; only their scores are computed."""
+        scores = np.empty(len(pool.items), self.dtype)
+        for user, (start, stop) in enumerate(zip(pool.start[:-1], pool.start[1:], strict=True)):
+            for first in range(start, stop, _TILE_ITEMS):
+                part = slice(first, min(first + _TILE_ITEMS, stop))
+                items = _numbers(self._items[pool.items[part]], self.dtype)
+                np.dot(items, users[user], out=scores[part])
+            raise_if_stopped()
+        if self._bias is not None:
+            scores += self._bias[pool.items]
+        lowest = self.dtype.type(-np.inf)
+        kernels.find_candidate_nan(scores, pool.start, pool.items, lowest, nan_found)
+        scores[pool.among(excluded, self.shape[1])] = lowest  # which is never listed
+        k, longest = listed.shape[1], int(np.diff(pool.start).max(initial=0))
+        memory = kernels.pool_for(k, longest, self.dtype)
+        kernels.list_candidates(
+            scores, pool.start, pool.items, k, lowest, False, listed, length, memory
+        )
+
+
+def check_factors(users: tuple[int, ...], items: tuple[int, ...]) -> None:
+    """Refuse factors of users and items whose shapes do not fit together."""
+    if users[1] != items[1]:
+        hint = "; type item_factors.T" if items[0] == users[1] else ""
+        msg = (
+            "user_factors (n_users, d) and item_factors (n_items, d) must have the same d, "
+            f"got {users} and {items}{hint}"
+        )
+        raise ShapeError(msg)
+
+
+def check_bias(shape: tuple[int, ...], n_items: int) -> None:
+    """Refuse a bias that is not one number for each item."""
+    if shape != (n_items,):
+        hint = "; type item_bias.ravel()" if math.prod(shape) == n_items else ""
+        msg = (
+            f"item_bias must hold one number for each of the {n_items} items, "
+            f"got {len(shape)}-d of shape {shape}{hint}"
+        )
+        raise ShapeError(msg)
+
+
+def _read(factors: Any, what: str, each: str) -> Array:
+    array = as_array(factors, what, each)
+    if array.ndim != 2:
+        hint = f"; type {what}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
+        msg = f"{what} must be 2-d (n_{each}s, d), got {array.ndim}-d of shape {array.shape}{hint}"
+        raise ShapeError(msg)
+    _check_real(array, what)
+    return array
+
+
+def _check_real(array: Array, what: str) -> None:
+    if not is_real(array.dtype):
+        msg = (
+            f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
+            f"got dtype {array.dtype}"
+        )
+        raise InputTypeError(msg)
+
+
+def _multiplied_as(factors: Array) -> np.dtype[Any]:
+    single = is_half(factors.dtype) or (factors.dtype.kind == "f" and factors.dtype.itemsize == 4)
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
+    """A few factors as BLAS reads them, copied only where they are not."""
+    if is_half(part.dtype):
+        part = half_to_single(part)
+    return np.ascontiguousarray(part, dtype)
+
+
+def _padded(count: int) -> int:
+    """The next multiple of ``_PAD``, at least one."""
+    return max(1, -(-count // _PAD)) * _PAD
+
+
+def _no_rows(n_users: int) -> Rows:
+    return Rows(np.zeros(n_users + 1, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _places_in(shared: IntArray, sets: Rows) -> Rows:
+    """The items of ``sets`` that are shared candidates, as places among these."""
+    places = np.searchsorted(shared, sets.items)
+    known = np.zeros(len(places), bool)
+    inside = places < len(shared)
+    known[inside] = shared[places[inside]] == sets.items[inside]
+    kept = sets.keep(known)
+    return Rows(kept.start, places[known], kept.values)
+
+
+_lock = threading.Lock()
+_callers = 0
+_limits: Any = None
+
+
+@contextmanager
+def one_thread_in_blas() -> Iterator[None]:
+    """Hold BLAS to one thread, for the whole process, until the last caller is out.
+
+    Needs threadpoolctl; without it nothing is set, and BLAS goes on as the process has it.
+    """
+    global _callers, _limits
+    controller = _controller()
+    if controller is None:
+        yield
+        return
+    with _lock:
+        if _callers == 0:
+            _release(controller)
+            _limits = controller.limit(limits=1, user_api="blas")
+        _callers += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _callers -= 1
+            if _callers == 0:
+                _release(controller)
+                _limits.restore_original_limits()
+                _release(controller)
+
+
+def _release(controller: Any) -> None:
+    """Let any thread set the limits.
+
+    threadpoolctl gives OpenBLAS to the first thread that sets a limit and ignores all others, but
+    whoever is last out here, in whatever thread, must be able to restore it.
+    """
+    for library in controller.lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+@cache
+def _controller() -> Any:
+    """What finds the BLAS libraries of the process: milliseconds, so once."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()

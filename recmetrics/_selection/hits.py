@@ -1,0 +1,289 @@
+"""Hits: what every metric kernel reads.
+
+A metric needs no list of 100 items, only where in the list the relevant items are. So a ranking is
+kept as its hits: the rank and the gain of each relevant item in it. Memory and time after selection
+follow the number of hits, not users times k, and a metric without a cutoff (k = all items) reads
+the same record as one at 10.
+
+A tie policy says which ranks equal scores take. Selection finds, for each relevant item, its rank
+by the one order of the package and the ranks that its tie group takes; ``under`` makes each policy
+of these, so that no metric knows of policies:
+
+- "index": the rank by item index.
+- "expected": all ranks of the group, each with the same chance. The kernels compute expectations.
+- "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
+  outer end. No other order gives less, or more, since no metric falls where a greater relevance
+  moves up. Metrics that divide by what the list happens to hold do, and are refused.
+
+McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
+of tied scores, ECIR 2008.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError, InputError
+from recmetrics._jit import allocating_kernel
+from recmetrics._types import FloatArray, IntArray, Ties
+
+WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
+# A relevance above this makes 2^relevance overflow or swamp every other gain.
+_MAX_EXPONENT = 1000.0
+_SHORT = 32  # values, which are sorted faster by comparing them all than by np.sort
+_LARGEST = 1e100  # of a weight, so that no sum of products overflows
+_MOST_RANKS = 1 << 24  # whose weights are held: 128 MiB
+
+
+class Hits(NamedTuple):
+    """The hits of each user's ranking, cut at k_max, and what the metrics compare them with.
+
+    User u owns the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
+    them all; ``rank``, ``first``, ``last`` and ``gain`` the first ``n_hits[u]``, in rank order.
+
+    Metrics read ``first`` and ``last``, never ``rank``: a hit is at each of the ranks first .. last
+    with the same chance. ``under`` says which these are; but for ``ties="expected"`` they are one.
+    """
+
+    start: IntArray  # (n_users + 1,)
+    ideal: FloatArray  # (slots,) the user's relevances, descending in a view
+    n_hits: IntArray  # (n_users,) relevant items in the ranking
+    rank: IntArray  # (slots,) 1-based, equal scores by lower item index
+    first: IntArray  # (slots,) where equal scores may come in any order: the first rank they take
+    last: IntArray  # (slots,) and the last
+    gain: FloatArray  # (slots,) relevance of the item at that rank
+    length: IntArray  # (n_users,) length of the ranking, at most k_max
+    discount: FloatArray  # (depth,) weight of rank i + 1
+
+
+def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
+    """A record with the slots of ``start`` allocated and no hit in them.
+
+    Without ``ties`` ranks are those by item index: nobody asks for ``first`` and ``last``.
+    """
+    n_users, slots = len(start) - 1, len(relevance)
+    tied_slots = slots if ties else 0
+    return Hits(
+        start=start,
+        ideal=relevance,
+        n_hits=np.zeros(n_users, np.int64),
+        rank=np.zeros(slots, np.int64),
+        first=np.zeros(tied_slots, np.int64),
+        last=np.zeros(tied_slots, np.int64),
+        gain=np.zeros(slots),
+        length=np.zeros(n_users, np.int64),
+        discount=np.zeros(0),
+    )
+
+
+def part_of(hits: Hits, users: slice) -> Hits:
+    """The record of some users, in the memory of that of all."""
+    start = hits.start[users.start : users.stop + 1]
+    return section(hits, start - start[0], users, slice(start[0], start[-1]))
+
+
+def section(hits: Hits, start: IntArray, users: slice, slots: slice) -> Hits:
+    """A record of its own ``start``, in the memory of another's ``users`` and ``slots``."""
+    return Hits(
+        start=start,
+        ideal=hits.ideal[slots],
+        n_hits=hits.n_hits[users],
+        rank=hits.rank[slots],
+        first=hits.first[slots],
+        last=hits.last[slots],
+        gain=hits.gain[slots],
+        length=hits.length[users],
+        discount=hits.discount,
+    )
+
+
+def join(blocks: Sequence[Hits]) -> Hits:
+    """One record for the users of all ``blocks``, in order."""
+    if len(blocks) == 1:
+        return blocks[0]
+    offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
+    starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
+    fields = {
+        name: np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "length")
+    }
+    start = np.concatenate([*starts, offsets[-1:]])
+    return Hits(start=start, discount=np.zeros(0), **fields)
+
+
+def _descending(start: IntArray, values: FloatArray) -> FloatArray:
+    """Each user's values from the largest down; binary truth is so already."""
+    if values.size == 0 or (values == values[0]).all():
+        return values
+    descending = values.copy()
+    _sort_down(start, descending)
+    return descending
+
+
+@allocating_kernel
+def _sort_down(start: IntArray, values: FloatArray) -> None:
+    short = np.empty(_SHORT)
+    for user in range(start.size - 1):
+        first, n = start[user], start[user + 1] - start[user]
+        if n > _SHORT:
+            own = values[first : first + n]
+            own.sort()  # in place: to assign a sorted copy compiles for seconds more
+            for i in range(n // 2):
+                own[i], own[n - 1 - i] = own[n - 1 - i], own[i]
+            continue
+        for i in range(n):
+            short[i] = values[first + i]
+        for i in range(n):
+            # Counting what comes before takes no branch: faster than moving what does.
+            place = first
+            for j in range(i):
+                place += short[j] >= short[i]
+            for j in range(i + 1, n):
+                place += short[j] > short[i]
+            values[place] = short[i]
+
+
+class Views:
+    """The records that differ by the tie policy, ``gain``, ``discount`` and ``ideal``.
+
+    These change what a kernel reads, so no kernel has to know them. Each record is made once.
+    """
+
+    def __init__(self, hits: Hits) -> None:
+        self._longest = int(hits.length.max(initial=0))
+        self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
+        self._hits = hits._replace(ideal=_descending(hits.start, hits.ideal))
+        self._made: dict[object, Any] = {}
+
+    def view(self, ties: Ties, k: int | None, options: dict[str, Any]) -> Hits:
+        """The record for one metric: its tie policy, its options, ``k`` as these need it."""
+        hits: Hits = self._once(ties, lambda: under(self._hits, ties))
+        if options.get("gain", "linear") == "exp2":
+            linear = hits
+            hits = self._once((ties, "exp2"), lambda: _exp2(linear))
+        if options.get("ideal", "truth") == "retrieved":
+            base, key = hits, (ties, "retrieved", k, options.get("gain"))
+            hits = self._once(key, lambda: _retrieved(base, k))
+        if "discount" in options:
+            name, depth = options["discount"], self._depth(k, options)
+            weights = self._once(("discount", name, depth), lambda: discounts(name, depth))
+            hits = hits._replace(discount=weights)
+        return hits
+
+    def _depth(self, k: int | None, options: dict[str, Any]) -> int:
+        """How many ranks are weighted: no more, since a callable may not know them."""
+        if options.get("ideal_depth") == "full" and k is not None:
+            if k > _MOST_RANKS:
+                msg = (
+                    f"ideal_depth='full' adds up the discounts of all k ranks, got k = {k}; "
+                    f"expected at most {_MOST_RANKS}; leave out @k for the whole list"
+                )
+                raise ArgumentError(msg)
+            return k
+        if options.get("ideal_depth") == "all" or k is None:
+            return max(self._longest, self._most_relevant)
+        return min(k, max(self._longest, self._most_relevant))
+
+    def _once(self, key: object, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def _exp2(hits: Hits) -> Hits:
+    largest = hits.ideal.max(initial=0.0)
+    if largest > _MAX_EXPONENT:
+        msg = (
+            f"gain='exp2' cannot hold 2^relevance for a relevance of {largest:g}; expected "
+            f"grades up to {_MAX_EXPONENT:g}; use gain='linear' or rescale truth"
+        )
+        raise InputError(msg)
+    return hits._replace(gain=_exp2_less_1(hits.gain), ideal=_exp2_less_1(hits.ideal))
+
+
+def _exp2_less_1(relevance: FloatArray) -> FloatArray:
+    """2^relevance - 1, exact for whole grades and to the last digits for the smallest."""
+    small = relevance < 0.5
+    return np.where(small, np.expm1(relevance * np.log(2.0)), np.exp2(relevance) - 1.0)
+
+
+def _retrieved(hits: Hits, k: int | None) -> Hits:
+    """``ideal`` made of the gains that the list itself holds within k."""
+    slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
+    is_hit = slots < np.repeat(hits.n_hits, np.diff(hits.start))
+    if k is not None:
+        is_hit &= hits.first <= k
+    return hits._replace(ideal=_descending(hits.start, np.where(is_hit, hits.gain, 0.0)))
+
+
+_DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "log2": lambda rank: np.log2(rank + 1.0),
+    "log2_clip": lambda rank: np.maximum(np.log2(rank), 1.0),
+    "ln": lambda rank: np.log(rank + 1.0),
+}
+
+
+@functools.lru_cache(maxsize=64)  # a logarithm takes longer than all else of a small batch
+def _named_discounts(discount: str, depth: int) -> FloatArray:
+    return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
+
+
+def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
+    """Weight of the ranks 1 .. depth.
+
+    A callable of the rank is read as a weight where it falls with the rank (``1 / log2(rank + 1)``)
+    and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
+    since a weight that grows with the rank would reward bad lists.
+    """
+    if isinstance(discount, str):
+        return _named_discounts(discount, depth)
+    values = np.empty(depth)
+    for rank in range(1, depth + 1):
+        answer = discount(rank)
+        try:
+            values[rank - 1] = float(answer)
+        except (TypeError, ValueError, OverflowError):
+            msg = f"discount must give a number for each rank, got {answer!r} for rank {rank}"
+            raise ArgumentError(msg) from None
+    earlier, later = values[:-1], values[1:]
+    if np.all((values >= 0.0) & (values <= _LARGEST)) and np.all(later <= earlier):
+        return values
+    if np.all((values >= 1 / _LARGEST) & (values <= _LARGEST)) and np.all(later >= earlier):
+        return 1.0 / values
+    shown = ", ".join(f"{value:g}" for value in values[:5])
+    msg = (
+        "discount must give a finite weight >= 0 that never grows with the rank, or a divisor > 0 "
+        f"that never falls, got {shown}{', ...' if depth > 5 else ''} for the ranks 1, 2, 3, ...; "
+        "type discount=lambda rank: 1 / math.log2(rank + 1)"
+    )
+    raise ArgumentError(msg)
+
+
+def under(hits: Hits, ties: Ties) -> Hits:
+    """The record of selection with the ranks ``first`` .. ``last`` of each hit under a policy."""
+    if ties == "index":
+        return hits._replace(first=hits.rank, last=hits.rank)
+    return hits if ties == "expected" else _at_end_of_group(hits, best_first=ties == "best")
+
+
+def _at_end_of_group(hits: Hits, *, best_first: bool) -> Hits:
+    """Give the relevant items of each tie group its first ranks, or its last."""
+    rank, gain = hits.first.copy(), hits.gain
+    tied = np.flatnonzero(hits.last > hits.first)
+    if tied.size:
+        users = np.searchsorted(hits.start, tied, side="right") - 1
+        first, last = hits.first[tied], hits.last[tied]
+        # The slots of a group are neighbours, and stay so: only gains change places.
+        order = np.lexsort((-gain[tied] if best_first else gain[tied], first, users))
+        gain = gain.copy()
+        gain[tied] = gain[tied[order]]
+        begins = np.ones(tied.size, bool)
+        begins[1:] = (users[1:] != users[:-1]) | (first[1:] != first[:-1])
+        group = np.cumsum(begins) - 1
+        begin = np.flatnonzero(begins)
+        place = np.arange(tied.size) - begin[group]
+        size = np.diff(np.append(begin, tied.size))[group]
+        rank[tied] = place + (first if best_first else last - size + 1)
+    return hits._replace(rank=rank, first=rank, last=rank, gain=gain)

@@ -1,0 +1,93 @@
+"""Lists, and the metrics that read them: block by block, as selection goes.
+
+A block's lists are dropped once they are read: user metrics have written their values, system
+metrics have added them to their Exposure. So memory does not grow with the number of users, even
+where lists are whole rankings.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from recmetrics._inputs.sets import Rows, Side
+from recmetrics._selection.hits import WHOLE_LIST, Hits
+from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._types import IntArray, UserValues
+
+
+class Lists(NamedTuple):
+    """The lists of a block of users, and what these users find relevant."""
+
+    rows: slice  # the users
+    items: IntArray  # (rows, width) best first
+    length: IntArray  # (rows,) how many of a row are items; what follows is not read
+    relevant: Rows
+
+
+class Reader(Protocol):
+    """Reads the lists of a call, block by block; called in several threads at once."""
+
+    depth: int  # how much of a list it reads
+    row_items: int  # how many entries of a dense matrix it reads beside each list
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
+        """Note which items may be in the lists of a block."""
+
+    def read(self, lists: Lists) -> None:
+        """Take in the lists of a block."""
+
+
+class Ranker(Protocol):
+    """Users whose items can be ranked: by scores, by factors, or as they are."""
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
+        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
+
+        ``k`` is None where nothing asks for ranks.
+        """
+
+
+class ListSink(Protocol):
+    """Where the lists go that system metrics are computed from, row block by row block."""
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
+        """Note which items may be in these lists."""
+
+    def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
+        """Take in the lists of a block of rows."""
+
+
+class ListReader:
+    """Runs the metrics of one call that read lists, and hands the lists to ``sink``."""
+
+    def __init__(
+        self,
+        request: Request,
+        side: Side,
+        n_users: int,
+        cutoffs: Cutoffs,
+        sink: ListSink | None,
+    ) -> None:
+        self.depth = cutoffs.lists or 0
+        self.row_items = 0
+        if side.profile is not None and side.profile.is_dense:
+            self.row_items = int(side.profile.mean_items)
+        self.values: dict[str, UserValues] = {}
+        self._runs = []
+        for text, (spec, _, _) in request.of_lists.items():
+            k = cutoffs.of[text]
+            out = self.values[text] = np.empty(n_users)
+            self._runs.append((spec, side.prepared.get(spec, side), k or WHOLE_LIST, out))
+        self._sink = sink
+
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
+        """Note which items may be in the lists of a block."""
+        if self._sink is not None:
+            self._sink.offer(rows, items)
+
+    def read(self, lists: Lists) -> None:
+        """Compute the metrics of a block."""
+        for spec, side, k, out in self._runs:
+            spec.metric.kernel(lists, side, k, out[lists.rows], *spec.kernel_arguments)
+        if self._sink is not None:
+            self._sink.add(lists.rows, lists.items, lists.length)

@@ -1,0 +1,108 @@
+"""Rankings that exist already -> hits, or what is wrong with them."""
+
+import numpy as np
+
+from recmetrics._errors import InputError
+from recmetrics._inputs.arrays import as_kernel_array
+from recmetrics._inputs.scores import Rankings
+from recmetrics._inputs.sets import Rows, Users
+from recmetrics._selection import kernels
+from recmetrics._selection.hits import Hits, empty_hits, join
+from recmetrics._selection.lists import Lists, Reader
+from recmetrics._spec.request import Request
+from recmetrics._threads import in_blocks, row_blocks
+from recmetrics._types import IntArray
+
+_SMALL = 1 << 19  # items of rankings; fewer take less time than starting threads for them
+_RANKED_ITEMS = 1 << 20  # in one block of rankings
+
+
+class GivenRanker:
+    """Rankings and truth of the same users, checked against each other.
+
+    ``n_items`` is the size of the catalogue, None where nothing gives it.
+    """
+
+    def __init__(self, rankings: Rankings, users: Users) -> None:
+        self._ranking = rankings.lists
+        self.n_users, self.n_items = len(rankings.lists), users.n_items
+        self.users = users
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
+        """Find the relevant items of every user to rank ``k``; the lists go to ``reader``."""
+        n_users, length = self._ranking.shape
+        users = self.users
+        depth = max(k or 0, 0 if reader is None else reader.depth)
+        if reader is not None and users.candidates is None:
+            reader.offer(slice(0, n_users), slice(None))
+
+        def find_in_block(rows: slice) -> Hits:
+            relevant = users.truth.rows(rows)
+            lists = as_kernel_array(np.ascontiguousarray(self._ranking[rows], np.int64))
+            hits, fault = hits_of_lists(lists, relevant, self.n_items, depth, ties=rules.ties)
+            problem, row, place = fault.tolist()
+            if problem:
+                self._refuse_ranking(problem, rows.start + row, place)
+            self._check_recommendable(rows, lists)
+            if reader is not None:
+                if users.candidates is not None:
+                    reader.offer(rows, users.candidates.rows(rows).items)
+                reader.read(Lists(rows, lists, hits.length, relevant))
+            return hits
+
+        n_threads = rules.threads if n_users * length >= _SMALL else 1
+        # Entries of a dense truth, and of a dense profile, are read beside each list.
+        dense = (self.n_items or 0) if users.truth.is_dense else 0
+        row_items = max(1, length, dense, 0 if reader is None else reader.row_items)
+        blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
+        return join(in_blocks(find_in_block, blocks, n_threads, rules.progress))
+
+    def _check_recommendable(self, rows: slice, lists: IntArray) -> None:
+        """Refuse a list with an excluded item, or with one that is no candidate."""
+        exclude, candidates = self.users.exclude, self.users.candidates
+        if exclude is None and candidates is None:
+            return
+        n_items = self.n_items or 0  # which is known where there are such sets
+        users, places = np.nonzero(lists >= 0)
+        start = np.searchsorted(users, np.arange(len(lists) + 1))
+        named = Rows(start, lists[users, places], np.empty(0))
+        for sets, belongs, problem in (
+            (exclude, False, "which is excluded for this user"),
+            (candidates, True, "which is no candidate of this user"),
+        ):
+            if sets is None:
+                continue
+            wrong = np.flatnonzero(named.among(sets.rows(rows), n_items) != belongs)
+            if wrong.size:
+                row, place = int(users[wrong[0]]), int(places[wrong[0]])
+                user = self.users.user_at(rows.start + row)
+                msg = (
+                    f"ranking of user {user} names at rank {place + 1} "
+                    f"item {lists[row, place]}, {problem}; expected items that may be recommended"
+                )
+                raise InputError(msg)
+
+    def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
+        item, rank = int(self._ranking[user, place]), place + 1
+        if fault == kernels.OUTSIDE:
+            known = "an index >= 0" if self.n_items is None else f"0 .. {self.n_items - 1}"
+            problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
+        elif fault == kernels.AFTER_END:
+            problem = f"item {item} after the end of the list; expected -1 only after the last item"
+        else:
+            problem = f"item {item} twice; expected each item once"
+        msg = f"ranking of user {self.users.user_at(user)} names at rank {rank} {problem}"
+        raise InputError(msg)
+
+
+def hits_of_lists(
+    lists: IntArray, relevant: Rows, n_items: int | None, k: int, *, ties: bool
+) -> tuple[Hits, IntArray]:
+    """Find the hits among the first ``k`` of each list, and what ``rank_lists`` found wrong."""
+    hits = empty_hits(relevant.start, relevant.values, ties=False)
+    fault = np.zeros(3, np.int64)
+    catalogue = kernels.ANY_ITEM if n_items is None else n_items
+    kernels.rank_lists(lists, relevant.items, relevant.values, catalogue, k, hits, fault)
+    if ties:  # a list has none
+        hits = hits._replace(first=hits.rank, last=hits.rank)
+    return hits, fault

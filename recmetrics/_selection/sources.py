@@ -1,0 +1,176 @@
+"""Where scores come from, and which ranker reads them.
+
+Scores on a device, and those that exist only as factors, select their own lists. The items of these
+lists come back and are read as rankings are. Where a metric has to see whole rows, because it has
+no cutoff, the scores of a block of rows come instead.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._inputs.scores import Rankings, ScoreBlock, ScoreMatrix, native
+from recmetrics._inputs.sets import ItemSets, Rows, Users
+from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
+from recmetrics._selection.exposure import exposures
+from recmetrics._selection.factors import FactorScores
+from recmetrics._selection.hits import Hits, join
+from recmetrics._selection.kernels import N_NAN, NAN_ROW
+from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
+from recmetrics._selection.matrix import MatrixRanker, refuse_nan
+from recmetrics._selection.rankings import GivenRanker, hits_of_lists
+from recmetrics._selection.tied import EqualScores, TiedRanker
+from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._threads import in_blocks, row_blocks
+from recmetrics._types import IntArray, UserValues
+
+_HOST_BYTES = 64 << 20  # of scores that come for a block of whole rows
+
+
+class Selector(Protocol):
+    """Scores that are not an array on the CPU."""
+
+    shape: tuple[int, int]
+
+    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:
+        """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
+
+        ``row_items`` dense entries of truth and other sets are read for each row.
+        """
+
+    def best(
+        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """The ``k`` best items of each row, -1 behind them; their number; the NaN that were met."""
+
+    def host(self, rows: slice) -> npt.NDArray[Any]:
+        """The scores of a block of rows."""
+
+
+Source = ScoreMatrix | Selector | Rankings | EqualScores
+
+
+class Found(NamedTuple):
+    """What selection found: the hits, and what was made of the lists while they were there."""
+
+    hits: Hits
+    of_lists: Mapping[str, UserValues]  # the metrics that read lists
+    exposure: ListSink | None  # where the lists went that system metrics read
+    cutoffs: Cutoffs
+
+
+def find_hits(
+    scores: Source,
+    users: Users,
+    request: Request,
+    sink: ListSink | None = None,
+    cutoffs: Cutoffs | None = None,
+) -> Found:
+    """Find where in each user's ranking the relevant items are.
+
+    The lists that system metrics read go to ``sink``, by default an ``Exposures`` of the call.
+    ``cutoffs`` are those of the request, where they are made already.
+    """
+    if cutoffs is None:
+        longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
+        cutoffs = request.cutoffs(users.n_items, longest)
+    reader = None
+    if cutoffs.lists is not None:
+        if not request.of_exposure:
+            sink = None
+        elif sink is None:
+            sink = exposures(request, cutoffs)
+        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
+    hits = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
+    return Found(hits, {} if reader is None else reader.values, sink, cutoffs)
+
+
+def read_scores(scores: Any) -> ScoreMatrix | Selector:
+    """Read scores wherever they lie."""
+    if isinstance(scores, np.ndarray) or not on_device(scores):
+        return ScoreMatrix(scores)
+    tensor = as_tensor(scores)
+    return ScoreMatrix(scores) if tensor is None else DeviceScores(tensor)
+
+
+def read_factors(user_factors: Any, item_factors: Any, item_bias: Any) -> Selector:
+    """Read the scores of a factor model, on the device where its factors are."""
+    on_host = isinstance(user_factors, np.ndarray) or isinstance(item_factors, np.ndarray)
+    if not on_host and on_device(user_factors) and on_device(item_factors):
+        users, items = as_tensor(user_factors), as_tensor(item_factors)
+        if users is not None and items is not None:
+            return DeviceFactors(users, items, item_bias)
+    return FactorScores(user_factors, item_factors, item_bias)
+
+
+def ranker_of(scores: Source, users: Users) -> Ranker:
+    """Put scores and what is known of their users together."""
+    if isinstance(scores, ScoreMatrix):
+        return MatrixRanker(scores, users)
+    if isinstance(scores, Rankings):
+        return GivenRanker(scores, users)
+    if isinstance(scores, EqualScores):
+        return TiedRanker(scores, users)
+    return SourceRanker(scores, users)
+
+
+class HostedScores(ScoreMatrix):
+    """The scores of a selector, brought block by block."""
+
+    def __init__(self, selector: Selector) -> None:
+        self._selector = selector
+        self.shape = selector.shape
+
+    def block(self, rows: slice) -> ScoreBlock:
+        return native(self._selector.host(rows))
+
+    def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
+        users = np.repeat(np.arange(rows.stop - rows.start), counts)
+        return native(self._selector.host(rows)[users, items])
+
+    def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:  # noqa: ARG002
+        n_users, n_items = self.shape
+        return row_blocks(n_users, _HOST_BYTES // max(1, 8 * n_items * n_threads), n_threads)
+
+
+class SourceRanker:
+    """Scores that select their own lists, and the sets of their users."""
+
+    def __init__(self, selector: Selector, users: Users) -> None:
+        self._selector = selector
+        self.n_users, self.n_items = selector.shape
+        self.users = users
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
+        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``."""
+        users = self.users
+        if rules.whole_rows:
+            return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
+        depth = max(k or 0, 0 if reader is None else reader.depth)
+        if reader is not None and users.candidates is None:
+            reader.offer(slice(0, self.n_users), slice(None))
+
+        def select_block(rows: slice) -> tuple[Hits, IntArray]:
+            relevant = users.truth.rows(rows)
+            excluded = None if users.exclude is None else users.exclude.rows(rows)
+            candidates = users.candidates
+            if candidates is not None:
+                if reader is not None:
+                    reader.offer(rows, candidates.rows(rows).items)
+                candidates = candidates.take(rows)
+            items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
+            hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)
+            if reader is not None:
+                reader.read(Lists(rows, items, length, relevant))
+            nan_found[NAN_ROW] += rows.start
+            return hits, nan_found
+
+        row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
+        blocks, n_threads = self._selector.blocks(depth, row_items, rules.threads)
+        results = in_blocks(select_block, blocks, n_threads, rules.progress)
+        nan_found = np.array([nan_found for _, nan_found in results])
+        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+            refuse_nan(nan_found, users)
+        return join([hits for hits, _ in results])

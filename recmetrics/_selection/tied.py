@@ -1,0 +1,71 @@
+"""What a number can be compared with: the chance level, and the best that is possible.
+
+Both are tie policies. A scorer that knows nothing gives one score to all items: its expectation
+over the orders of ties is the expectation of a random ranking, its best order the best ranking. So
+the hits of such a scorer are made from counts alone, and measured as any others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recmetrics._inputs.sets import Users
+from recmetrics._selection.hits import Hits, empty_hits, join
+from recmetrics._selection.lists import Reader
+from recmetrics._spec.request import Request
+from recmetrics._threads import row_blocks
+from recmetrics._types import IntArray
+
+_ENTRIES = 1 << 22  # of dense matrices, read at once
+
+
+class EqualScores(NamedTuple):
+    """One score for all items."""
+
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, users: Users) -> "EqualScores":
+        """Make them for users whose catalogue is known."""
+        return cls((users.truth.n_users, users.n_items or 0))
+
+
+class TiedRanker:
+    """Users to whom all items have one score; which items their lists hold is not known."""
+
+    def __init__(self, scores: EqualScores, users: Users) -> None:
+        self.n_users, self.n_items = scores.shape
+        self._users = users
+
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:  # noqa: ARG002
+        """Place the relevant items of each user at any rank of the whole list."""
+        entries = sum(int(sets.mean_items) for sets in self._users.present)
+        blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
+        return join([_tied(rows, self._users, self.n_items) for rows in blocks])
+
+
+def _tied(rows: slice, users: Users, n_items: int) -> Hits:
+    """The hits of some users where all that may be recommended is one tie group."""
+    relevant = users.truth.rows(rows)
+    chosen = np.ones(len(relevant.items), bool)
+    n_recommendable = np.full(rows.stop - rows.start, n_items)
+    excluded = None if users.exclude is None else users.exclude.rows(rows)
+    if users.candidates is not None:
+        recommendable = users.candidates.rows(rows)
+        if excluded is not None:
+            recommendable = recommendable.keep(~recommendable.among(excluded, n_items))
+        chosen = relevant.among(recommendable, n_items)
+        n_recommendable = np.diff(recommendable.start)
+    elif excluded is not None:
+        chosen = ~relevant.among(excluded, n_items)
+        n_recommendable = n_items - np.diff(excluded.start)
+    found = relevant.keep(chosen)
+    n_hits, user_of = np.diff(found.start), found.users()
+    of_user: IntArray = np.arange(len(user_of)) - found.start[user_of]
+    slots = relevant.start[user_of] + of_user
+    hits = empty_hits(relevant.start, relevant.values, ties=True)
+    hits.rank[slots] = of_user + 1
+    hits.first[slots] = 1
+    hits.last[slots] = n_recommendable[user_of]
+    hits.gain[slots] = found.values
+    return hits._replace(n_hits=n_hits, length=n_recommendable)

@@ -1,0 +1,192 @@
+"""Metric strings: ``"ndcg(gain=exp2)@10"`` and the value it stands for.
+
+The whole language::
+
+    name            name@k            name(option=value, ...)@k
+
+Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._options import whole_number
+from recmetrics._spec.conventions import line_for
+from recmetrics._spec.registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
+from recmetrics._types import Convention
+
+OptionValue = str | float | Callable[[int], float] | None
+_SPEC = re.compile(
+    r"\s*(?P<name>[a-z][a-z0-9_]*)\s*(\((?P<options>[^()]*)\)\s*)?(@\s*(?P<k>[^\s@()]+)\s*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_OPTION = re.compile(
+    r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE | re.ASCII
+)
+_EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """One requested metric; ``str`` gives its canonical string.
+
+    ``options`` holds only what differs from the metric's defaults, in the order in which the
+    metric declares its options. ``k`` is None where the whole list counts.
+    """
+
+    name: str
+    k: int | None = None
+    options: tuple[tuple[str, OptionValue], ...] = ()
+
+    @cached_property  # read many times in every call
+    def metric(self) -> Metric:
+        """The registered metric."""
+        return lookup(self.name)
+
+    @cached_property
+    def values(self) -> dict[str, OptionValue]:
+        """Every option of the metric with its value, the defaults filled in."""
+        defaults = {name: option.default for name, option in self.metric.options.items()}
+        return defaults | dict(self.options)
+
+    @cached_property
+    def kernel_arguments(self) -> tuple[float | int, ...]:
+        """The options that the kernel takes, as it reads them, in the order of the method."""
+        metric = self.metric
+        return tuple(metric.options[o].code(self.values[o]) for o in metric.kernel_options)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"name": self.name, "k": self.k, "options": self.options}
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{key}={_spelled(value)}" for key, value in self.options)
+        return (
+            self.name
+            + (f"({options})" if options else "")
+            + ("" if self.k is None else f"@{self.k}")
+        )
+
+
+MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
+
+
+def _spelled(value: OptionValue) -> str:
+    if callable(value):
+        return getattr(value, "__name__", "callable")
+    return str(value).removesuffix(".0")
+
+
+def parse(text: str, convention: Convention | None = None) -> MetricSpec:
+    """Read a metric string.
+
+    >>> parse("NDCG( gain = exp2 ) @ 10")
+    MetricSpec(name='ndcg', k=10, options=(('gain', 'exp2'),))
+    >>> str(parse("recall(denom=capped)@20"))  # capped is the default
+    'recall@20'
+    >>> str(parse("ndcg_at_k"))  # rectorch's method name
+    'ndcg@100'
+    >>> str(parse("recall@20", "ranx"))  # what ranx computes under that name
+    'recall(denom=relevant)@20'
+
+    Raises
+    ------
+    MetricSpecError
+        If the string does not fit the language, or names an unknown metric or option, or one that
+        the system of the convention does not compute.
+    """
+    if not isinstance(text, str):
+        msg = f"a metric must be a string, got {text!r} of type {type(text).__name__}; {_EXPECTED}"
+        raise MetricSpecError(msg)
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        msg = f"cannot read metric {text!r}; {_EXPECTED}"
+        raise MetricSpecError(msg)
+    name, k = match["name"].lower(), match["k"]
+    if name.endswith(METHOD_SUFFIX):
+        bare = name.removesuffix(METHOD_SUFFIX)
+        if k is not None:
+            msg = (
+                f"cannot read metric {text!r}: {name!r} means '{bare}@{DEFAULT_K}'; "
+                f"type '{bare}@{k}'"
+            )
+            raise MetricSpecError(msg)
+        name, k = bare, str(DEFAULT_K)
+    options = _read_options(match["options"], text)
+    try:
+        return make_spec(name, k, options, convention)
+    except MetricSpecError as error:
+        # One place adds what the user typed; the inner message says what is wrong with it.
+        msg = f"in metric {text!r}: {error}"
+        raise type(error)(msg) from None
+
+
+def _read_options(body: str | None, text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    if body is None:
+        return options
+    for part in body.split(","):
+        match = _OPTION.fullmatch(part)
+        if match is None:
+            msg = (
+                f"cannot read metric {text!r}: {part.strip()!r} is not 'option=value'; {_EXPECTED}"
+            )
+            raise MetricSpecError(msg)
+        key = match["key"].lower()
+        if key in options:
+            msg = f"cannot read metric {text!r}: option {key!r} is given twice; give it once"
+            raise MetricSpecError(msg)
+        options[key] = match["value"]
+    return options
+
+
+def make_spec(
+    name: str,
+    k: str | int | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    convention: Convention | None = None,
+) -> MetricSpec:
+    """A checked spec: known metric, known options in range, k a count or None.
+
+    What ``options`` does not name is as the convention has it.
+    """
+    metric = lookup(name)
+    checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    if convention is not None:
+        line = line_for(convention, metric.name, cutoff=k is not None)
+        checked = {**line.options, **checked}
+    given = tuple(
+        (key, checked[key])
+        for key, option in metric.options.items()
+        if key in checked and checked[key] != option.default
+    )
+    if k is not None and not metric.takes_k:
+        msg = (
+            f"{metric.name!r} reads the whole list and takes no cutoff, got k = {k}; "
+            f"type {metric.name!r}"
+        )
+        raise MetricSpecError(msg)
+    return MetricSpec(metric.name, None if k is None else _check_k(k), given)
+
+
+def _check_k(k: str | int) -> int:
+    if not isinstance(k, str):
+        return as_cutoff(k)
+    count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
+    if count < 1:
+        raise MetricSpecError(_no_cutoff(k))
+    return count
+
+
+def as_cutoff(k: object) -> int:
+    """A cutoff that is an argument, not part of a string."""
+    count = whole_number(k)
+    if count is None or count < 1:
+        raise ArgumentError(_no_cutoff(k))
+    return count
+
+
+def _no_cutoff(k: object) -> str:
+    return f"k must be an integer >= 1, such as 10, got {k!r:.40}"

@@ -1,0 +1,335 @@
+"""The registry: one record for each metric, made by the ``@metric`` decorator.
+
+Everything that lists metrics reads ``METRICS``: the dispatcher, error hints, the command line, the
+README table, tests and benchmarks.
+"""
+
+import difflib
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from recmetrics._errors import UnknownMetricError, UnknownOptionError
+
+Reads = Literal["hits", "lists", "exposure"]
+"""What a kernel reads: the hits of each user, each user's list, or how often items are listed."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+METHOD_SUFFIX = "_at_k"
+_NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
+DEFAULT_K = 100  # rectorch's default cutoff
+NO_RELEVANT_ITEM = "no relevant item, or for auc nothing else"
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+# What the placeholders of a formula stand for with a cutoff, and without one.
+_CUTOFF = {
+    "k": ("{k}", "length of the list"),
+    "top": ("the top {k}", "the list"),
+    "cut": ("min({k}, length of the list)", "length of the list"),
+    "first": ("the first {k}", "as many as the list has"),
+    "first_cut": ("the first min({k}, length of the list)", "as many as the list has"),
+    "down": ("rank down to {k}", "rank of the list"),
+}
+
+
+def choice(choices: Any, name: str) -> int:
+    """Give the number that stands for ``name``, one of a ``Literal``, in kernels."""
+    return get_args(choices).index(name)
+
+
+@dataclass(frozen=True)
+class Number:
+    """The range of a numeric option, for ``Annotated[float, Number(...)]``."""
+
+    meaning: str
+    above: float = 0.0
+    below: float = math.inf
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The formula of a metric, in words and in LaTeX.
+
+    The words are a template: ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff,
+    the name of an option for what ``words`` says of its value, or for a number itself. Where
+    ``varies`` names an option, its other choices follow the formula in tables.
+    """
+
+    template: str
+    latex: str
+    words: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    varies: str | None = None
+
+    def filled(self, values: Mapping[str, Any], k: int | str | None) -> str:
+        """Write the formula with these options and this cutoff, None for the whole list."""
+        cutoff = {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
+        options = {name: self._word(name, value) for name, value in values.items()}
+        return _fill(self.template, cutoff | options)
+
+    def general(self, options: Mapping[str, "Option"]) -> str:
+        """Write the formula with the default choices, numbers by their names, and k as k."""
+        defaults = {
+            name: option.default if option.choices else name for name, option in options.items()
+        }
+        text = self.filled(defaults, "k")
+        if self.varies is not None:
+            cutoff = {name: pair[0].replace("{k}", "k") for name, pair in _CUTOFF.items()}
+            for other in options[self.varies].choices[1:]:
+                words = _fill(self._word(self.varies, other), cutoff)
+                text += f"; {self.varies}={other}: {words}"
+        return text
+
+    def _word(self, option: str, value: object) -> str:
+        words = self.words.get(option, {})
+        if value in words:
+            return words[value]
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _fill(template: str, words: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: _fill(words[found[1]], words), template)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a metric, read from the signature of its method."""
+
+    name: str
+    default: str | float | None
+    meaning: str
+    choices: tuple[str, ...] = ()
+    above: float = -math.inf
+    below: float = math.inf
+    takes_callable: bool = False
+
+    def check(self, value: Any) -> Any:
+        """``value`` as the option holds it, or an error that says what is possible."""
+        if value is None and self.default is None:
+            return None
+        if self.takes_callable and callable(value):
+            return value
+        return self._check_choice(value) if self.choices else self._check_number(value)
+
+    def _check_choice(self, value: Any) -> str:
+        if isinstance(value, str) and value.lower() in self.choices:
+            return value.lower()
+        near = difflib.get_close_matches(str(value), self.choices, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        expected = " or ".join(repr(choice) for choice in self.choices)
+        if self.takes_callable:
+            expected += ", or in the methods a callable of the rank"
+        msg = f"{self.name} must be {expected}, got {value!r}{hint}"
+        raise UnknownOptionError(msg)
+
+    def _check_number(self, value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            number = math.nan  # float() reads more: 1_0, digits of other scripts
+        if self.above < number < self.below:
+            return number
+        limit = f" and below {self.below:g}" if self.below < math.inf else ""
+        msg = f"{self.name} must be a finite number above {self.above:g}{limit}, got {value!r}"
+        raise UnknownOptionError(msg)
+
+    def code(self, value: Any) -> float | int:
+        """``value`` as a kernel reads it: a choice by its index, an unset number as 0."""
+        if self.choices:
+            return self.choices.index(value)
+        return 0.0 if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: what it is called, what it means, and the two ways to compute it.
+
+    ``reads`` says what its kernel reads: the hits of each user (``Hits``), the users' lists
+    (``Lists``), or how often each item is listed (``Exposure``). The first two have one value per
+    user, the last has one value in all. ``divides_by_hits`` names the choices of options with which
+    a metric divides by what the list happens to hold, so that tied scores leave no simple
+    expectation. ``ceiling_unless`` names choices that, all together, let another order beat that of
+    descending relevances.
+    """
+
+    name: str
+    summary: str
+    written: Formula
+    citation: str
+    bounds: tuple[float, float]
+    kernel: Callable[..., Any]
+    reference: Callable[..., float]
+    options: dict[str, Option]
+    kernel_options: tuple[str, ...]  # those that the kernel takes; the others change what it reads
+    takes_k: bool
+    description: str
+    aliases: tuple[str, ...] = ()
+    averages_ties: bool = False  # by definition, whatever the order of equal scores
+    divides_by_hits: Mapping[str, str] = field(default_factory=dict)
+    ceiling_unless: Mapping[str, str] = field(default_factory=dict)
+    check_truth: Callable[[Any, dict[str, Any]], None] | None = None
+    reads: Reads = "hits"
+    needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
+    # What the kernel gets of the side information, from that and the values of the options.
+    prepare: Callable[[Any, dict[str, Any]], Any] | None = None
+    exposure_sums: frozenset[str] = frozenset()  # the weighted sums that it reads of Exposure
+    undefined: str = NO_RELEVANT_ITEM
+    higher_is_better: bool = True
+
+    @property
+    def method(self) -> str:
+        """Name of the method of ``Metrics`` that computes this metric alone."""
+        return self.name + METHOD_SUFFIX if self.takes_k else self.name
+
+    @property
+    def formula(self) -> str:
+        """The formula as tables show it."""
+        return self.written.general(self.options)
+
+    @property
+    def per_user(self) -> bool:
+        """Whether the metric has one value per user; a system metric has one for all lists."""
+        return self.reads != "exposure"
+
+    def option(self, name: str) -> Option:
+        """The option called ``name``, or an error that names the nearest."""
+        if name in self.options:
+            return self.options[name]
+        if not self.options:
+            hint = "it takes none"
+        else:
+            near = difflib.get_close_matches(name, self.options, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.options)}"
+        msg = f"metric {self.name!r} has no option {name!r}; {hint}"
+        raise UnknownOptionError(msg)
+
+
+METRICS: dict[str, Metric] = {}
+_ALIASES: dict[str, str] = {}
+
+
+def lookup(name: str) -> Metric:
+    """The metric of that name or alias.
+
+    Raises
+    ------
+    UnknownMetricError
+        If there is none; the message names the nearest, or else all.
+    """
+    name = _ALIASES.get(name, name)
+    if name in METRICS:
+        return METRICS[name]
+    near = difflib.get_close_matches(name, [*METRICS, *_ALIASES], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(METRICS)}"
+    msg = f"unknown metric {name!r}; {hint}"
+    raise UnknownMetricError(msg)
+
+
+def metric(
+    *,
+    kernel: Callable[..., Any],
+    reference: Callable[..., float],
+    formula: str,
+    latex: str,
+    citation: str,
+    words: Mapping[str, Mapping[Any, str]] | None = None,
+    varies: str | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    aliases: tuple[str, ...] = (),
+    averages_ties: bool = False,
+    divides_by_hits: Mapping[str, str] | None = None,
+    ceiling_unless: Mapping[str, str] | None = None,
+    check_truth: Callable[[Any, dict[str, Any]], None] | None = None,
+    reads: Reads = "hits",
+    needs: tuple[tuple[str, ...], ...] = (),
+    prepare: Callable[..., Any] | None = None,
+    exposure_sums: tuple[str, ...] = (),
+    undefined: str = NO_RELEVANT_ITEM,
+    higher_is_better: bool = True,
+) -> Callable[[F], F]:
+    """Register a metric under the name of the decorated function, its declaration.
+
+    The signature is what declares the metric: its keyword-only parameters are the options, with
+    their choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
+    description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``. The
+    function has no body: ``Metrics`` gives it one, under the same name.
+    """
+
+    def declare(function: F) -> F:
+        signature = inspect.signature(function)
+        hints = typing.get_type_hints(function, include_extras=True)
+        options = {
+            name: _option(name, parameter.default, hints[name])
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+        taken = inspect.signature(getattr(kernel, "py_func", kernel)).parameters
+        description = inspect.getdoc(function) or ""
+        record = Metric(
+            name=function.__name__.removesuffix(METHOD_SUFFIX),
+            summary=description.partition("\n")[0],
+            written=Formula(formula, latex, words or {}, varies),
+            citation=citation,
+            bounds=bounds,
+            kernel=kernel,
+            reference=reference,
+            options=options,
+            kernel_options=tuple(name for name in options if name in taken),
+            takes_k="k" in signature.parameters,
+            description=description,
+            aliases=aliases,
+            averages_ties=averages_ties,
+            divides_by_hits=divides_by_hits or {},
+            ceiling_unless=ceiling_unless or {},
+            check_truth=check_truth,
+            reads=reads,
+            needs=needs,
+            prepare=prepare,
+            exposure_sums=frozenset(exposure_sums),
+            undefined=undefined,
+            higher_is_better=higher_is_better,
+        )
+        METRICS[record.name] = record
+        _ALIASES.update(dict.fromkeys(aliases, record.name))
+        function.__doc__ = _full_description(record)
+        return function
+
+    return declare
+
+
+def _full_description(record: Metric) -> str:
+    """The docstring of a metric's method: what its author wrote, and what the record holds."""
+    low, high = record.bounds
+    facts = [
+        f"Formula: {record.formula}.",
+        f"Values: {low:g} to {high:g}.",
+        f"Source: {record.citation}.",
+    ]
+    if not record.higher_is_better:
+        facts.append("Lower is better.")
+    if record.aliases:
+        facts.append(f"Also called: {', '.join(record.aliases)}.")
+    lines = [record.description, "", *facts]
+    if record.options:
+        lines += ["", "Options", "-------"]
+    for option in record.options.values():
+        default = "not set" if option.default is None else option.default
+        choices = f"{', '.join(option.choices)}; " if option.choices else ""
+        lines += [f"{option.name} : {choices}default {default}", f"    {option.meaning}"]
+    lines += ["", "All other arguments, results and errors are those of ``Metrics.compute``."]
+    return "\n".join(lines)
+
+
+def _option(name: str, default: Any, hint: Any) -> Option:
+    """Read one keyword of a metric's method: ``Annotated[type, meaning or Number]``."""
+    kind, about = get_args(hint)
+    if isinstance(about, Number):
+        return Option(name, default, about.meaning, above=about.above, below=about.below)
+    parts = get_args(kind) if get_origin(kind) is not Literal else (kind,)
+    choices = next(get_args(part) for part in parts if get_origin(part) is Literal)
+    return Option(name, default, about, choices, takes_callable=len(parts) > 1)

@@ -1,0 +1,307 @@
+"""Request: the metrics of a call, each with its resolved definition, and all that can be refused.
+
+A convention ends here: what follows knows only which options, tie policy and undefined policy each
+metric has. A request holds no data, so it travels to other processes and machines.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Unpack
+
+from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._options import Shared, check_progress, one_of, thread_count
+from recmetrics._spec.conventions import line_for
+from recmetrics._spec.grammar import MetricsList, MetricSpec, make_spec, parse
+from recmetrics._spec.registry import METRICS
+from recmetrics._types import Convention, NaNPolicy, Ties, Undefined
+
+
+class Definition(NamedTuple):
+    """What is computed for one metric of a request."""
+
+    spec: MetricSpec
+    ties: Ties
+    undefined: Undefined
+
+
+class Cutoffs(NamedTuple):
+    """How much of each list is read of a catalogue of ``n_items``, None where that is unknown."""
+
+    n_items: int | None
+    of: dict[str, int | None]  # the cutoff of each metric; None: its whole list
+    hits: int | None  # to which rank relevant items are looked for; None: by no metric
+    lists: int | None  # how much of each list is read; None: by no metric
+    exposure: int  # how much of it system metrics read
+
+
+class SideWords(NamedTuple):
+    """How the caller of an entry point names side information."""
+
+    named: Mapping[str, str]  # each argument, and what it holds
+    ending: str = ", got none"
+    make: Mapping[str, str] = {}  # what to type for it
+    of_systems: tuple[tuple[str, ...], ...] = ()  # what system metrics need beside
+
+
+ARGUMENTS = SideWords(
+    named={
+        "popularity": "popularity= (the share of users who have each item, (n_items,))",
+        "features": "features= (a vector for each item, (n_items, d))",
+        "similarity": "similarity= (of every two items, (n_items, n_items))",
+        "genres": "genres= (1 where an item has the genre, (n_items, g))",
+        "profile": "profile= (the genres of each user, (n_users, g), or the training matrix, "
+        "(n_users, n_items))",
+    },
+    make={
+        "popularity": "popularity=recmetrics.popularity_from(train)",
+        "features": "features=train.T to compare items by the users who have them",
+        "genres": "genres=item_genres, such as pandas.get_dummies of one genre per item",
+        "profile": "profile=train",
+    },
+)
+# The tie policy whose value a level is, and the words for it.
+_LEVELS: dict[str, tuple[Ties, str]] = {
+    "chance": ("expected", "chance level"),
+    "ceiling": ("best", "ceiling"),
+}
+
+
+class Request:
+    """The metrics of a call, and the rules that hold for all of them.
+
+    Parameters
+    ----------
+    metrics_list
+        Metric strings, or the specs under their names.
+    level
+        "chance" or "ceiling" where no scores are measured but this level.
+    side_words
+        How the caller names side information, for the error where some is missing.
+    **shared
+        The shared keywords. Of data, only whether they were given is looked at.
+
+    Raises
+    ------
+    MetricSpecError, ArgumentError
+        For everything that can be refused without data.
+    """
+
+    def __init__(
+        self,
+        metrics_list: MetricsList | Mapping[str, MetricSpec],
+        *,
+        level: Literal["chance", "ceiling"] | None = None,
+        side_words: SideWords = ARGUMENTS,
+        **shared: Unpack[Shared],
+    ) -> None:
+        undefined, convention = shared.get("undefined"), shared.get("convention")
+        ties = shared.get("ties") if level is None else _LEVELS[level][0]
+        self.nan: NaNPolicy = shared.get("nan", "raise")
+        self.n_threads = shared.get("n_threads")
+        self.progress = shared.get("progress")
+        if undefined is not None:
+            one_of("undefined", undefined, Undefined)
+        if convention is not None:
+            one_of("convention", convention, Convention)
+        one_of("nan", self.nan, NaNPolicy)
+        if ties is not None:
+            one_of("ties", ties, Ties)
+        check_progress(self.progress)
+        thread_count(self.n_threads)
+        self._hold(_definitions(metrics_list, convention, ties, undefined))
+        if level is None:
+            _refuse_missing_side(self, shared, side_words)
+            _refuse_undecided_ties(self)
+        else:
+            _refuse_level(self, level)
+
+    def _hold(self, definitions: dict[str, Definition]) -> None:
+        """Keep the definitions, apart by what their kernels read: only this place asks for it."""
+        self.definitions = definitions
+        self.of_hits: dict[str, Definition] = {}
+        self.of_lists: dict[str, Definition] = {}
+        self.of_exposure: dict[str, Definition] = {}
+        groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
+        # Whether selection must find tie groups, and whether it must see whole rows.
+        self.ties = self.whole_rows = False
+        for text, definition in definitions.items():
+            groups[definition.spec.metric.reads][text] = definition
+            tied = definition.ties != "index"
+            self.ties |= tied
+            self.whole_rows |= tied or definition.spec.k is None
+
+    @classmethod
+    def of(cls, definitions: Mapping[str, Definition], rules: "Request | None" = None) -> "Request":
+        """Make a request of definitions that are resolved already, with the rules of another."""
+        request = cls.__new__(cls)
+        request.nan = "raise" if rules is None else rules.nan
+        request.n_threads = None if rules is None else rules.n_threads
+        request.progress = None if rules is None else rules.progress
+        request._hold(dict(definitions))
+        return request
+
+    @property
+    def per_user(self) -> list[str]:
+        """The metrics that have one value per user."""
+        return [text for text in self.definitions if text not in self.of_exposure]
+
+    @property
+    def threads(self) -> int:
+        """How many threads the call may use."""
+        return thread_count(self.n_threads)
+
+    def cutoffs(self, n_items: int | None, longest: int = 0) -> Cutoffs:
+        """Cut the cutoffs to the catalogue.
+
+        Where nothing gives its size, ``longest`` is the length of the longest list.
+        """
+        of: dict[str, int | None] = {}
+        deepest = {"hits": 0, "lists": 0, "exposure": 0}
+        for text, (spec, _, _) in self.definitions.items():
+            k = spec.k
+            if k is not None and n_items is not None:
+                k = max(1, min(k, n_items))
+            of[text] = k
+            reads = spec.metric.reads
+            whole = longest if n_items is None else n_items
+            deepest[reads] = max(deepest[reads], whole if k is None else k)
+        exposure, lists = deepest["exposure"], max(deepest["lists"], deepest["exposure"])
+        return Cutoffs(
+            n_items,
+            of,
+            hits=deepest["hits"] if self.of_hits else None,
+            lists=lists if self.of_lists or self.of_exposure else None,
+            exposure=exposure,
+        )
+
+
+def _definitions(
+    metrics_list: MetricsList | Mapping[str, MetricSpec],
+    convention: Convention | None,
+    ties: Ties | None,
+    undefined: Undefined | None,
+) -> dict[str, Definition]:
+    """Read the metrics asked for, under the caller's own spelling and in the caller's order."""
+    asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
+    if isinstance(asked, Mapping) and all(isinstance(s, MetricSpec) for s in asked.values()):
+        named: Iterable[tuple[str, Any]] = asked.items()
+    elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
+        named = ((str(metric), metric) for metric in asked)
+    else:
+        msg = (
+            "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
+            f"got {asked!r}"
+        )
+        raise MetricSpecError(msg)
+    definitions = {}
+    for text, metric in named:
+        if isinstance(metric, MetricSpec):  # made by the caller: unchecked, without a convention
+            spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
+            definitions[text] = define(spec, convention, ties, undefined)
+        elif isinstance(metric, str):
+            definitions[text] = _defined(metric, convention, ties, undefined)
+        else:
+            parse(metric)  # refuses it
+    if not definitions:
+        msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
+        raise MetricSpecError(msg)
+    return definitions
+
+
+@lru_cache(maxsize=1024)  # a definition is constant; a training loop asks for the same every time
+def _defined(
+    text: str, convention: Convention | None, ties: Ties | None, undefined: Undefined | None
+) -> Definition:
+    return define(parse(text, convention), convention, ties, undefined)
+
+
+def define(
+    spec: MetricSpec,
+    convention: Convention | None = None,
+    ties: Ties | None = None,
+    undefined: Undefined | None = None,
+) -> Definition:
+    """Resolve what is computed: as the caller says, else as the convention has it.
+
+    A metric that averages over ties by definition does so instead of ranking them by index.
+    """
+    if convention is not None:
+        line = line_for(convention, spec.name, cutoff=spec.k is not None)
+        ties = ties or line.ties
+        undefined = undefined or line.undefined
+    ties = ties or "index"
+    if spec.metric.averages_ties and ties == "index":
+        ties = "expected"
+    return Definition(spec, ties, undefined or "nan")
+
+
+def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: SideWords) -> None:
+    """Refuse a metric whose side information is missing, or given in two ways."""
+    for text, (spec, _, _) in request.definitions.items():
+        extra = words.of_systems if text in request.of_exposure else ()
+        for group in (*spec.metric.needs, *extra):
+            present = [name for name in group if given.get(name) is not None]
+            if len(present) > 1:
+                msg = (
+                    f"{text} takes {' or '.join(f'{name}=' for name in group)}, got both; "
+                    "give one of them"
+                )
+                raise ArgumentError(msg)
+            if not present:
+                names = " or ".join(words.named[name] for name in group)
+                make = f"; type {words.make[group[0]]}" if group[0] in words.make else ""
+                msg = f"{text} needs {names}{words.ending}{make}"
+                raise ArgumentError(msg)
+
+
+def _refuse_undecided_ties(request: Request) -> None:
+    """Refuse a metric that has no value under its tie policy."""
+    for text, (spec, ties, _) in request.definitions.items():
+        if ties != "index":
+            asked, instead = f"ties={ties!r}", "give ties='index'"
+            _refuse_lists(request, text, asked, instead)
+            _refuse_divisor(text, spec, asked, instead)
+
+
+def _refuse_level(request: Request, level: str) -> None:
+    """Refuse a metric that has no chance level, or no ceiling."""
+    for text in request.definitions:
+        _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
+    for text, (spec, _, _) in request.definitions.items():
+        if level == "chance":
+            _refuse_divisor(text, spec, "chance level", "leave it out")
+        elif not has_ceiling(spec):
+            unless = spec.metric.ceiling_unless
+            together = ", ".join(f"{option}={choice}" for option, choice in unless.items())
+            option = list(unless)[-1]
+            msg = (
+                f"{text} has no ceiling: with {together} a list of less relevant items may have "
+                f"more; type {option}={spec.metric.options[option].default}, or leave it out"
+            )
+            raise ArgumentError(msg)
+
+
+def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None:
+    """Refuse a metric that reads more of a list than where its relevant items are."""
+    if text not in request.of_hits:
+        able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
+        msg = f"{text} reads the lists themselves and has no {asked}; {able} have; {instead}"
+        raise ArgumentError(msg)
+
+
+def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
+    """Refuse a metric that divides by what the list happens to hold."""
+    for option, choice in spec.metric.divides_by_hits.items():
+        if spec.values[option] == choice:
+            msg = (
+                f"{text} has no {asked}: with {option}={choice} it divides by what the list "
+                f"happens to hold; type {option}={spec.metric.options[option].default}, "
+                f"or {instead}"
+            )
+            raise ArgumentError(msg)
+
+
+def has_ceiling(spec: MetricSpec) -> bool:
+    """Whether the order of descending relevances has the greatest value of the metric."""
+    unless = spec.metric.ceiling_unless.items()
+    return not unless or any(spec.values[option] != choice for option, choice in unless)

@@ -1,0 +1,68 @@
+"""The types of what users hand in and get back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+UserValues: TypeAlias = npt.NDArray[np.float64]
+"""One value per user, shape (n_users,); of a system metric one for all, shape ()."""
+
+
+class SupportsArray(Protocol):
+    """Anything that hands out a NumPy array."""
+
+    def __array__(self) -> npt.NDArray[Any]: ...
+
+
+class SupportsDLPack(Protocol):
+    """Anything that hands out its memory by DLPack, such as a tensor on the CPU."""
+
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class SparseMatrix(Protocol):
+    """Any SciPy sparse matrix or array."""
+
+    def tocsr(self) -> Any: ...
+
+
+Scores: TypeAlias = (
+    npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[Sequence[float] | npt.NDArray[Any]]
+)
+Truth: TypeAlias = (
+    npt.NDArray[Any]
+    | SupportsArray
+    | SupportsDLPack
+    | SparseMatrix
+    | Sequence[Sequence[float] | npt.NDArray[Any]]
+)
+"""A matrix users x items, dense or sparse, or one array of item indices per user."""
+Candidates: TypeAlias = Truth | Sequence[int]
+ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
+"""One number per item, shape (n_items,)."""
+Matrix: TypeAlias = Truth
+"""A dense or sparse matrix of numbers."""
+Undefined: TypeAlias = Literal["nan", "zero", "raise"]
+NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Convention: TypeAlias = Literal[
+    "rectorch",
+    "lenskit",
+    "capri",
+    "trec",
+    "recbole",
+    "rectools",
+    "ranx",
+    "sklearn",
+    "torchmetrics",
+    "irspack",
+]
+"""The systems of ``_conventions.py``."""
+Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
+Progress: TypeAlias = bool | Callable[[int, int], object] | None
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]

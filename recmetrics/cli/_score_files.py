@@ -1,0 +1,212 @@
+"""``recmetrics evaluate``: metrics of score files."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from math import isinf
+from typing import Any
+
+from recmetrics import Audit, Metrics, __version__, audit, popularity_from
+from recmetrics._options import SIDE
+from recmetrics._spec.conventions import CONVENTIONS
+from recmetrics._spec.registry import METRICS
+from recmetrics._spec.request import Request, SideWords
+from recmetrics._types import Convention
+from recmetrics.cli._failures import CommandError, naming, with_options
+from recmetrics.cli._files import open_scores, read_matrix, read_table
+from recmetrics.cli._means import Summary, summarise
+from recmetrics.cli._named import Source, unchanged
+from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._tables import evaluation_table
+from recmetrics.cli._terminal import progress, require_rich, show, write
+
+DEFAULT_K = 10
+SIDE_OPTIONS = {
+    "popularity": "--popularity-from TRAIN",
+    "features": "--features FILE",
+    "similarity": "--similarity FILE",
+    "genres": "--genres FILE",
+    "profile": "--profile FILE",
+}
+_LABELS = {
+    "scores": "SCORES",
+    "truth": "TRUTH",
+    "exclude": "--exclude",
+    "candidates": "--candidates",
+    **{name: option.partition(" ")[0] for name, option in SIDE_OPTIONS.items()},
+}
+"""What each file is given as, by the name of the argument that it becomes."""
+
+
+def default_metrics(convention: Convention | None = None) -> list[str]:
+    """Every accuracy metric with values in [0, 1] that the convention has, at cutoff 10."""
+    known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
+    return [
+        f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
+        for metric in METRICS.values()
+        if metric.reads == "hits" and metric.bounds == (0, 1)
+        if known is None or (f"{metric.name}@k" if metric.takes_k else metric.name) in known
+    ]
+
+
+def evaluate(args: Namespace) -> None:
+    """Read the files, compute, write the per-user file, then print."""
+    if args.include_missing:
+        msg = "--include-missing goes with RECS, a table of recommendations; SCORES holds all users"
+        raise CommandError(msg)
+    metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
+    request = read_request(metrics, args)  # a misspelt name should not cost reading the files
+    if not args.json:
+        require_rich()
+    sources = {
+        name: Source(label, path)
+        for name, label in _LABELS.items()
+        if (path := getattr(args, name)) is not None
+    }
+    if args.per_user is not None:
+        inputs = [source.path for source in sources.values()]
+        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
+
+    with naming(sources), unchanged():
+        scores = open_scores(sources["scores"])
+        n_users, n_items = shape = scores.shape
+        truth = read_matrix(sources["truth"], shape, graded=True)
+        sets: dict[str, Any] = {
+            name: read_matrix(sources[name], shape, graded=False)
+            for name in ("exclude", "candidates")
+            if name in sources
+        }
+        side = {
+            name: _read_side(name, sources[name], shape) for name in SIDE_OPTIONS if name in sources
+        }
+        report = _audit(scores, truth, request, sets, args) if args.audit else None
+        if report is not None and not args.json:
+            # Before the metrics are computed: it tells more than an error that ends them.
+            show(with_options(str(report)), "")
+        with progress("evaluating") as on_progress:
+            values = Metrics.compute(
+                scores,
+                truth,
+                metrics,
+                **sets,
+                **side,
+                undefined=args.undefined,
+                convention=args.convention,
+                nan=args.nan,
+                ties=args.ties,
+                n_threads=args.threads,
+                progress=on_progress,
+            )
+        levels = _levels(truth, request, sets, args) if args.chance else {}
+    summaries = {metric: summarise(value) for metric, value in values.items()}
+    if args.per_user is not None:
+        write_per_user(args.per_user, values)
+    if args.json:
+        about: dict[str, Any] = {"n_users": n_users, "n_items": n_items}
+        if report is not None:
+            about["audit"] = _findings(report)
+        write(to_json(about, args, summaries, levels))
+    else:
+        show(
+            evaluation_table(summaries, levels),
+            "",
+            f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+            *left_out(n_users, summaries, request),
+        )
+
+
+def _audit(
+    scores: Any, truth: Any, request: Request, sets: Mapping[str, Any], args: Namespace
+) -> Audit:
+    """What is odd, for the largest cutoff asked for; where there is none, for the whole list."""
+    cutoffs = [definition.spec.k or 0 for definition in request.definitions.values()]
+    k = max(cutoffs, default=0) or max(1, scores.shape[1])
+    with progress("auditing") as on_progress:
+        return audit(scores, truth, **sets, k=k, n_threads=args.threads, progress=on_progress)
+
+
+def _levels(
+    truth: Any, request: Request, sets: Mapping[str, Any], args: Namespace
+) -> dict[str, dict[str, float | None]]:
+    """The mean of a random and of the best ranking, for the metrics that have them."""
+    able = list(request.of_hits)
+    options = {**sets, "undefined": args.undefined, "convention": args.convention}
+    return {
+        name: {
+            metric: summarise(values).mean
+            for metric, values in level(truth, able, **options).items()
+        }
+        for name, level in (("chance", Metrics.chance), ("ceiling", Metrics.ceiling))
+        if able
+    }
+
+
+def read_request(metrics: Sequence[str], args: Namespace) -> Request:
+    """Read what is asked, and refuse what can be refused before a file is read."""
+    words = SideWords(named=SIDE_OPTIONS, ending="; see 'recmetrics evaluate --help'")
+    given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
+    return Request(
+        metrics,
+        side_words=words,
+        undefined=args.undefined,
+        convention=args.convention,
+        nan=args.nan,
+        ties=args.ties,
+        n_threads=args.threads,
+        **given,
+    )
+
+
+def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
+    if name == "popularity":
+        return popularity_from(read_matrix(source, shape, graded=False))
+    return read_table(source)
+
+
+def left_out(n_users: int, summaries: Mapping[str, Summary], request: Request) -> list[str]:
+    """Say why a mean is over fewer users than there are."""
+    reasons = {
+        request.definitions[text].spec.metric.undefined
+        for text, one in summaries.items()
+        if one.users not in (None, n_users)
+    }
+    if not reasons:
+        return []
+    who = "users with no relevant item"
+    if not all(reason.startswith("no relevant item") for reason in reasons):
+        who = "users whose value is undefined (see 'recmetrics metrics NAME')"
+    return [f"{who} are left out of the means; --undefined zero counts them"]
+
+
+def to_json(
+    about: Mapping[str, Any],
+    args: Namespace,
+    summaries: Mapping[str, Summary],
+    levels: Mapping[str, Mapping[str, float | None]],
+) -> str:
+    """Write a result as JSON, in full precision."""
+    document: dict[str, Any] = {
+        "recmetrics": __version__,
+        "convention": args.convention,
+        "undefined": args.undefined or ("nan" if args.convention is None else None),
+        **about,
+        "metrics": {
+            metric: {
+                "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,
+                "std": summary.std,
+                "interval": summary.interval,
+                "users": summary.users,
+                **{name: level.get(metric) for name, level in levels.items()},
+            }
+            for metric, summary in summaries.items()
+        },
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _findings(report: Audit) -> dict[str, Any]:
+    """What was found, under the names that the library gives it."""
+    found = {name: finding._asdict() for name, finding in report.findings.items()}
+    return {"k": report.k, "dtype": report.dtype, "findings": found}
