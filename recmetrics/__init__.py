@@ -16,8 +16,8 @@ from recmetrics._errors import (
 )
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
-from recmetrics._inputs.side import popularity_from
-from recmetrics._results.state import NotUpdatedWarning, UserCounts
+from recmetrics._inputs import popularity_from
+from recmetrics._results import NotUpdatedWarning, UserCounts
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, compare
 

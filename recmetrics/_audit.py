@@ -9,14 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._inputs.scores import ScoreMatrix
-from recmetrics._inputs.sets import ItemSets, Users
-from recmetrics._inputs.users import read_users
-from recmetrics._selection.hits import Hits
-from recmetrics._selection.lists import Lists
-from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._spec.grammar import as_cutoff, make_spec
-from recmetrics._spec.request import Request
+from recmetrics._inputs import ItemSets, ScoreMatrix, Users, read_users
+from recmetrics._selection import Hits, Lists, MatrixRanker
+from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import Candidates, IntArray, Progress, Scores, Truth
 
 BoolArray = npt.NDArray[np.bool_]

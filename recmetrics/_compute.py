@@ -11,15 +11,11 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs.scores import Rankings
-from recmetrics._inputs.users import read_users, read_whole_users
+from recmetrics._inputs import Rankings, read_users, read_whole_users
 from recmetrics._options import ForRankings, ForTruth, Shared, shared_of, spelled_out, takes
-from recmetrics._results.measure import values_of
-from recmetrics._selection.sources import find_hits, read_factors, read_scores
-from recmetrics._selection.tied import EqualScores
-from recmetrics._spec.grammar import MetricsList, MetricSpec
-from recmetrics._spec.registry import METHOD_SUFFIX, lookup
-from recmetrics._spec.request import Request
+from recmetrics._results import values_of
+from recmetrics._selection import EqualScores, find_hits, read_factors, read_scores
+from recmetrics._spec import METHOD_SUFFIX, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
     Candidates,
     Convention,
@@ -187,7 +183,7 @@ class Metrics:
         return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
-    @takes(ForRankings)
+    @takes(ForRankings, ties="index")  # a list has no ties
     def compute_ranked(
         ranking: Truth,
         ground_truth: Truth,
@@ -227,10 +223,10 @@ class Metrics:
             As in ``compute``; an InputError also where a ranking names an item twice, an item
             outside the catalogue, or an item after a -1.
         """
-        request = Request(metrics_list, ties="index", **shared)
-        rankings = Rankings(ranking)
-        users = read_users(rankings, ground_truth, shared, request)
-        return values_of(find_hits(rankings, users, request), request)
+        request = Request(metrics_list, **shared)
+        scores = Rankings(ranking)
+        users = read_users(scores, ground_truth, shared, request)
+        return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
     @takes(Shared)

@@ -10,16 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array
-from recmetrics._inputs.scores import Rankings
-from recmetrics._inputs.sets import UserIndex, Users, n_chosen
-from recmetrics._inputs.users import read_whole_users
+from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
 from recmetrics._options import shared_of
-from recmetrics._results.measure import check_truth
-from recmetrics._results.state import UserCounts, UserResults, UserRows, gather
-from recmetrics._selection.sources import Found, Source, find_hits, read_factors, read_scores
-from recmetrics._spec.grammar import MetricsList
-from recmetrics._spec.request import Request
+from recmetrics._results import UserCounts, UserResults, UserRows, check_truth, gather
+from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
+from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
     Candidates,
     Convention,

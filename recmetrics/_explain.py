@@ -8,11 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from recmetrics._options import one_of
-from recmetrics._spec.conventions import CONVENTIONS, Line, System
-from recmetrics._spec.grammar import MetricSpec, make_spec, parse
-from recmetrics._spec.request import Definition, define
+from recmetrics._spec import (
+    CONVENTIONS,
+    Definition,
+    Line,
+    MetricSpec,
+    System,
+    define,
+    make_spec,
+    parse,
+)
 from recmetrics._types import Convention
-from recmetrics.metrics._reference import OneUser
+from recmetrics.metrics import OneUser
 
 
 @dataclass(frozen=True, slots=True, repr=False)

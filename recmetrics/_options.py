@@ -115,7 +115,10 @@ def spelled_out(
 
 
 def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
-    """Show the shared keywords of a function in ``help()``, and refuse any other keyword."""
+    """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
+
+    The function gets ``defaults``, too, where its caller gives nothing else.
+    """
 
     def spell(function: F) -> F:
         public = spelled_out(function, keywords, **defaults)
@@ -126,7 +129,7 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
                     raise TypeError(msg)
-            return function(*arguments, **given)
+            return function(*arguments, **{**defaults, **given})
 
         checked.__signature__ = public  # type: ignore[attr-defined]  # what inspect reads
         return typing.cast(F, checked)

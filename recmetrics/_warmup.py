@@ -7,8 +7,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._compute import Metrics
-from recmetrics._spec.grammar import MetricsList
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, MetricsList
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:

@@ -21,9 +21,9 @@ import numpy.typing as npt
 from recmetrics._errors import InputTypeError
 from recmetrics._evaluator import Evaluator, WhichUsers
 from recmetrics._options import ForBatches, takes
-from recmetrics._results.state import UserRows
-from recmetrics._selection.sources import read_scores
-from recmetrics._spec.grammar import MetricsList
+from recmetrics._results import UserRows
+from recmetrics._selection import read_scores
+from recmetrics._spec import MetricsList
 from recmetrics._types import Scores, Truth
 
 try:

@@ -15,7 +15,7 @@ from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single,
 from recmetrics._inputs.read_sets import read_numbers, read_train
 from recmetrics._inputs.sets import ItemSets, Rows, Side
 from recmetrics._options import SIDE
-from recmetrics._spec.grammar import MetricSpec
+from recmetrics._spec import MetricSpec
 from recmetrics._threads import row_blocks
 from recmetrics._types import FloatArray, Truth
 

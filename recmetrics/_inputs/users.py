@@ -12,7 +12,7 @@ from recmetrics._inputs.read_sets import (
 from recmetrics._inputs.scores import Rankings
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Users
 from recmetrics._inputs.side import read_side
-from recmetrics._spec.request import Request
+from recmetrics._spec import Request
 
 
 class _Shaped(Protocol):

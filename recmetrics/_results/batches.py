@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from recmetrics._inputs.sets import UserIndex, as_indices
-from recmetrics._selection.hits import empty_hits, part_of
-from recmetrics._selection.sources import Found
-from recmetrics._spec.request import Cutoffs
+from recmetrics._inputs import UserIndex, as_indices
+from recmetrics._selection import Found, empty_hits, part_of
+from recmetrics._spec import Cutoffs
 from recmetrics._types import IntArray, UserValues
 
 

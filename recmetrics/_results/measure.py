@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import UndefinedMetricError
-from recmetrics._selection.exposure import Exposures
-from recmetrics._selection.hits import WHOLE_LIST, Views, empty_hits
-from recmetrics._selection.sources import Found
-from recmetrics._spec.request import Cutoffs, Definition, Request
+from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
+from recmetrics._spec import Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 

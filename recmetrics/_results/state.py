@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
-from recmetrics._inputs.sets import UserIndex, as_indices
+from recmetrics._inputs import UserIndex, as_indices
 from recmetrics._options import one_of
 from recmetrics._results.batches import KeptLists, Waiting
 from recmetrics._results.measure import settled, system_values, user_values
-from recmetrics._selection.exposure import exposures
-from recmetrics._selection.sources import Found
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.request import Definition, Request
+from recmetrics._selection import Found, exposures
+from recmetrics._spec import Definition, Request, parse
 from recmetrics._threads import row_blocks
 from recmetrics._types import FloatArray, IntArray, Ties, Undefined, UserValues
 

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array
-from recmetrics._inputs.sets import ItemSets, Rows, SharedSet
+from recmetrics._inputs import ItemSets, Rows, SharedSet, as_array
 from recmetrics._selection.factors import check_bias, check_factors
 from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
 from recmetrics._threads import row_blocks

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics._jit import kernel
 from recmetrics._selection.hits import discounts
-from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
 
 COSINE, DISCOUNT = "cosine", "discount"  # the sums beside the counts: 1 / sqrt(length), discount

@@ -32,8 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array, half_to_single, is_half, is_real
-from recmetrics._inputs.sets import ItemSets, Rows, SharedSet
+from recmetrics._inputs import ItemSets, Rows, SharedSet, as_array, half_to_single, is_half, is_real
 from recmetrics._selection import kernels
 from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
 from recmetrics._threads import raise_if_stopped, row_blocks

@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from recmetrics._inputs.sets import Rows, Side
+from recmetrics._inputs import Rows, Side
 from recmetrics._selection.hits import WHOLE_LIST, Hits
-from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import IntArray, UserValues
 
 

@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import NaNScoreError
-from recmetrics._inputs.scores import LEAST_SCORES, ScoreBlock, ScoreMatrix
-from recmetrics._inputs.sets import ItemSets, Rows, Users
+from recmetrics._inputs import LEAST_SCORES, ItemSets, Rows, ScoreBlock, ScoreMatrix, Users
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, join, part_of
 from recmetrics._selection.kernels import N_NAN, NAN_ROW
 from recmetrics._selection.lists import Lists, Reader
-from recmetrics._spec.request import Request
+from recmetrics._spec import Request
 from recmetrics._threads import in_blocks
 from recmetrics._types import IntArray
 

@@ -3,13 +3,11 @@
 import numpy as np
 
 from recmetrics._errors import InputError
-from recmetrics._inputs.arrays import as_kernel_array
-from recmetrics._inputs.scores import Rankings
-from recmetrics._inputs.sets import Rows, Users
+from recmetrics._inputs import Rankings, Rows, Users, as_kernel_array
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, join
 from recmetrics._selection.lists import Lists, Reader
-from recmetrics._spec.request import Request
+from recmetrics._spec import Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import IntArray
 

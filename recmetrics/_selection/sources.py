@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs.scores import Rankings, ScoreBlock, ScoreMatrix, native
-from recmetrics._inputs.sets import ItemSets, Rows, Users
+from recmetrics._inputs import ItemSets, Rankings, Rows, ScoreBlock, ScoreMatrix, Users, native
 from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
@@ -22,7 +21,7 @@ from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Rea
 from recmetrics._selection.matrix import MatrixRanker, refuse_nan
 from recmetrics._selection.rankings import GivenRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
-from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import IntArray, UserValues
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recmetrics._inputs.sets import Users
+from recmetrics._inputs import Users
 from recmetrics._selection.hits import Hits, empty_hits, join
 from recmetrics._selection.lists import Reader
-from recmetrics._spec.request import Request
+from recmetrics._spec import Request
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
 

@@ -7,8 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from recmetrics._explain import explain, lines_of
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, parse
 from recmetrics.cli._tables import (
     bounds,
     catalogue_markdown,

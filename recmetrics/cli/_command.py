@@ -20,10 +20,10 @@ from recmetrics.cli._failures import CommandError, reason, with_options
 from recmetrics.cli._models import compare_files
 from recmetrics.cli._named import mapped
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
-from recmetrics.cli._score_files import DEFAULT_K, SIDE_OPTIONS, evaluate
+from recmetrics.cli._score_files import DEFAULT_K, SIDE, evaluate
 from recmetrics.cli._signals import EXIT_CODE, handle_signals
 from recmetrics.cli._terminal import discard_stdout, require_stdout, write
-from recmetrics.comparison._statistics import Correction, Test
+from recmetrics.comparison import Correction, Test
 
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
 _EXAMPLES = """\
@@ -184,16 +184,9 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--candidates", type=Path, metavar="FILE", help="the only items to recommend, per user"
     )
-    side = {
-        "popularity": "training interactions, in a form of TRUTH: for novelty and the like",
-        "features": "vectors of the items (n_items, d), .npy or .npz: for diversity",
-        "similarity": "of every two items (n_items, n_items), .npy or .npz: instead of --features",
-        "genres": "1 where an item has the genre (n_items, g), .npy or .npz: for calibration",
-        "profile": "genres of the users (n_users, g) or training interactions, .npy or .npz",
-    }
-    for name, meaning in side.items():
-        option, metavar = SIDE_OPTIONS[name].split()
-        parser.add_argument(option, dest=name, type=Path, metavar=metavar, help=meaning)
+    for name, (option, meaning) in SIDE.items():
+        flag, metavar = option.split()
+        parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
     parser.add_argument(
         "--include-missing",
         action="store_true",

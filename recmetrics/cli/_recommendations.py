@@ -17,7 +17,7 @@ from recmetrics.cli._memory import refuse_beyond_memory
 from recmetrics.cli._named import Source, opened
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import (
-    SIDE_OPTIONS,
+    SIDE,
     default_metrics,
     left_out,
     read_request,
@@ -35,10 +35,8 @@ Backend = Literal["polars", "pyarrow", "pandas"]
 _IDS = ("user", "item")
 _LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text
 _INSTALL = "pip install 'recmetrics-numba[tables]'"
-_OF_SCORES = (
-    *("exclude", "candidates", "features", "similarity", "genres", "profile"),
-    *("ties", "chance", "audit"),
-)
+_SIDE_OF_SCORES = (name for name in SIDE if name != "popularity")
+_OF_SCORES = ("exclude", "candidates", *_SIDE_OF_SCORES, "ties", "chance", "audit")
 
 
 def is_table(path: Path) -> bool:
@@ -111,7 +109,7 @@ def evaluate_recommendations(args: Namespace) -> None:
 def _refuse_what_goes_with_scores(args: Namespace) -> None:
     for name in _OF_SCORES:
         if getattr(args, name) not in (None, False):
-            option = SIDE_OPTIONS.get(name, f"--{name}").partition(" ")[0]
+            option = f"--{name}"
             msg = f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
             raise CommandError(msg)
 

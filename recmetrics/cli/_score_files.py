@@ -9,10 +9,7 @@ from math import isinf
 from typing import Any
 
 from recmetrics import Audit, Metrics, __version__, audit, popularity_from
-from recmetrics._options import SIDE
-from recmetrics._spec.conventions import CONVENTIONS
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.request import Request, SideWords
+from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
 from recmetrics._types import Convention
 from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
@@ -23,19 +20,35 @@ from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import progress, require_rich, show, write
 
 DEFAULT_K = 10
-SIDE_OPTIONS = {
-    "popularity": "--popularity-from TRAIN",
-    "features": "--features FILE",
-    "similarity": "--similarity FILE",
-    "genres": "--genres FILE",
-    "profile": "--profile FILE",
+# Each piece of side information: its option, and what the help says of it.
+SIDE = {
+    "popularity": (
+        "--popularity-from TRAIN",
+        "training interactions, in a form of TRUTH: for novelty and the like",
+    ),
+    "features": (
+        "--features FILE",
+        "vectors of the items (n_items, d), .npy or .npz: for diversity",
+    ),
+    "similarity": (
+        "--similarity FILE",
+        "of every two items (n_items, n_items), .npy or .npz: instead of --features",
+    ),
+    "genres": (
+        "--genres FILE",
+        "1 where an item has the genre (n_items, g), .npy or .npz: for calibration",
+    ),
+    "profile": (
+        "--profile FILE",
+        "genres of the users (n_users, g) or training interactions, .npy or .npz",
+    ),
 }
 _LABELS = {
     "scores": "SCORES",
     "truth": "TRUTH",
     "exclude": "--exclude",
     "candidates": "--candidates",
-    **{name: option.partition(" ")[0] for name, option in SIDE_OPTIONS.items()},
+    **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
 }
 """What each file is given as, by the name of the argument that it becomes."""
 
@@ -78,9 +91,7 @@ def evaluate(args: Namespace) -> None:
             for name in ("exclude", "candidates")
             if name in sources
         }
-        side = {
-            name: _read_side(name, sources[name], shape) for name in SIDE_OPTIONS if name in sources
-        }
+        side = {name: _read_side(name, sources[name], shape) for name in SIDE if name in sources}
         report = _audit(scores, truth, request, sets, args) if args.audit else None
         if report is not None and not args.json:
             # Before the metrics are computed: it tells more than an error that ends them.
@@ -92,11 +103,7 @@ def evaluate(args: Namespace) -> None:
                 metrics,
                 **sets,
                 **side,
-                undefined=args.undefined,
-                convention=args.convention,
-                nan=args.nan,
-                ties=args.ties,
-                n_threads=args.threads,
+                **_rules(args),
                 progress=on_progress,
             )
         levels = _levels(truth, request, sets, args) if args.chance else {}
@@ -145,18 +152,16 @@ def _levels(
 
 def read_request(metrics: Sequence[str], args: Namespace) -> Request:
     """Read what is asked, and refuse what can be refused before a file is read."""
-    words = SideWords(named=SIDE_OPTIONS, ending="; see 'recmetrics evaluate --help'")
+    options = {name: option for name, (option, _) in SIDE.items()}
+    words = SideWords(named=options, ending="; see 'recmetrics evaluate --help'")
     given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
-    return Request(
-        metrics,
-        side_words=words,
-        undefined=args.undefined,
-        convention=args.convention,
-        nan=args.nan,
-        ties=args.ties,
-        n_threads=args.threads,
-        **given,
-    )
+    return Request(metrics, side_words=words, **_rules(args), **given)
+
+
+def _rules(args: Namespace) -> dict[str, Any]:
+    """The options that the library has, too, under its names."""
+    rules = {name: getattr(args, name) for name in ("undefined", "convention", "nan", "ties")}
+    return {**rules, "n_threads": args.threads}
 
 
 def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:

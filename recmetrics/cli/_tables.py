@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from recmetrics import Comparison
 from recmetrics._explain import interval
-from recmetrics._spec.registry import Reads
+from recmetrics._spec import Reads
 from recmetrics.cli._means import Summary
-from recmetrics.comparison._render import grids, legend
+from recmetrics.comparison import grids, legend
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from recmetrics._spec.registry import Metric, Option
+    from recmetrics._spec import Metric, Option
 
 _UNDEFINED = "-"
 

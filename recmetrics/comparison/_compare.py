@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, MetricSpecError
-from recmetrics._spec.grammar import parse
+from recmetrics._spec import parse
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import Results, check_baseline, read_groups, read_results

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from recmetrics._errors import ArgumentError
 from recmetrics.comparison import _render
-from recmetrics.comparison._records import Difference, Mean, worst
+from recmetrics.comparison._records import Compared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from recmetrics.comparison._statistics import Correction, Test
-
 Table: TypeAlias = Literal["means", "differences"]
 _FRAMES = ("pandas", "polars", "pyarrow")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Compared):
     """What ``recmetrics.compare`` found; printing it shows it as a table.
 
     >>> import recmetrics
@@ -44,48 +40,12 @@ class Comparison:
         How they were compared.
     """
 
-    models: tuple[str, ...]
-    levels: tuple[str, ...]
-    metrics: tuple[str, ...]
-    groups: tuple[Any, ...]
-    means: tuple[Mean, ...]
-    differences: tuple[Difference, ...]
-    baseline: str | None
-    confidence: float
-    tests: tuple[Test, ...]
-    correction: Correction | None
-    lower_is_better: frozenset[str]
-    n_resamples: int
+    __slots__ = ()
 
     def __str__(self) -> str:
         return _render.to_text(self)
 
     __repr__ = __str__
-
-    def worst_group(
-        self, metric: str, model: str, against: str | None = None
-    ) -> Mean | Difference | None:
-        """The group in which a model does worst, or worst against another one.
-
-        Parameters
-        ----------
-        metric, model, against
-            As in ``means``, or with ``against`` in ``differences``.
-
-        Returns
-        -------
-        Mean, Difference or None
-            Its record; None without ``by=``, and where no group has a defined value.
-        """
-        records: Any = self.means if against is None else self.differences
-        own = [
-            each
-            for each in records
-            if each.group is not None
-            and (each.metric, each.model, getattr(each, "against", None))
-            == (metric, model, against)
-        ]
-        return worst(own, metric not in self.lower_is_better) if own else None
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
         """One dict of plain values for each row of ``table``, "differences" or "means"."""

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from recmetrics.comparison._comparison import Comparison
-    from recmetrics.comparison._records import Mean
+    from recmetrics.comparison._records import Compared, Mean
 
 INSTALL = "pip install 'recmetrics-numba[cli]'"
 _NAME_WIDTH = 30  # letters of a name on one line
@@ -31,7 +30,7 @@ _DPI = 150
 _MOST_PIXELS = 60_000  # of a side, below what PNG writers refuse
 
 
-def draw(comparison: Comparison, target: Any, table: str) -> Figure:
+def draw(comparison: Compared, target: Any, table: str) -> Figure:
     """Draw on ``target``, or on a figure that is written to it."""
     try:
         import matplotlib.figure  # noqa: F401
@@ -65,7 +64,7 @@ def _save(figure: Figure, target: Any) -> None:
 
 
 def _figure(
-    comparison: Comparison, means: Sequence[Mean], differences: Sequence[Difference]
+    comparison: Compared, means: Sequence[Mean], differences: Sequence[Difference]
 ) -> Figure:
     """A row for each metric, as high as its names are; the legend below."""
     from matplotlib.figure import Figure
@@ -104,7 +103,7 @@ def _figure(
 def _draw(
     axes: Axes,
     records: Sequence[Mean | Difference],
-    comparison: Comparison,
+    comparison: Compared,
     *,
     with_metric: bool = False,
 ) -> None:
@@ -133,7 +132,7 @@ def _draw(
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _legend(comparison: Comparison) -> list[str]:
+def _legend(comparison: Compared) -> list[str]:
     marked = "filled: the best mean, a significant difference"
     return [*(line for line in legend(comparison) if not line.startswith(COLUMNS)), marked]
 

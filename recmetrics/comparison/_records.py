@@ -1,4 +1,4 @@
-"""One mean and one difference: the rows of a comparison."""
+"""The numbers of a comparison: its means, its differences, and the record of all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from recmetrics.comparison._statistics import Correction, Test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,50 @@ class Difference:
         return fields | {"significant": significant}
 
 
-def worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Compared:
+    """All that was found; ``Comparison`` adds the forms in which it is handed out."""
+
+    models: tuple[str, ...]
+    levels: tuple[str, ...]
+    metrics: tuple[str, ...]
+    groups: tuple[Any, ...]
+    means: tuple[Mean, ...]
+    differences: tuple[Difference, ...]
+    baseline: str | None
+    confidence: float
+    tests: tuple[Test, ...]
+    correction: Correction | None
+    lower_is_better: frozenset[str]
+    n_resamples: int
+
+    def worst_group(
+        self, metric: str, model: str, against: str | None = None
+    ) -> Mean | Difference | None:
+        """The group in which a model does worst, or worst against another one.
+
+        Parameters
+        ----------
+        metric, model, against
+            As in ``means``, or with ``against`` in ``differences``.
+
+        Returns
+        -------
+        Mean, Difference or None
+            Its record; None without ``by=``, and where no group has a defined value.
+        """
+        records: Any = self.means if against is None else self.differences
+        own = [
+            each
+            for each in records
+            if each.group is not None
+            and (each.metric, each.model, getattr(each, "against", None))
+            == (metric, model, against)
+        ]
+        return _worst(own, metric not in self.lower_is_better) if own else None
+
+
+def _worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:
     """The record of the worst group: the lowest value, or the highest; None where none has one."""
     values: npt.NDArray[np.float64] = np.array([record.value for record in records])
     if np.isnan(values).all():

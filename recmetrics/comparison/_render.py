@@ -11,8 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recmetrics.comparison._comparison import Comparison
-    from recmetrics.comparison._records import Difference, Mean
+    from recmetrics.comparison._records import Compared, Difference, Mean
 
 _UNDEFINED = "-"
 COLUMNS = "d_z"  # begins the line of the legend that explains columns
@@ -51,20 +50,20 @@ class Grid:
     strong: frozenset[tuple[int, int]] = frozenset()
 
 
-def to_text(comparison: Comparison) -> str:
+def to_text(comparison: Compared) -> str:
     """Write aligned tables and the legend."""
     parts = [_aligned(grid) for grid in grids(comparison)]
     return "\n\n".join([*parts, "\n".join(legend(comparison))])
 
 
-def to_markdown(comparison: Comparison) -> str:
+def to_markdown(comparison: Compared) -> str:
     """Write the same tables in Markdown."""
     parts = ["\n".join(_markdown(grid)) for grid in grids(comparison)]
     notes = "\n".join(f"- {_escape_markdown(line)}" for line in legend(comparison))
     return "\n\n".join([*parts, notes]) + "\n"
 
 
-def to_latex(comparison: Comparison) -> str:
+def to_latex(comparison: Compared) -> str:
     """Write models by metrics, for all users and each group, then the differences."""
     parts = ["% \\usepackage{booktabs}"]
     for group in (None, *comparison.groups):
@@ -79,7 +78,7 @@ def to_latex(comparison: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def grids(comparison: Comparison) -> list[Grid]:
+def grids(comparison: Compared) -> list[Grid]:
     """The tables: means and differences of all users, then of each group."""
     means = [_means(comparison, [m for m in comparison.means if m.group is None])]
     differences = _difference_grids(comparison)
@@ -89,7 +88,7 @@ def grids(comparison: Comparison) -> list[Grid]:
     return [grid for grids in zip_longest(means, differences) for grid in grids if grid is not None]
 
 
-def legend(comparison: Comparison) -> list[str]:
+def legend(comparison: Compared) -> list[str]:
     """What the tables do not say themselves."""
     tested = [each for each in comparison.differences if each.group is None]
     lines = [
@@ -123,7 +122,7 @@ def legend(comparison: Comparison) -> list[str]:
     return lines
 
 
-def decimals(comparison: Comparison, metric: str) -> int:
+def decimals(comparison: Compared, metric: str) -> int:
     """Four decimals, or as many as show three digits of the largest mean of a metric."""
     own = [each for each in comparison.means if each.model in comparison.models]
     means = [abs(each.mean) for each in own if each.metric == metric]
@@ -136,7 +135,7 @@ def pair(difference: Difference) -> str:
     return f"{_one_line(difference.model)} - {_one_line(difference.against)}"
 
 
-def _means(comparison: Comparison, means: Sequence[Mean]) -> Grid:
+def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
     interval = f"{_percent(comparison.confidence)} interval"
     by_group = bool(means) and means[0].group is not None
     worst_of = bool(comparison.groups) and not by_group
@@ -174,13 +173,13 @@ def _means(comparison: Comparison, means: Sequence[Mean]) -> Grid:
     return Grid(columns, _ditto(rows, 2 if by_group else 1), strong)
 
 
-def _difference_grids(comparison: Comparison) -> list[Grid]:
+def _difference_grids(comparison: Compared) -> list[Grid]:
     overall = [each for each in comparison.differences if each.group is None]
     of_groups = [each for each in comparison.differences if each.group is not None]
     return [_differences(comparison, each) for each in (overall, of_groups) if each]
 
 
-def _differences(comparison: Comparison, differences: Sequence[Difference]) -> Grid:
+def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
     interval = f"{_percent(comparison.confidence)} interval"
     by_group = differences[0].group is not None
     worst_of = bool(comparison.groups) and not by_group
@@ -224,7 +223,7 @@ def _differences(comparison: Comparison, differences: Sequence[Difference]) -> G
     return Grid(columns, _ditto(rows, 2 if by_group else 1))
 
 
-def _models_by_metrics(comparison: Comparison, group: Any) -> tuple[Grid, Callable[[str], str]]:
+def _models_by_metrics(comparison: Compared, group: Any) -> tuple[Grid, Callable[[str], str]]:
     """The table of a paper: its cells are LaTeX already."""
     better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:

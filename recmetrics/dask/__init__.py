@@ -11,10 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from recmetrics._errors import ShapeError
-from recmetrics._inputs.arrays import check_matrix
+from recmetrics._inputs import check_matrix
 from recmetrics._options import ForBatches, takes
-from recmetrics._spec.grammar import MetricsList
-from recmetrics._spec.request import Request
+from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Truth
 from recmetrics.dask._graph import TaskGraph, blocks_of, check_array
 
@@ -80,7 +79,6 @@ def compute(
         As ``Metrics.compute``; what is wrong with entries that only workers read, when they do.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
-    shared = {"n_threads": 1, **shared}
     request = Request(metrics_list, **shared)
     blocks, items = (blocks_of(chunks) for chunks in pred_scores.chunks)
     graph = TaskGraph(blocks, items[-1].stop, ground_truth, shared, request)
@@ -137,7 +135,6 @@ def compute_factors(
         As ``compute``; a ShapeError also where the factors do not fit together.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
-    shared = {"n_threads": 1, **shared}
     request = Request(metrics_list, **shared)
     item_factors = _factors(item_factors, user_factors.shape[1])
     n_items = item_factors.shape[0]

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs.scores import ScoreMatrix
-from recmetrics._inputs.sets import NO_ROWS, Rows, SparseSets, Users
-from recmetrics._results.batches import KeptLists
-from recmetrics._selection import kernels
-from recmetrics._selection.lists import Lists
-from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._spec.request import Request
+from recmetrics._inputs import NO_ROWS, Rows, ScoreMatrix, SparseSets, Users
+from recmetrics._results import KeptLists
+from recmetrics._selection import Lists, MatrixRanker, kernels
+from recmetrics._spec import Request
 from recmetrics._types import IntArray
 
 Best = Rows

@@ -16,17 +16,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs.arrays import check_matrix
-from recmetrics._inputs.read_sets import (
+from recmetrics._inputs import (
+    ItemSets,
+    SharedSet,
+    check_matrix,
     check_shape,
     read_candidates,
     read_exclude,
     read_numbers,
+    read_side,
     read_truth,
 )
-from recmetrics._inputs.sets import ItemSets, SharedSet
-from recmetrics._inputs.side import read_side
-from recmetrics._spec.request import Request
+from recmetrics._spec import Request
 from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
     Chunk,

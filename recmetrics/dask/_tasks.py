@@ -8,13 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import RecmetricsError, ShapeError
-from recmetrics._inputs.scores import Rankings, ScoreMatrix
-from recmetrics._inputs.sets import ItemSets, Rows, Side, SparseSets, Users, one_below_another
-from recmetrics._results.batches import KeptLists
-from recmetrics._results.measure import RowNames, settled, system_values, user_values
-from recmetrics._selection.exposure import Exposures, exposures
-from recmetrics._selection.sources import Source, find_hits, read_factors
-from recmetrics._spec.request import Cutoffs, Request
+from recmetrics._inputs import (
+    ItemSets,
+    Rankings,
+    Rows,
+    ScoreMatrix,
+    Side,
+    SparseSets,
+    Users,
+    one_below_another,
+)
+from recmetrics._results import KeptLists, RowNames, settled, system_values, user_values
+from recmetrics._selection import Exposures, Source, exposures, find_hits, read_factors
+from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.dask._best import Best, best_of_chunk, ranking_of, side_by_side
 

@@ -1,1 +1,16 @@
-"""Metrics: each file declares some, and fills the registry when it is imported."""
+"""The metrics. Each is one block: choices of options, reference, kernel, declaration.
+
+    accuracy       metrics of the first k ranks; they read ``Hits``
+    full_ranking   metrics of the whole ranking; they read ``Hits``
+    beyond         metrics of each user's list and of side information; they read ``Lists``
+    system         metrics of all lists together; they read ``Exposure``
+    _reference     what the plain-Python definitions read
+
+The reference defines the metric for one user, in plain Python. The kernel computes the same for all
+users; the tests compare the two on random problems. The declaration is a function without a body:
+its signature gives the options, its docstring the description. Importing this folder fills the
+registry, ``recmetrics._spec.METRICS``.
+"""
+
+from recmetrics.metrics import accuracy, beyond, full_ranking, system
+from recmetrics.metrics._reference import OneUser

@@ -29,8 +29,8 @@ import numpy as np
 from recmetrics._errors import InputError
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
-from recmetrics._selection.hits import WHOLE_LIST, Hits
-from recmetrics._spec.registry import Number, choice, metric
+from recmetrics._selection import WHOLE_LIST, Hits
+from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import (
     OneUser,

@@ -14,12 +14,11 @@ from typing import Annotated, Any, Literal, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs.sets import NO_ROWS, Rows, Side
+from recmetrics._inputs import NO_ROWS, Rows, Side
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
-from recmetrics._selection.hits import WHOLE_LIST
-from recmetrics._selection.lists import Lists
-from recmetrics._spec.registry import Number, choice, metric
+from recmetrics._selection import WHOLE_LIST, Lists
+from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, IntArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneList, is_hit, ratio
 from recmetrics.metrics.accuracy import Rel

@@ -12,8 +12,8 @@ import numpy as np
 
 from recmetrics._jit import kernel
 from recmetrics._options import Shared
-from recmetrics._selection.hits import Hits
-from recmetrics._spec.registry import metric
+from recmetrics._selection import Hits
+from recmetrics._spec import metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneUser, is_hit, n_relevant
 from recmetrics.metrics.accuracy import Rel

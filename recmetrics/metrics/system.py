@@ -11,8 +11,8 @@ from typing import Unpack
 import numpy as np
 
 from recmetrics._options import Shared
-from recmetrics._selection.exposure import COSINE, DISCOUNT, Exposure
-from recmetrics._spec.registry import metric
+from recmetrics._selection import COSINE, DISCOUNT, Exposure
+from recmetrics._spec import metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import AllLists, weight_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError
-from recmetrics._spec.grammar import MetricSpec, make_spec, parse
+from recmetrics._spec import MetricSpec, make_spec, parse
 from recmetrics.tables._frames import keyed, read_frame, with_columns
 from recmetrics.tables._lenskit import definition, is_defined
 from recmetrics.tables._problem import Columns, read_problem

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._results.measure import RowNames, settled
-from recmetrics._spec.grammar import MetricsList
-from recmetrics._spec.request import Request
+from recmetrics._results import RowNames, settled
+from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Convention, IntArray, Undefined
 from recmetrics.tables._frames import (
     Frame,

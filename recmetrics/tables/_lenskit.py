@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._spec.grammar import MetricSpec, OptionValue, make_spec
+from recmetrics._spec import MetricSpec, OptionValue, make_spec
 from recmetrics.tables._frames import read_frame, with_item_column
 from recmetrics.tables._problem import Columns, read_problem
 from recmetrics.tables._values import StringMetric, measure_problem

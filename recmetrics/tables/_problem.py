@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recmetrics._errors import InputError
-from recmetrics._inputs.sets import LARGEST_RELEVANCE, Rows
+from recmetrics._inputs import LARGEST_RELEVANCE, Rows
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     Frame,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
-from recmetrics._spec.request import SideWords
+from recmetrics._spec import SideWords
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import Frame, as_integers, numbers_of, require_columns, value_at
 from recmetrics.tables._numbering import combine, first_repeat, number

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs.scores import Rankings
-from recmetrics._inputs.sets import ItemSets, Rows, UserIndex, Users
-from recmetrics._inputs.side import read_side
-from recmetrics._results.measure import measured
-from recmetrics._selection.sources import find_hits
-from recmetrics._spec.grammar import MetricSpec
-from recmetrics._spec.request import Definition, Request, define
+from recmetrics._inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
+from recmetrics._results import measured
+from recmetrics._selection import find_hits
+from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
 from recmetrics.tables._frames import slicer, take
 from recmetrics.tables._numbering import fill_ranking

@@ -1,0 +1,289 @@
+"""The order of the package: who may import whom, what is written once, how long the way is."""
+
+import ast
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from problems import JIT
+from way import ways
+
+import recmetrics
+from recmetrics import Metrics
+from recmetrics._options import Shared
+
+PACKAGE = Path(recmetrics.__file__).parent
+# From the lowest to the highest: a room imports rooms on lines before its own.
+FLOORS = [
+    ("_errors", "_types", "_jit"),
+    ("_options", "_threads"),
+    ("_spec",),
+    ("_inputs", "comparison"),
+    ("_selection",),
+    ("metrics",),
+    ("_results",),
+    ("_compute", "_evaluator", "_audit", "_explain", "tables", "dask"),
+    ("_warmup", "torchmetrics"),
+    ("__init__",),
+    ("cli",),
+    ("__main__",),
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+STAGES = ("_inputs", "_selection", "metrics", "_results", "dask")
+
+
+def module_of(path, package=PACKAGE):
+    """``("_spec", "grammar")``; a door is ``("_spec",)``, a file of the top ``("_compute",)``."""
+    parts = path.relative_to(package).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+
+
+def imports_of(path, package=PACKAGE):
+    """The modules of the package that a file imports, wherever in it; a type checker's, too."""
+    modules = {module_of(each, package) for each in package.rglob("*.py")}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path} imports relatively"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top, *parts = name.split(".")
+            if top == package.name:
+                while parts and tuple(parts) not in modules:
+                    parts.pop()  # the name of an object
+                door = isinstance(node, ast.ImportFrom) and len(node.module.split(".")) == 2
+                yield tuple(parts) or ("__init__",), door
+
+
+def wrong_imports(package=PACKAGE):
+    """Imports that point upward, or past a folder's door."""
+    wrong = []
+    for path in sorted(package.rglob("*.py")):
+        own = module_of(path, package)
+        for imported, by_door in imports_of(path, package):
+            if imported[0] == own[0]:
+                continue
+            if FLOOR[imported[0]] >= FLOOR[own[0]]:
+                wrong.append(f"{'/'.join(own)} imports upward: {'/'.join(imported)}")
+            elif len(imported) > 1 and not by_door:
+                wrong.append(f"{'/'.join(own)} imports past a door: {'/'.join(imported)}")
+    return wrong
+
+
+def test_every_room_has_its_floor():
+    assert {module_of(path)[0] for path in PACKAGE.rglob("*.py")} == set(FLOOR)
+
+
+def test_imports_point_downward_and_through_doors():
+    assert wrong_imports() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "problem"),
+    [
+        ("_inputs/sets.py", "from recmetrics._selection import Hits", "upward: _selection"),
+        (
+            "_spec/request.py",
+            "def late():\n    from recmetrics._compute import Metrics",
+            "upward: _compute",
+        ),
+        (
+            "_results/measure.py",
+            "if TYPE_CHECKING:\n    from recmetrics._evaluator import Evaluator",
+            "upward: _evaluator",
+        ),
+        ("tables/_values.py", "import recmetrics._selection.hits", "past a door: _selection/hits"),
+        (
+            "_evaluator.py",
+            "from recmetrics._inputs.sets import Rows",
+            "past a door: _inputs/sets",
+        ),
+    ],
+)
+def test_a_wrong_import_is_seen(file, line, problem, tmp_path):
+    package = tmp_path / "recmetrics"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / file).write_text(f"{(package / file).read_text()}\n{line}\n")
+    assert [each.partition(" imports ")[2] for each in wrong_imports(package)] == [problem]
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    files = {
+        module_of(path): {imported for imported, _ in imports_of(path)}
+        for path in PACKAGE.rglob("*.py")
+    }
+    for module, imported in files.items():  # within a folder nobody goes out by the door
+        imported -= {module[:1]}
+    list(TopologicalSorter(files).static_order())  # raises where there is a circle
+
+
+def test_no_file_name_stands_twice():
+    names = Counter(path.stem.strip("_") for path in PACKAGE.rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1 and name != "init"] == []
+
+
+def test_behind_the_request_nobody_knows_conventions():
+    known = [
+        (path.name, node.lineno)
+        for folder in STAGES
+        for path in (PACKAGE / folder).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if "convention" in (getattr(node, "id", ""), getattr(node, "attr", ""))
+        or "convention" in (getattr(node, "arg", ""), getattr(node, "value", ""))
+    ]
+    assert known == []
+
+
+# --- The data flow -------------------------------------------------------------------------------
+
+
+def last_lines(method, number):
+    body = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0].body
+    return [ast.unparse(statement) for statement in body[-number:]]
+
+
+def test_the_methods_read_as_the_data_flow():
+    flow = last_lines(Metrics.compute, 4)
+    assert [re.match(r"(\w+) ?=|return (\w+)", line).group(1, 2) for line in flow] == [
+        ("request", None),
+        ("scores", None),
+        ("users", None),
+        (None, "values_of"),
+    ]
+    for method in (Metrics.compute_factors, Metrics.compute_ranked):
+        other = last_lines(inspect.unwrap(method), 4)
+        assert [a == b for a, b in zip(flow[2:], other[2:], strict=True)] == [True, True]
+        assert flow[1] != other[1]
+    assert flow[0] == last_lines(inspect.unwrap(Metrics.compute_factors), 4)[0]
+
+
+# As wished: files entered, moves from file to file, Python calls.
+MOST = {
+    "Metrics.compute": (14, 36, 100),
+    "Metrics.compute_factors": (15, 70, None),
+    "Evaluator.update": (10, 26, None),
+}
+
+
+@pytest.mark.skipif(not JIT, reason="needs the JIT")  # else every helper of a kernel is a call
+@pytest.mark.parametrize("job", MOST)
+def test_the_way_of_a_call_is_short(job):
+    files, moves, calls = MOST[job]
+    way = ways()[job]
+    assert way.files <= files
+    assert way.moves <= moves
+    assert calls is None or len(way.steps) <= calls
+
+
+# --- The shared keywords -------------------------------------------------------------------------
+
+NAMES = set(Shared.__annotations__)
+
+
+def names_in(node):
+    """The shared keywords that one statement writes out."""
+    if isinstance(node, ast.arguments):
+        names = [each.arg for each in node.kwonlyargs]
+    elif isinstance(node, ast.Call):
+        names = [each.arg for each in node.keywords]
+    elif isinstance(node, ast.ClassDef):
+        names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]
+    elif isinstance(node, ast.Dict):
+        names = [getattr(key, "value", None) for key in node.keys]
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        names = [getattr(each, "value", None) for each in node.elts]
+    else:
+        names = []
+    return NAMES & set(names)
+
+
+def test_the_shared_keywords_are_written_out_in_few_places():
+    places = [
+        f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', '')}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if len(names_in(node)) >= 5
+    ]
+    assert len(places) <= 8, places
+
+
+# A shared option that changes numbers: no metric reads more than the first ``at_most`` ranks.
+EDITS = [
+    (
+        "_options.py",
+        "    convention: Convention | None\n",
+        "    convention: Convention | None\n    at_most: int | None\n",
+    ),
+    (
+        "_spec/request.py",
+        '        self.progress = shared.get("progress")\n',
+        '        self.progress = shared.get("progress")\n'
+        '        self.at_most = shared.get("at_most") or 1_000_000\n',
+    ),
+    (
+        "_spec/request.py",
+        "            of[text] = k\n",
+        "            k = self.at_most if k is None else min(k, self.at_most)\n"
+        "            of[text] = k\n",
+    ),
+    *(
+        (
+            file,
+            "        convention: Convention | None = None,\n",
+            "        convention: Convention | None = None,\n        at_most: int | None = None,\n",
+        )
+        for file in ("_compute.py", "_evaluator.py")
+    ),
+]
+USE = """
+import inspect
+import numpy as np
+from recmetrics import Evaluator, Metrics
+scores, truth = [[3.0, 2.0, 1.0]], np.array([[0, 0, 1]])
+both = ["mrr@3", "mrr"]
+factors = (scores, np.eye(3), truth, both)
+for values in (
+    Metrics.compute(scores, truth, both),
+    Metrics.compute(scores, truth, both, at_most=2),
+    Metrics.compute_factors(*factors, at_most=2),
+    Metrics.compute_ranked([[0, 1, 2]], truth, both, at_most=2),
+    {"mrr": Metrics.mrr_at_k(scores, truth, k=3, at_most=2)},
+    Metrics.chance(truth, "hit@3", at_most=1),
+):
+    print(*(round(float(value[0]), 3) for value in values.values()))
+evaluator = Evaluator(truth, both, at_most=2)
+evaluator.update(scores)
+print(*evaluator.mean().values(), "at_most" in str(inspect.signature(Metrics.compute_factors)))
+"""
+
+
+def test_a_new_shared_option_is_at_most_six_edits(tmp_path):
+    package = tmp_path / "recmetrics"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, old, new in EDITS:
+        text = (package / file).read_text()
+        assert text.count(old) == 1
+        (package / file).write_text(text.replace(old, new))
+    done = subprocess.run(
+        [sys.executable, "-c", USE],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = ["0.333 0.333", "0.0 0.0", "0.0 0.0", "0.0 0.0", "0.0", "0.333", "0.0 0.0 True"]
+    assert done.stdout.split("\n")[:-1] == expected
+    assert len(EDITS) <= 6
