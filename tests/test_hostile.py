@@ -387,7 +387,7 @@ EVALUATOR = {
         InputError,
         "state is damaged (ties must be 'index', 'expected', 'worst' or 'best', got 'random'); "
         f"{STATE}",
-        lambda: from_state(ties=np.array("index")),
+        lambda: from_state(ties=np.array(["index"] * 2)),
     ),
 }
 PREFIXES = {"a generator as truth", "candidates of several kinds"}

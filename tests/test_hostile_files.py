@@ -1037,15 +1037,15 @@ def test_without_permission():
 
 FULL = """
 import resource, sys
-from recmetrics.cli import main, _evaluate
+from recmetrics.cli import main, _score_files
 
-write = _evaluate.write_per_user
+write = _score_files.write_per_user
 
 def full(*args, **options):
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))  # Python ignores SIGXFSZ
     write(*args, **options)
 
-_evaluate.write_per_user = full
+_score_files.write_per_user = full
 sys.exit(main())
 """
 

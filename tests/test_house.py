@@ -145,6 +145,13 @@ def test_behind_the_request_nobody_knows_conventions():
     assert known == []
 
 
+def test_a_door_names_every_file_behind_it():
+    for door in sorted(PACKAGE.glob("*/__init__.py")):
+        text = ast.get_docstring(ast.parse(door.read_text()))
+        words = set(re.findall(r"\w+", text))
+        assert {path.stem for path in door.parent.glob("*.py")} - {"__init__"} <= words, door
+
+
 # --- The data flow -------------------------------------------------------------------------------
 
 

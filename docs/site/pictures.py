@@ -152,29 +152,23 @@ def flow() -> str:
 
 
 def house() -> str:
-    """The rooms of the package: what stands on what."""
-    above = [
-        ("command", "cli"),
-        ("comparison", "comparison"),
-        ("tables", "tables"),
-        ("Dask", "dask"),
-        ("trainers", "torchmetrics"),
-        ("tensors", "_device"),
-    ]
+    """The layout of the package: each line imports only from the lines below."""
     parts = [
-        _box(107 * place, 0, 100, 48, title, name) for place, (title, name) in enumerate(above)
-    ]
-    parts += [
-        _box(0, 64, 635, 48, "entry points", "Metrics, Evaluator, audit, explain"),
-        _box(0, 128, 207, 48, "metrics", "metrics/, _registry, _spec"),
-        _box(214, 128, 207, 48, "inputs", "_inputs, _itemsets, _side"),
-        _box(428, 128, 207, 48, "conventions", "_conventions"),
-        _box(0, 192, 421, 48, "from blocks of rows to ranks and lists", "_ranking, _topk, _lists"),
-        _box(428, 192, 207, 48, "factor models", "_factors, _blas"),
-        _box(0, 256, 421, 48, "the one order", "_selection"),
-        _box(428, 256, 207, 48, "threads and compiler", "_threads, _jit"),
-    ]
-    return _svg("The rooms of the package", 637, 306, "".join(parts))
+        _box(0, 0, 160, 48, "command", "cli"),
+        _box(167, 0, 160, 48, "trainers", "torchmetrics"),
+        _box(334, 0, 140, 48, "tables", "tables"),
+        _box(481, 0, 154, 48, "Dask", "dask"),
+        _box(0, 64, 474, 48, "entry points", "Metrics, Evaluator, audit, explain, warmup"),
+        _box(481, 64, 154, 48, "comparison", "comparison"),
+        _box(0, 128, 635, 48, "values: batches, merging, saved state", "_results"),
+        _box(0, 192, 635, 48, "the metrics", "metrics"),
+        _box(0, 256, 635, 48, "hits and lists: rankers, kernels", "_selection"),
+        _box(0, 320, 635, 48, "scores, truth, exclude, candidates, side information", "_inputs"),
+        _box(0, 384, 635, 48, "metric strings, registry, conventions, the request", "_spec"),
+        _box(0, 448, 635, 48, "keywords, types, threads, compiler, errors",
+             "_options, _types, _threads, _jit, _errors"),
+    ]  # fmt: skip
+    return _svg("The layout of the package", 637, 498, "".join(parts))
 
 
 def _box(x: int, y: int, width: int, height: int, *lines: str) -> str:

@@ -1,7 +1,11 @@
 """Metrics of scores that no machine holds: Dask arrays of any chunks, on any number of workers.
 
-What leaves a chunk is a few items per user, what leaves a block of users one number per user and
-metric; no chunk is ever gathered in one place. Needs the extra ``dask``.
+    _graph   the tasks of a call, one chain for each block of users
+    _tasks   what a worker does with a block: functions of arrays, without Dask
+    _best    the best items of each user, chunk by chunk
+
+A few items per user leave a chunk, one number per user and metric leaves a block of users. No chunk
+is ever gathered in one place. Needs the extra ``dask``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
