@@ -233,12 +233,18 @@ Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=sh
 Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
 Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
 Metrics.ndcg_at_k(scores, lists, convention="ranx", undefined=None)
+Metrics.compute_factors(scores, scores, lists, "mrr", exclude=sparse, ties="best", n_threads=2)
+Metrics.chance(lists, ["hit@1"], n_items=5, candidates=[0, 1], undefined="zero")
+evaluator = recmetrics.Evaluator(lists, "hit@1", n_items=3, exclude=sparse, nan="exclude")
+evaluator.update(scores, slice(0, 2))
+mean: float = evaluator.mean(prefix="val/")["val/hit@1"]
 formula: str = recmetrics.explain("ndcg@10", convention="rectools").formula
 comparison: recmetrics.Comparison = recmetrics.compare(
     {"a": values, "b": values}, baseline="a", tests=["t", "wilcoxon"], correction=None, rng=0
 )
 share: float = comparison.differences[0].difference
 """
+# Each line that is wrong, and the error of mypy.
 WRONG = {
     'Metrics.ndcg_at_k(scores, lists, gain="exp3")': "[arg-type]",
     "Metrics.ndcg_at_k(scores, lists, gian=1)": "[call-arg]",
@@ -256,15 +262,33 @@ WRONG = {
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
     'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
+    'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
+    'Metrics.compute_factors(scores, scores, lists, "mrr", ties="bset")': "[arg-type]",
+    'Metrics.compute_ranked(lists, lists, "mrr", ties="best")': "[call-arg]",
+    'Metrics.chance(lists, "hit@1", n_threads=2)': "[call-arg]",
+    'Metrics.hit_at_k(scores, lists, convention="rancks")': "[arg-type]",
+    'recmetrics.Evaluator(lists, "hit@1", progress=True)': "[call-arg]",
+    'recmetrics.Evaluator(lists, "hit@1", undefined="none")': "[arg-type]",
+}
+# The same errors as pyright names them.
+PYRIGHT = {
+    "[arg-type]": "reportArgumentType",
+    "[call-arg]": "reportCallIssue",
+    "[attr-defined]": "reportAttributeAccessIssue",
 }
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_a_type_checker_knows_methods_and_options(tmp_path):
-    root = Path(recmetrics.__file__).parents[1]
+def snippet(tmp_path):
+    """A file of right and wrong lines, and where the package is looked for."""
     lines = [*RIGHT.splitlines(), *WRONG]
-    snippet = tmp_path / "snippet.py"
-    snippet.write_text("\n".join(lines))
+    (tmp_path / "snippet.py").write_text("\n".join(lines))
+    root = Path(recmetrics.__file__).parents[1]
+    return lines, os.environ | ({} if root.name == "site-packages" else {"MYPYPATH": str(root)})
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_mypy_knows_methods_and_options(tmp_path):
+    lines, environment = snippet(tmp_path)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--show-error-codes"),
@@ -275,7 +299,7 @@ def test_a_type_checker_knows_methods_and_options(tmp_path):
         text=True,
         check=False,
         cwd=tmp_path,
-        env=os.environ | ({} if root.name == "site-packages" else {"MYPYPATH": str(root)}),
+        env=environment,
     )
     errors = {}
     for line in done.stdout.splitlines():
@@ -283,3 +307,32 @@ def test_a_type_checker_knows_methods_and_options(tmp_path):
         if kind.strip() == "error":
             errors[lines[int(number) - 1]] = text.rsplit(" ", 1)[-1]
     assert errors == WRONG
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed")
+def test_pyright_knows_methods_and_options(tmp_path):
+    lines, environment = snippet(tmp_path)
+    settings = {
+        "include": ["snippet.py"],
+        "extraPaths": [environment.get("MYPYPATH", "")],
+        "pythonVersion": "3.11",
+        "reportMissingImports": False,
+        "reportMissingModuleSource": False,
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pyright", "--outputjson"),
+            *("--pythonpath", sys.executable, "--project", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+    errors = {
+        lines[found["range"]["start"]["line"]]: found["rule"]
+        for found in json.loads(done.stdout)["generalDiagnostics"]
+    }
+    assert errors == {line: PYRIGHT[code] for line, code in WRONG.items()}
