@@ -372,6 +372,13 @@ class Evaluator:
             return slice(self._next, self._next + n_rows)
         if isinstance(users, slice):
             chosen = _sliced(users, n_users)
+        elif len(getattr(users, "shape", ())) > 1:
+            kind, shape = type(users).__name__, tuple(getattr(users, "shape", ()))
+            msg = (
+                f"users is a {kind} of shape {shape}, expected user indices; update takes (scores, "
+                "users): truth was given to Evaluator"
+            )
+            raise InputTypeError(msg)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if n_chosen(chosen) != n_rows:

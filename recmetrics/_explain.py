@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from recmetrics._options import one_of
 from recmetrics._spec import (
     CONVENTIONS,
     Definition,
@@ -17,6 +16,7 @@ from recmetrics._spec import (
     define,
     make_spec,
     parse,
+    read_convention,
 )
 from recmetrics._types import Convention
 from recmetrics.metrics import OneUser
@@ -117,7 +117,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         If there is no such convention.
     """
     if convention is not None:
-        one_of("convention", convention, Convention)
+        convention = read_convention(convention)
     spec = parse(metric, convention)
     definition = define(spec, convention)
     return Explanation(

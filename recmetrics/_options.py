@@ -137,12 +137,12 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     return spell
 
 
-def one_of(name: str, value: object, literal: Any) -> None:
+def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
     """Refuse a value that is none of the choices of a ``Literal``."""
     choices = typing.get_args(literal)
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(repr(choice) for choice in choices[:-1]) + f" or {choices[-1]!r}"
-        msg = f"{name} must be {expected}, got {value!r}"
+        msg = f"{name} must be {expected}, got {value!r}{hint}"
         raise ArgumentError(msg)
 
 

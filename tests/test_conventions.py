@@ -358,7 +358,7 @@ ENTRY_POINTS = {
 }
 
 
-@pytest.mark.parametrize("unknown", ["lens", ["lenskit"], 1])
+@pytest.mark.parametrize("unknown", ["Elliot", ["lenskit"], 1])
 @pytest.mark.parametrize("call", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 def test_every_entry_point_refuses_an_unknown_convention(call, unknown):
     with pytest.raises(ArgumentError, match="convention must be 'rectorch', 'lenskit',") as raised:

@@ -775,8 +775,8 @@ COUNT = "must be an integer >= 1, got"
         "an unknown convention": option(
             ArgumentError,
             "convention must be 'rectorch', 'lenskit', 'capri', 'trec', 'recbole', 'rectools', "
-            "'ranx', 'sklearn', 'torchmetrics' or 'irspack', got 'RANX'",
-            convention="RANX",
+            "'ranx', 'sklearn', 'torchmetrics' or 'irspack', got 'rank'; did you mean 'ranx'?",
+            convention="rank",
             right={"convention": "ranx"},
         ),
         "undefined=NaN": option(

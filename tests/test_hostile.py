@@ -429,7 +429,7 @@ FACTORS = {
         lambda: factors(ITEMS, USERS),
         ShapeError,
         "truth must have the users and items of the scores, (3, 2), got (2, 3); "
-        "it looks transposed: type truth.T",
+        "user_factors and item_factors look swapped: give those of the users first",
         lambda: factors(USERS, ITEMS),
     ),
     "1-d": Hostile(
@@ -547,7 +547,7 @@ OPTIONS = {
     "k as a list": Hostile(
         lambda: at([1, 2]),
         ArgumentError,
-        f"{CUTOFF} [1, 2]",
+        f"{CUTOFF} [1, 2]; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])",
         lambda: compute(metrics=["ndcg@1", "ndcg@2"]),
     ),
     "k as a float in a string": Hostile(
@@ -597,7 +597,7 @@ OPTIONS = {
         lambda: explain("ndcg@2", convention="lens"),
         ArgumentError,
         "convention must be 'rectorch', 'lenskit', 'capri', 'trec', 'recbole', 'rectools', 'ranx', "
-        "'sklearn', 'torchmetrics' or 'irspack', got 'lens'",
+        "'sklearn', 'torchmetrics' or 'irspack', got 'lens'; did you mean 'lenskit'?",
         lambda: explain("ndcg@2", convention="lenskit").systems,
     ),
     "a metric that the system lacks": Hostile(

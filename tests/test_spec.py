@@ -355,6 +355,8 @@ def test_only_some_metrics_take_a_cutoff(metric):
 def test_k_in_the_methods_counts_ranks(k):
     scores, truth = [[1.0, 2.0]], [[1, 0]]
     message = f"k must be an integer >= 1, such as 10, got {k!r}"
+    if isinstance(k, list):
+        message += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
     assert error_of(Metrics.hit_at_k, scores, truth, k) == (ArgumentError, message)
     for right in (1, np.int32(1), np.array(1)):
         assert Metrics.hit_at_k(scores, truth, right) == [0.0]

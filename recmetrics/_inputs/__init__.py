@@ -1,16 +1,16 @@
 """What the user has: any array, list or sparse matrix becomes a form that kernels read.
 
-    arrays      any array without a copy; dtypes and indices
-    scores      ``ScoreMatrix``, read in row blocks; the order of half precision; ``Rankings``
-    sets        ``ItemSets``: truth, exclude and candidates as sorted items per user; ``Users``
-    read_sets   any form of these sets -> ``ItemSets``, or an exact error
-    side        side information about items and users
-    users       all that is known of the users of a call
+    arrays      any array, without a copy; dtypes and indices
+    scores      ``ScoreMatrix`` in row blocks; float16 as integers of the same order; the error of
+                NaN; ``Rankings``, which ``_selection/rankings`` holds against the truth
+    sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
+    read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
+    side        side information: popularity, features, similarity, genres, profile
+    users       all of this for the users of one call -> ``Users``
 
-Scores are never copied, cast or changed as a whole. Truth and the other sets have one internal
-form, ``Rows``. Sparse matrices and lists are brought into it once per call; a dense matrix is read
-block by block, beside the scores. Every check of the user's data is made here, and its error names
-what was given, what was expected and what to type.
+Scores are never copied, cast or changed as a whole. Sparse sets and lists are brought into the
+internal form once per call. A dense truth is read block by block, beside the scores. Every error
+names what was given, what was expected and what to type.
 """
 
 from recmetrics._inputs.arrays import (
@@ -28,7 +28,17 @@ from recmetrics._inputs.read_sets import (
     read_numbers,
     read_truth,
 )
-from recmetrics._inputs.scores import LEAST_SCORES, Rankings, ScoreBlock, ScoreMatrix, native
+from recmetrics._inputs.scores import (
+    LEAST_SCORES,
+    N_NAN,
+    NAN_ITEM,
+    NAN_ROW,
+    Rankings,
+    ScoreBlock,
+    ScoreMatrix,
+    native,
+    refuse_nan,
+)
 from recmetrics._inputs.sets import (
     LARGEST_RELEVANCE,
     NO_ROWS,

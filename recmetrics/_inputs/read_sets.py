@@ -33,11 +33,21 @@ from recmetrics._options import whole_number
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)
 
 
-def read_truth(truth: Any, shape: tuple[int, int | None], listed: int = -1) -> ItemSets:
+def read_truth(
+    truth: Any,
+    shape: tuple[int, int | None],
+    listed: int = -1,
+    if_transposed: str | None = None,
+) -> ItemSets:
     """Ground truth as item sets whose values are relevances > 0.
 
     Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    ``if_transposed`` is the hint where users and items are exchanged.
     """
+    if if_transposed is not None:
+        got = getattr(truth, "shape", None)
+        if got == shape[::-1] != shape:
+            check_shape(got, shape, "truth", if_transposed)
     return _read(truth, "truth", shape, repeats="refuse", listed=listed)
 
 
@@ -205,7 +215,12 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
     return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
 
 
-def check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: str) -> None:
+def check_shape(
+    got: tuple[int, ...],
+    expected: tuple[int, int | None],
+    what: str,
+    if_transposed: str | None = None,
+) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
     if len(got) != 2:
@@ -216,7 +231,9 @@ def check_shape(got: tuple[int, ...], expected: tuple[int, int | None], what: st
     else:
         # The truth itself was held against the scores, where there are any.
         wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
-    hint = f"; it looks transposed: type {what}.T" if got == expected[::-1] else ""
+    hint = ""
+    if got == expected[::-1]:
+        hint = "; " + (if_transposed or f"it looks transposed: type {what}.T")
     msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._errors import InputTypeError, NaNScoreError, ShapeError
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -22,14 +22,19 @@ from recmetrics._inputs.arrays import (
     is_half,
     per_user,
 )
+from recmetrics._inputs.sets import Users
 from recmetrics._jit import kernel
 from recmetrics._threads import row_blocks
+from recmetrics._types import IntArray
 
 # One block is long beside a Python call (some 50 us) and short beside half a second, after which
 # Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that a thread of its own, or Python around it, is worth
+
+
+N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
 
 
 class ScoreBlock(NamedTuple):
@@ -173,3 +178,14 @@ def _padded(lists: list[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
     for user, items in enumerate(lists):
         ranking[user, : items.size] = items
     return ranking
+
+
+def refuse_nan(found: IntArray, users: Users) -> None:
+    """Raise the error of NaN among the scores, of which each block found some or none."""
+    _, row, item = found[np.flatnonzero(found[:, N_NAN])[0]]
+    msg = (
+        f"scores hold {found[:, N_NAN].sum()} NaN, the first at (user {users.user_at(int(row))}, "
+        f"item {item + users.first_item}); expected numbers; give nan='exclude' to treat NaN like "
+        "a score of -inf"
+    )
+    raise NaNScoreError(msg)

@@ -75,10 +75,15 @@ def read_side(
 
 
 def _read_popularity(value: Any) -> FloatArray:
-    popularity = _real(as_array(value, "popularity"), "popularity")
-    if popularity.ndim != 1:
-        msg = f"popularity must be 1-d (n_items,), got shape {popularity.shape}; type .ravel()"
+    matrix: Any = value if sp.issparse(value) else as_array(value, "popularity")
+    shape = matrix.shape
+    if sp.issparse(value) or len(shape) != 1:
+        hint = "for a training matrix type popularity=recmetrics.popularity_from(train)"
+        if 1 in shape and not sp.issparse(value):
+            hint = "type .ravel()"
+        msg = f"popularity must be 1-d (n_items,), got shape {shape}; {hint}"
         raise ShapeError(msg)
+    popularity = _real(matrix, "popularity")
     popularity = popularity.astype(np.float64)
     wrong = ~((popularity >= 0.0) & (popularity <= 1.0))  # NaN is wrong, too
     if wrong.any():

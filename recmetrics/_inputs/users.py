@@ -37,7 +37,8 @@ def read_users(
         What is asked: only what a metric needs is read.
     """
     largest_item = scores.largest_item if isinstance(scores, Rankings) else -1
-    truth = read_truth(ground_truth, scores.shape, largest_item)
+    hint = getattr(scores, "if_transposed", None)
+    truth = read_truth(ground_truth, scores.shape, largest_item, hint)
     return _users(truth, truth.n_items, given, request)
 
 

@@ -1,12 +1,11 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
-    measure   ``values_of``: one kernel per metric over the hits, then ``undefined=``
-    batches   the lists of a batch; hits of batches that wait to be measured together
+    measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
+    batches   what is kept of a batch: its lists, and its hits until they are measured
     state     ``UserResults``: one row per user; merging, saving, gathering from processes
 
-``measure`` is the only place that calls the kernels of metrics that read hits or exposure, and the
-only place that applies ``undefined=``. An ``Evaluator`` keeps its values in ``UserResults``. A user
-has one row there, so a user who comes twice counts once.
+An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who comes twice
+counts once, with the later values. The hits of small batches wait, and are measured together.
 """
 
 from recmetrics._results.batches import KeptLists

@@ -1,19 +1,23 @@
 """Which relevant items are among the k best of each user, and at which rank.
 
-    sources     where scores come from, and ``find_hits``, which picks the ranker for them
-    matrix, factors, device, rankings, tied
-                scores in memory, factor models, scores on a GPU, rankings that exist, and one
-                score for all items. ``MatrixRanker``, ``SourceRanker`` (for factors and devices),
-                ``GivenRanker`` and ``TiedRanker`` have the method ``hits``
-    kernels     the one order, and the loops that compare scores
-    hits        ``Hits``: what most metrics read; tie policies; gains and discounts
-    lists       ``Lists``: what the other user metrics read, and who runs these metrics
-    exposure    ``Exposure``: what system metrics read
+    sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
+               for scores that select their own lists: factors and devices
+    matrix     ``MatrixRanker``: scores in memory
+    factors    scores of a factor model, computed in tiles
+    device     scores on a GPU, selected there
+    rankings   ``GivenRanker``: rankings that exist, or what is wrong with them, such as an item
+               twice
+    tied       ``TiedRanker``: one score for all items, for the chance level and the ceiling
+    kernels    the loops that compare scores; equal scores rank by the lower item index
+    hits       ``Hits``, which most metrics read; tie policies; gains and discounts
+    lists      ``Lists``, which other user metrics read, and ``ListReader``, which calls their
+               kernels
+    exposure   ``Exposure``, which system metrics read: how often each item is listed
 
-A ranker reads its scores in row blocks, in threads, and gives the rank of every relevant item that
-is among the k best. No list is made unless a metric reads lists; a list is dropped with its block.
-All kernels that see scores share one file, since Numba's disk cache does not notice a change in
-another one. The order is the same everywhere: higher score first, equal scores by lower item index.
+Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
+rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
+block by block, and are not kept. The kernels share one file, since Numba's disk cache does not
+notice a change in a helper of another file.
 """
 
 from recmetrics._selection import kernels

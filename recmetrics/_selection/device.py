@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs import ItemSets, Rows, SharedSet, as_array
-from recmetrics._selection.factors import check_bias, check_factors
-from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
+from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW, ItemSets, Rows, SharedSet, as_array
+from recmetrics._selection.factors import SWAPPED, check_bias, check_factors
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
 
@@ -328,6 +327,8 @@ def _check(tensor: Any, what: str) -> None:
 
 class DeviceFactors:
     """The scores of a factor model on a device: the product of a block of users at a time."""
+
+    if_transposed = SWAPPED
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
         for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):

@@ -32,9 +32,19 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs import ItemSets, Rows, SharedSet, as_array, half_to_single, is_half, is_real
+from recmetrics._inputs import (
+    N_NAN,
+    NAN_ITEM,
+    NAN_ROW,
+    ItemSets,
+    Rows,
+    SharedSet,
+    as_array,
+    half_to_single,
+    is_half,
+    is_real,
+)
 from recmetrics._selection import kernels
-from recmetrics._selection.kernels import N_NAN, NAN_ITEM, NAN_ROW
 from recmetrics._threads import raise_if_stopped, row_blocks
 from recmetrics._types import IntArray
 
@@ -47,6 +57,9 @@ _POOL_BYTES = 32 << 20  # of what is collected for the users of a tile
 _SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
 _BLOCKS_PER_THREAD = 4
 _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
+# What is wrong where truth has the users and items of the scores exchanged.
+SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
+
 Array = npt.NDArray[Any]
 
 
@@ -71,6 +84,8 @@ class FactorScores:
     InputTypeError, ShapeError
         What is no matrix of real numbers, and shapes that do not fit.
     """
+
+    if_transposed = SWAPPED
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
         self._users = _read(user_factors, "user_factors", "user")

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW
 from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
 from recmetrics._selection.hits import Hits
 from recmetrics._types import FloatArray, IntArray
@@ -42,7 +43,6 @@ _WIDE = 256  # the same where two counts share a pass
 _COLLECT = 26
 _TILE = 4096  # scores that are compared with all that are counted while in cache
 _RUN = 24  # items sorted by insertion
-N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
 
 _SHORT_LIST = 32  # items compared in pairs; a sort of more costs less
 _FEW = 32  # hits that insertion sorts as fast as anything

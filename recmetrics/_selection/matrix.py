@@ -5,11 +5,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import NaNScoreError
-from recmetrics._inputs import LEAST_SCORES, ItemSets, Rows, ScoreBlock, ScoreMatrix, Users
+from recmetrics._inputs import (
+    LEAST_SCORES,
+    N_NAN,
+    NAN_ROW,
+    ItemSets,
+    Rows,
+    ScoreBlock,
+    ScoreMatrix,
+    Users,
+    refuse_nan,
+)
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, join, part_of
-from recmetrics._selection.kernels import N_NAN, NAN_ROW
 from recmetrics._selection.lists import Lists, Reader
 from recmetrics._spec import Request
 from recmetrics._threads import in_blocks
@@ -204,14 +212,3 @@ def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
     """Room for the lists of a block."""
     n_users = rows.stop - rows.start
     return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)
-
-
-def refuse_nan(found: IntArray, users: Users) -> None:
-    """Raise the error of NaN among the scores, of which each block found some or none."""
-    _, row, item = found[np.flatnonzero(found[:, N_NAN])[0]]
-    msg = (
-        f"scores hold {found[:, N_NAN].sum()} NaN, the first at (user {users.user_at(int(row))}, "
-        f"item {item + users.first_item}); expected numbers; give nan='exclude' to treat NaN like "
-        "a score of -inf"
-    )
-    raise NaNScoreError(msg)

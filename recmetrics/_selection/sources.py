@@ -11,14 +11,24 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs import ItemSets, Rankings, Rows, ScoreBlock, ScoreMatrix, Users, native
+from recmetrics._inputs import (
+    N_NAN,
+    NAN_ROW,
+    ItemSets,
+    Rankings,
+    Rows,
+    ScoreBlock,
+    ScoreMatrix,
+    Users,
+    native,
+    refuse_nan,
+)
 from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
 from recmetrics._selection.hits import Hits, join
-from recmetrics._selection.kernels import N_NAN, NAN_ROW
 from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
-from recmetrics._selection.matrix import MatrixRanker, refuse_nan
+from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.rankings import GivenRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request

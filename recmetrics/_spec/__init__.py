@@ -1,26 +1,28 @@
 """What is asked: metric strings, and the rules of a call.
 
-    registry      the record of each metric, made where the metric is declared
+    registry      the record of each metric: its options, their choices and checks
     conventions   how other systems define the metrics: a table
-    grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``, and the errors of that language
-    request       ``Request``: the metrics of a call, each with its resolved definition
+    grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
+    request       ``Request``: the metrics of a call, each with its resolved definition; what is
+                  refused before any work; cutoffs, cut to the size of the catalogue
 
-Every entry point makes one ``Request`` and hands it down. A request resolves, once, what each
-metric means under the call's convention: its options, its tie policy, and what an undefined value
-becomes. It also refuses everything that can be refused without data: unknown names, missing side
-information, a tie policy that a metric does not have. So no later stage knows a convention, and a
-request can travel to another process without the data.
+Every entry point makes one ``Request`` and hands it down. A request resolves what each metric means
+under the call's convention: its options, its tie policy, and what an undefined value becomes. It
+refuses everything that can be refused without data, such as missing side information, or a tie
+policy that a metric does not have. No later stage knows conventions. A request holds no data, so it
+can be sent to another process.
 
-Nothing here imports a metric. The declarations in ``metrics/`` fill the registry when the package
+Nothing here imports a metric: the declarations in ``metrics/`` fill the registry when the package
 is imported.
 """
 
-from recmetrics._spec.conventions import CONVENTIONS, Line, System
+from recmetrics._spec.conventions import CONVENTIONS, Line, System, read_convention
 from recmetrics._spec.grammar import (
     MetricsList,
     MetricSpec,
     OptionValue,
     as_cutoff,
+    lookup,
     make_spec,
     parse,
 )
@@ -32,7 +34,6 @@ from recmetrics._spec.registry import (
     Option,
     Reads,
     choice,
-    lookup,
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define

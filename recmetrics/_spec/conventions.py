@@ -6,11 +6,13 @@ line copies it. What the table cannot express is a ``gap``. ``docs/conventions.m
 it, with the agreement measured against the installed packages.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from recmetrics._errors import UnknownMetricError
+from recmetrics._options import one_of
 from recmetrics._types import Convention, Ties
 
 NoTruth = Literal["nan", "zero"]
@@ -323,6 +325,34 @@ CONVENTIONS: dict[Convention, System] = {
         ),
     ),
 }
+
+
+# Other names of these systems.
+_ALSO: dict[str, Convention] = {
+    "lkpy": "lenskit",
+    "pytrec_eval": "trec",
+    "trec_eval": "trec",
+    "scikit-learn": "sklearn",
+    "torchmetric": "torchmetrics",
+}
+
+
+def read_convention(convention: object) -> Convention:
+    """Read the name of a system in any case.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such system; the message names the nearest.
+    """
+    name = convention.lower() if isinstance(convention, str) else ""
+    for known in CONVENTIONS:
+        if known == name:
+            return known
+    near = difflib.get_close_matches(name, [*CONVENTIONS, *_ALSO], n=1)
+    hint = f"; did you mean {_ALSO.get(near[0], near[0])!r}?" if near else ""
+    one_of("convention", convention, Convention, hint)
+    raise AssertionError  # pragma: no cover - it was none of them
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:

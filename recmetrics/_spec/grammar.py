@@ -7,15 +7,16 @@ The whole language::
 Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._errors import ArgumentError, MetricSpecError, UnknownMetricError
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for
-from recmetrics._spec.registry import DEFAULT_K, METHOD_SUFFIX, Metric, lookup
+from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, Metric
 from recmetrics._types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None
@@ -70,6 +71,27 @@ class MetricSpec:
         )
 
 
+def lookup(name: str) -> Metric:
+    """The metric of that name or alias.
+
+    Raises
+    ------
+    UnknownMetricError
+        If there is none; the message names the nearest, or else all.
+    """
+    name = ALIASES.get(name, name)
+    if name in METRICS:
+        return METRICS[name]
+    with_cutoff = re.fullmatch(r"(.+)_at_([0-9]+)", name)
+    if with_cutoff and (with_cutoff[1] in METRICS or with_cutoff[1] in ALIASES):
+        msg = f"unknown metric {name!r}; did you mean '{with_cutoff[1]}@{with_cutoff[2]}'?"
+        raise UnknownMetricError(msg)
+    near = difflib.get_close_matches(name, [*METRICS, *ALIASES], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(METRICS)}"
+    msg = f"unknown metric {name!r}; {hint}"
+    raise UnknownMetricError(msg)
+
+
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
 
 
@@ -102,7 +124,10 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         raise MetricSpecError(msg)
     match = _SPEC.fullmatch(text)
     if match is None:
-        msg = f"cannot read metric {text!r}; {_EXPECTED}"
+        parts = [part.strip() for part in re.split(r"[,;\s]+(?![^(]*\))", text.strip())]
+        several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
+        hint = f"one string is one metric: type {parts}" if several else _EXPECTED
+        msg = f"cannot read metric {text!r}; {hint}"
         raise MetricSpecError(msg)
     name, k = match["name"].lower(), match["k"]
     if name.endswith(METHOD_SUFFIX):
@@ -189,4 +214,7 @@ def as_cutoff(k: object) -> int:
 
 
 def _no_cutoff(k: object) -> str:
-    return f"k must be an integer >= 1, such as 10, got {k!r:.40}"
+    msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
+    if isinstance(k, list | tuple):
+        msg += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
+    return msg

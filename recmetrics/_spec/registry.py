@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from recmetrics._errors import UnknownMetricError, UnknownOptionError
+from recmetrics._errors import UnknownOptionError
 
 Reads = Literal["hits", "lists", "exposure"]
 """What a kernel reads: the hits of each user, each user's list, or how often items are listed."""
@@ -210,24 +210,7 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {}
-_ALIASES: dict[str, str] = {}
-
-
-def lookup(name: str) -> Metric:
-    """The metric of that name or alias.
-
-    Raises
-    ------
-    UnknownMetricError
-        If there is none; the message names the nearest, or else all.
-    """
-    name = _ALIASES.get(name, name)
-    if name in METRICS:
-        return METRICS[name]
-    near = difflib.get_close_matches(name, [*METRICS, *_ALIASES], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(METRICS)}"
-    msg = f"unknown metric {name!r}; {hint}"
-    raise UnknownMetricError(msg)
+ALIASES: dict[str, str] = {}
 
 
 def metric(
@@ -295,7 +278,7 @@ def metric(
             higher_is_better=higher_is_better,
         )
         METRICS[record.name] = record
-        _ALIASES.update(dict.fromkeys(aliases, record.name))
+        ALIASES.update(dict.fromkeys(aliases, record.name))
         function.__doc__ = _full_description(record)
         return function
 

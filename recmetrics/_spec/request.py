@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._options import Shared, check_progress, one_of, thread_count
-from recmetrics._spec.conventions import line_for
+from recmetrics._spec.conventions import line_for, read_convention
 from recmetrics._spec.grammar import MetricsList, MetricSpec, make_spec, parse
 from recmetrics._spec.registry import METRICS
 from recmetrics._types import Convention, NaNPolicy, Ties, Undefined
@@ -102,7 +102,7 @@ class Request:
         if undefined is not None:
             one_of("undefined", undefined, Undefined)
         if convention is not None:
-            one_of("convention", convention, Convention)
+            convention = read_convention(convention)
         one_of("nan", self.nan, NaNPolicy)
         if ties is not None:
             one_of("ties", ties, Ties)
@@ -182,6 +182,13 @@ def _definitions(
     undefined: Undefined | None,
 ) -> dict[str, Definition]:
     """Read the metrics asked for, under the caller's own spelling and in the caller's order."""
+    if hasattr(metrics_list, "shape"):
+        shape = tuple(getattr(metrics_list, "shape", ()))
+        msg = (
+            f"metrics_list is a {type(metrics_list).__name__} of shape {shape}, expected metric "
+            "strings such as ['ndcg@10', 'recall@20']; the truth comes before the metrics"
+        )
+        raise MetricSpecError(msg)
     asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
     if isinstance(asked, Mapping) and all(isinstance(s, MetricSpec) for s in asked.values()):
         named: Iterable[tuple[str, Any]] = asked.items()

@@ -69,6 +69,8 @@ def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
     def check(found: tuple[int, ...]) -> None:
         if found != shape:
             msg = f"{source} has shape {found}; expected that of the scores, {shape}"
+            if found == shape[::-1]:
+                msg += "; it looks transposed: its rows must be the users"
             raise CommandError(msg)
 
     with opened(source, _MATRIX) as file:

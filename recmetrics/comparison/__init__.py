@@ -1,15 +1,15 @@
 """Whether a difference between models is real: means, paired differences and tests.
 
     _compare      ``compare``: reads the results, resamples, tests
-    _samples      any form of results -> one array of values per model and metric
-    _align        tables of results, matched by user
+    _samples      results in any form -> one array of values per model and metric
+    _align        results in tables, matched by user
     _statistics   bootstrap, tests and corrections, from scipy.stats
-    _records      ``Mean``, ``Difference`` and the record of a whole comparison
-    _comparison   ``Comparison``: that record with the forms in which it is handed out
+    _records      the numbers: ``Mean``, ``Difference``, and ``Compared`` with all of them
+    _comparison   ``Comparison``: ``Compared`` with methods that print, export and draw it
     _render       text, Markdown and LaTeX
     _plot         pictures
 
-The input is what users were given by any entry point; nothing here computes a metric.
+The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
 """
 
 from recmetrics.comparison._compare import compare

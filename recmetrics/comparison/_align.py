@@ -34,7 +34,7 @@ def read_frame(native: Any) -> Frame | None:
     except ImportError as error:
         msg = f"results in data frames need the package narwhals; type: {INSTALL}"
         raise ArgumentError(msg) from error
-    if hasattr(native, "reset_index") and list(native.index) != list(range(len(native))):
+    if hasattr(native, "reset_index") and _names_lists(native):
         native = native.reset_index()
     rows = nw.from_native(native, eager_only=True, pass_through=True)
     if not isinstance(rows, nw.DataFrame):
@@ -42,6 +42,14 @@ def read_frame(native: Any) -> Frame | None:
     metrics = [name for name, dtype in rows.schema.items() if dtype.is_float()]
     keys = [name for name in rows.columns if name not in (*metrics, _COUNTS)]
     return Frame(rows, metrics, keys)
+
+
+def _names_lists(native: Any) -> bool:
+    """Say whether a pandas index names the lists: by a name, or where no column does."""
+    if any(name is not None for name in native.index.names):
+        return True
+    others = [name for name, dtype in native.dtypes.items() if dtype.kind != "f"]
+    return set(others) <= {_COUNTS} and list(native.index) != list(range(len(native)))
 
 
 def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -78,9 +86,28 @@ def _in_order_of(first: str, reference: Frame, model: str, frame: Frame) -> Any:
         missing = next((name for name in names if name not in others), None)
         if missing is not None:
             what = ", ".join(f"{k} {v!r}" for k, v in zip(frame.keys, missing, strict=True))
-            msg = f"{having!r} has a list of {what} and {lacking!r} has none; compare the same"
+            constant = _constant_keys(frame.keys, wanted, given)
+            if constant:
+                column = ", ".join(map(repr, constant))
+                advice = f"the column {column} names the model: drop it from both frames"
+            else:
+                advice = (
+                    "compare the same lists; evaluate_table(..., include_missing=True) gives "
+                    "every user of the truth a row"
+                )
+            msg = f"{having!r} has a list of {what} and {lacking!r} has none; {advice}"
             raise InputError(msg)
     return frame.rows[[given[name] for name in wanted]]
+
+
+def _constant_keys(keys: list[str], *names: dict[tuple[Any, ...], int]) -> list[str]:
+    """The keys that have one value in each frame, another one in each."""
+    constant = []
+    for place, key in enumerate(keys):
+        values = [{name[place] for name in each} for each in names]
+        if all(len(each) == 1 for each in values) and values[0] != values[1]:
+            constant.append(key)
+    return constant if len(constant) < len(keys) else []
 
 
 def _names(model: str, frame: Frame) -> dict[tuple[Any, ...], int]:

@@ -44,6 +44,11 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
     for what, given in (("results", results), ("levels", levels)):
         if not isinstance(given, Mapping):
             msg = f"{what} must be a dict of name and result, got {type(given).__name__}"
+            if hasattr(given, "columns"):
+                msg += (
+                    "; for a frame with a column that names the model type {name: part.drop("
+                    f"columns='model') for name, part in {what}.groupby('model')}}"
+                )
             raise InputTypeError(msg)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"

@@ -1,15 +1,15 @@
-"""The metrics. Each is one block: choices of options, reference, kernel, declaration.
+"""The metrics. Each is one block: the choices of its options, reference, kernel, declaration.
 
     accuracy       metrics of the first k ranks; they read ``Hits``
     full_ranking   metrics of the whole ranking; they read ``Hits``
     beyond         metrics of each user's list and of side information; they read ``Lists``
-    system         metrics of all lists together; they read ``Exposure``
+    system         metrics of all lists together, such as coverage; they read ``Exposure``
     _reference     what the plain-Python definitions read
 
 The reference defines the metric for one user, in plain Python. The kernel computes the same for all
-users; the tests compare the two on random problems. The declaration is a function without a body:
-its signature gives the options, its docstring the description. Importing this folder fills the
-registry, ``recmetrics._spec.METRICS``.
+users; tests compare the two. The declaration is a function without a body: its signature gives the
+options, its docstring the description. The options ``gain``, ``discount`` and ``ideal`` are
+declared here and applied in ``_selection/hits``. Importing this folder fills the registry.
 """
 
 from recmetrics.metrics import accuracy, beyond, full_ranking, system

@@ -167,7 +167,7 @@ def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     formula="1 if any of {top} is relevant, else 0",
     latex=r"\max_{r \le k} h_r",
     citation="Deshpande, Karypis: Item-based top-N recommendation algorithms, TOIS 2004",
-    aliases=("hit_rate", "hit_ratio"),
+    aliases=("hit_rate", "hit_ratio", "hitrate", "hr", "success"),
 )
 def hit_at_k(
     pred_scores: Scores,
@@ -225,6 +225,7 @@ def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> N
     varies="denom",
     latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
     citation=_MANNING,
+    aliases=("p",),
 )
 def precision_at_k(
     pred_scores: Scores,
@@ -286,6 +287,7 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None
     varies="denom",
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
     citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
+    aliases=("r",),
 )
 def recall_at_k(
     pred_scores: Scores,
@@ -445,7 +447,7 @@ def _map(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
     varies="denom",
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
     citation=_MANNING,
-    aliases=("average_precision",),
+    aliases=("average_precision", "ap"),
     divides_by_hits={"denom": "hits"},
 )
 def map_at_k(
@@ -506,7 +508,7 @@ def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     formula="1 / rank of the first hit, 0 if there is none in {top}",
     latex=r"\max_{r \le k} \frac{h_r}{r}",
     citation="Voorhees: The TREC-8 question answering track report, 1999",
-    aliases=("reciprocal_rank",),
+    aliases=("reciprocal_rank", "rr"),
 )
 def mrr_at_k(
     pred_scores: Scores,

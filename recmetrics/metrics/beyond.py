@@ -252,6 +252,7 @@ def _diversity_by_sparse_similarity(
     latex=r"1 - \frac{2}{m (m - 1)} \sum_{r < s \le m} \mathrm{sim}(i_r, i_s)",
     citation="Ziegler et al.: Improving recommendation lists through topic diversification, "
     "WWW 2005",
+    aliases=("ild",),
     bounds=(0.0, 2.0),
     undefined="a list of fewer than two items",
 )

@@ -1,16 +1,14 @@
 """Metrics of tables of recommendations: pandas, polars and pyarrow alike.
 
-    _evaluate      ``evaluate_table``
-    _analysis      ``RecListAnalysis``, in the shape of LensKit's class
-    _lenskit       LensKit's metrics under their names
-    _problem       two tables -> lists and truth, numbered
-    _values        lists and truth -> values, through ``find_hits`` like any rankings
-    _side_tables   side information as tables
-    _frames, _numbering, _summary
-                   tables of any library; ids as numbers; counts and means of a result
-
-narwhals reads the tables. Ids of any type are numbered once; from then on a table of
-recommendations is a set of rankings.
+_evaluate      ``evaluate_table``
+_analysis      ``RecListAnalysis``, in the shape of LensKit's class
+_lenskit       LensKit's metrics under their names
+_frames        columns of any library's tables
+_numbering     ids of any type -> integers; rows grouped and sorted
+_problem       two tables -> lists and truth, numbered
+_side_tables   side information as tables
+_values        lists and truth -> values, as of any rankings
+_summary       ``TableSummary``: counts and means of a result
 """
 
 from recmetrics.tables._analysis import RecListAnalysis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -65,9 +66,19 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
         if name not in frame.columns:
             has = ", ".join(map(repr, frame.columns)) or "none"
             msg = f"{what} has no column {name!r}; it has {has}"
+            near = [each for each in frame.columns if _looks_like(each, name)]
             if _index_names(frame) & {name}:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
+            elif near and name in ("user", "item"):
+                msg += f"; type {name}={near[0]!r}"
             raise InputError(msg)
+
+
+def _looks_like(column: object, name: str) -> bool:
+    """Say whether a column may be the one that goes by ``name`` here."""
+    known = {"user": "user uid member customer", "item": "item iid movie product article track"}
+    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(column)).lower())
+    return any(word in known.get(name, name).split() for word in words)
 
 
 def _index_names(frame: Frame) -> set[Any]:
@@ -115,12 +126,24 @@ def _refuse_null(series: Series, what: str, expected: str) -> None:
         raise InputError(msg)
 
 
+def _refuse_lists(series: Series, what: str) -> None:
+    """Refuse a column with a list in each row; of objects the first row stands for all."""
+    holds = isinstance(series.dtype, nw.List | nw.Array)
+    if series.dtype == nw.Object and len(series):
+        holds = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
+    if holds:
+        explode = f"type {what}.explode({series.name!r})"
+        msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
+        raise InputTypeError(msg)
+
+
 def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
     """Columns of ids, each as (table, what it is, name), one after the other, as integers.
 
     Integers are equal where the ids are.
     """
     for frame, what, name in columns:
+        _refuse_lists(frame[name], what)
         _refuse_null(frame[name], what, "an id")
     filled = [(what, frame[name]) for frame, what, name in columns if len(frame)]
     _require_one_kind(filled)

@@ -1,0 +1,214 @@
+"""Messages at the places where people go wrong: each says what to type, and that works."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    MetricSpecError,
+    ShapeError,
+    UnknownMetricError,
+)
+
+SCORES = np.arange(12.0).reshape(2, 6)
+TRUTH = sp.csr_array(np.eye(2, 6))
+USERS, ITEMS = np.ones((2, 3)), np.arange(18.0).reshape(6, 3)
+
+
+def message_of(error, call):
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("form", [TRUTH, TRUTH.toarray()], ids=["sparse", "dense"])
+def test_update_takes_no_truth(form):
+    evaluator = Evaluator(TRUTH, "hit@1")
+    got = message_of(InputTypeError, lambda: evaluator.update(SCORES, form))
+    assert got == (
+        f"users is a {type(form).__name__} of shape (2, 6), expected user indices; update takes "
+        "(scores, users): truth was given to Evaluator"
+    )
+    evaluator.update(SCORES, [0, 1])
+
+
+@pytest.mark.parametrize("form", [TRUTH, TRUTH.toarray()], ids=["sparse", "dense"])
+def test_popularity_is_no_training_matrix(form):
+    def novelty(popularity):
+        return Metrics.novelty_at_k(SCORES, TRUTH, k=2, popularity=popularity)
+
+    assert message_of(ShapeError, lambda: novelty(form)) == (
+        "popularity must be 1-d (n_items,), got shape (2, 6); for a training matrix type "
+        "popularity=recmetrics.popularity_from(train)"
+    )
+    novelty(recmetrics.popularity_from(form))
+
+
+def test_swapped_factors():
+    got = message_of(ShapeError, lambda: Metrics.compute_factors(ITEMS, USERS, TRUTH, "hit@1"))
+    assert got == (
+        "truth must have the users and items of the scores, (6, 2), got (2, 6); user_factors and "
+        "item_factors look swapped: give those of the users first"
+    )
+    Metrics.compute_factors(USERS, ITEMS, TRUTH, "hit@1")
+
+
+def test_metrics_in_the_place_of_the_truth():
+    got = message_of(MetricSpecError, lambda: Evaluator(["ndcg@10"], TRUTH))
+    assert got == (
+        "metrics_list is a csr_array of shape (2, 6), expected metric strings such as ['ndcg@10', "
+        "'recall@20']; the truth comes before the metrics"
+    )
+    Evaluator(TRUTH, ["ndcg@10"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("precision_at_10", "precision@10"),
+        ("ndcg_at_10", "ndcg@10"),
+        ("hr_at_5", "hr@5"),
+    ],
+)
+def test_a_cutoff_in_the_name(typed, meant):
+    got = message_of(UnknownMetricError, lambda: Metrics.compute(SCORES, TRUTH, typed))
+    assert got == f"in metric {typed!r}: unknown metric {typed!r}; did you mean {meant!r}?"
+    Metrics.compute(SCORES, TRUTH, meant)
+
+
+@pytest.mark.parametrize(
+    ("typed", "metric"),
+    [
+        ("hr@3", "hit@3"),
+        ("HitRate@3", "hit@3"),
+        ("success@3", "hit@3"),
+        ("p@3", "precision@3"),
+        ("r@3", "recall@3"),
+        ("ap@3", "map@3"),
+        ("rr@3", "mrr@3"),
+        ("ild@3", "diversity@3"),
+    ],
+)
+def test_names_that_papers_use(typed, metric):
+    found = Metrics.compute(SCORES, TRUTH, [typed, metric], features=np.eye(6))
+    np.testing.assert_array_equal(found[typed], found[metric])
+    assert recmetrics.explain(typed).metric == metric
+
+
+@pytest.mark.parametrize("typed", ["ndcg@10,recall@20", "ndcg@10, recall@20", "ndcg@10 recall@20"])
+def test_several_metrics_in_one_string(typed):
+    assert message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, typed)) == (
+        f"cannot read metric {typed!r}; one string is one metric: type ['ndcg@10', 'recall@20']"
+    )
+    Metrics.compute(SCORES, TRUTH, ["ndcg@10", "recall@20"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("recboel", "recbole"), ("lkpy", "lenskit"), ("trec_eval", "trec")]
+)
+def test_a_convention_of_another_name(typed, meant):
+    for call in (
+        lambda name: Metrics.compute(SCORES, TRUTH, "hit@1", convention=name),
+        lambda name: Evaluator(TRUTH, "hit@1", convention=name),
+        lambda name: recmetrics.explain("hit@1", convention=name),
+    ):
+        got = message_of(ArgumentError, lambda call=call: call(typed))
+        assert got.startswith("convention must be 'rectorch', 'lenskit', ")
+        assert got.endswith(f"got {typed!r}; did you mean {meant!r}?")
+        call(meant)
+
+
+def test_conventions_ignore_case():
+    np.testing.assert_array_equal(
+        Metrics.recall_at_k(SCORES, TRUTH, 3, convention="RecBole"),
+        Metrics.recall_at_k(SCORES, TRUTH, 3, convention="recbole"),
+    )
+
+
+def test_several_cutoffs_at_once():
+    got = message_of(ArgumentError, lambda: Metrics.ndcg_at_k(SCORES, TRUTH, k=[5, 10]))
+    assert got == (
+        "k must be an integer >= 1, such as 10, got [5, 10]; for several cutoffs type "
+        "Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
+    )
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_lists(library):
+    pytest.importorskip("narwhals")
+    package = pytest.importorskip(library)
+    from recmetrics.tables import evaluate_table
+
+    make = package.table if library == "pyarrow" else package.DataFrame
+    truth = make({"user": [1], "item": [2]})
+    recs = make({"user": [1], "item": [[2, 3]]})
+    got = message_of(InputTypeError, lambda: evaluate_table(recs, truth, "hit@1"))
+    assert got == (
+        "recs, column 'item' holds lists, expected one id in each row; type recs.explode('item')"
+    )
+    if library != "pyarrow":  # which has no such method
+        evaluate_table(recs.explode("item").astype(int) if library == "pandas" else
+                       recs.explode("item"), truth, "hit@1")  # fmt: skip
+
+
+def test_a_column_of_another_name():
+    pytest.importorskip("narwhals")
+    pandas = pytest.importorskip("pandas")
+    from recmetrics.tables import evaluate_table
+
+    truth = pandas.DataFrame({"user_id": [1], "movieId": [2]})
+    recs = truth.assign(prediction=1.0)
+    got = message_of(InputError, lambda: evaluate_table(recs, truth, "hit@1"))
+    assert got == (
+        "recs has no column 'user'; it has 'user_id', 'movieId', 'prediction'; type user='user_id'"
+    )
+    got = message_of(InputError, lambda: evaluate_table(recs, truth, "hit@1", user="user_id"))
+    assert got.endswith("; type item='movieId'")
+    evaluate_table(recs, truth, "hit@1", user="user_id", item="movieId", score="prediction")
+
+
+def test_models_that_have_other_users():
+    pytest.importorskip("narwhals")
+    pandas = pytest.importorskip("pandas")
+    a, b = (
+        pandas.DataFrame({"user": users, "hit@1": [0.0, 1.0, 0.5][: len(users)]})
+        for users in (["u1", "u2", "u3"], ["u1", "u2"])
+    )
+    assert message_of(InputError, lambda: recmetrics.compare({"a": a, "b": b})) == (
+        "'a' has a list of user 'u3' and 'b' has none; compare the same lists; "
+        "evaluate_table(..., include_missing=True) gives every user of the truth a row"
+    )
+
+
+def test_a_column_that_names_the_model():
+    pytest.importorskip("narwhals")
+    pandas = pytest.importorskip("pandas")
+    long = pandas.DataFrame(
+        {
+            "model": ["a"] * 3 + ["b"] * 3,
+            "user": ["u1", "u2", "u3"] * 2,
+            "hit@1": [0.0, 1.0, 0.5, 1.0, 1.0, 0.5],
+        }
+    )
+    parts = {name: part for name, part in long.groupby("model")}  # noqa: C416
+    assert message_of(InputError, lambda: recmetrics.compare(parts)) == (
+        "'a' has a list of model 'a', user 'u1' and 'b' has none; "
+        "the column 'model' names the model: drop it from both frames"
+    )
+    alone = {name: part.drop(columns="model") for name, part in parts.items()}
+    assert recmetrics.compare(alone, rng=0).models == ("a", "b")
+    assert message_of(InputTypeError, lambda: recmetrics.compare(long)) == (
+        "results must be a dict of name and result, got DataFrame; for a frame with a column that "
+        "names the model type {name: part.drop(columns='model') for name, part in "
+        "results.groupby('model')}"
+    )
