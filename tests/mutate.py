@@ -160,8 +160,8 @@ FAULTS = [
     ),
     Fault(
         "exclude ignored beside candidates", "_selection/matrix.py",
-        "rest = ~pool.among(self.exclude.rows(rows), self.n_items)",
-        "rest = np.ones(len(pool.items), bool)",
+        "rest = ~own.among(self.exclude.rows(rows), self.n_items)",
+        "rest = np.ones(len(own.items), bool)",
         SCORES,
     ),
     Fault(
@@ -188,8 +188,8 @@ FAULTS = [
     ),
     Fault(
         "a rank list that ends one early", "_selection/kernels.py",
-        "for i in range(min(k, listed)):\n            item",
-        "for i in range(min(k, listed) - 1):\n            item",
+        "for i in range(min(k, n_ranked)):\n            item",
+        "for i in range(min(k, n_ranked) - 1):\n            item",
         KERNELS,
     ),
     # --- Blocks, batches, tiles
@@ -217,7 +217,7 @@ FAULTS = [
     ),
     Fault(
         "a bias of other items", "_selection/factors.py",
-        "scores += self._bias[pool.items]", "scores += self._bias[np.sort(pool.items)]",
+        "scores += self._bias[own.items]", "scores += self._bias[np.sort(own.items)]",
         FACTORS,
     ),
     Fault(

@@ -1,7 +1,7 @@
-"""Scores in the memory of a device: lists are selected there, and only they come back.
+"""Scores in the memory of a device: lists are selected there, and only lists are copied back.
 
-The scores are read where they lie. What has to change (excluded items, candidates, NaN) changes in
-a copy of some rows at a time, so that the device never holds a second matrix.
+The scores are read in place. Excluded items, candidates and NaN are handled in a copy of some rows
+at a time, so that the device never holds a second matrix.
 """
 
 import importlib
@@ -19,46 +19,46 @@ from recmetrics._types import IntArray
 
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
 _SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few copies of rows
-_READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is heard
-_REACH = 64  # columns, times k, in which k equal scores are looked for before all are read
+_READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is handled soon
+_REACH = 64  # times k: the columns in which k equal scores are searched before all are read
 _LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
 _ENTRY_BYTES = 24  # for an item of a set: its row, its column, and whether it counts
 _REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
     "float16", "bfloat16", "float32", "float64",
 }  # fmt: skip
 
-# torch does not select from these; it does from a view of the same bytes.
+# torch cannot select from these dtypes; it selects from a view of the same bytes.
 _VIEWED_AS = {"bool": "uint8", "uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
 class BestItems(NamedTuple):
-    """The lists of a block of users, and the NaN that were met."""
+    """The lists of a block of users, and the NaN found."""
 
     items: IntArray  # (rows, k) best first, -1 after the end of a shorter list
-    length: IntArray  # (rows,) how many of a row are items
+    length: IntArray  # (rows,) the number of items of each row
     nan_found: IntArray  # (3,) the number of NaN, and the row and item of the first
 
 
-class _Pool(NamedTuple):
-    """Scores to select from, all tensors."""
+class _Choice(NamedTuple):
+    """The scores to select from, all tensors."""
 
     scores: Any  # (rows, width)
     items: Any  # (rows, width) the item of each column, ascending; None: the column is the item
-    hidden: Any  # the rows and the columns of the entries that are not to be listed, or None
+    hidden: Any  # the rows and the columns of entries that may not be selected, or None
 
 
 def on_device(value: Any) -> bool:
-    """Whether ``value`` lies in the memory of a GPU."""
+    """Say whether ``value`` is in the memory of a GPU."""
     try:
         return value.__dlpack_device__()[0] in _DLPACK_DEVICE
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
-        return False  # whoever reads it says what is wrong with it
+        return False  # reading it raises the exact error
 
 
 def as_tensor(value: Any) -> Any:
-    """``value`` as a torch tensor that shares its memory; None where torch cannot read it.
+    """Convert ``value`` to a torch tensor that shares its memory; None where torch cannot.
 
-    A tensor is returned as it is; arrays of JAX, CuPy and others come through DLPack.
+    A tensor is returned unchanged; arrays of JAX, CuPy and others are read by DLPack.
     """
     try:
         torch = _torch()
@@ -90,7 +90,7 @@ class DeviceScores:
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host.
 
-        One thread: the device is the one that works in parallel.
+        One thread, since the device works in parallel.
         """
         n_users, n_items = self.shape
         host_bytes = int(8 * k + 32 * row_items)
@@ -98,7 +98,7 @@ class DeviceScores:
         return row_blocks(n_users, rows, 1), 1
 
     def host(self, rows: slice) -> npt.NDArray[Any]:
-        """A block of whole rows on the CPU."""
+        """Copy a block of whole rows to the CPU."""
         return as_array(self._tensor[rows].cpu(), self._what)
 
     def best(
@@ -108,10 +108,10 @@ class DeviceScores:
         excluded: Rows | None = None,
         candidates: ItemSets | Rows | None = None,
     ) -> BestItems:
-        """The ``k`` best items of each row of a block.
+        """Select the ``k`` best items of each row of a block.
 
-        ``excluded`` and ``candidates`` are those of the block. NaN are counted over the whole rows,
-        or over the candidates, and not listed; the row of the first is counted from the block's.
+        ``excluded`` and ``candidates`` are those of the block. NaN are counted over whole rows, or
+        the candidates, and not selected; the row of the first is counted within the block.
         """
         n_rows = rows.stop - rows.start
         if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
@@ -121,19 +121,19 @@ class DeviceScores:
         )
         for part in self._parts(n_rows, k, excluded, candidates):
             own = slice(rows.start + part.start, rows.start + part.stop)
-            pool = self._pool(
+            choice = self._choice(
                 own,
                 None if excluded is None else excluded.cut(part),
                 candidates.cut(part) if isinstance(candidates, Rows) else candidates,
             )
-            depth = min(k, pool.scores.shape[1])
-            if not depth or not len(pool.scores):
+            depth = min(k, choice.scores.shape[1])
+            if not depth or not len(choice.scores):
                 continue
-            nan_found, columns = self._select(pool, depth)
-            if pool.items is not None:
-                listed = pool.items.gather(1, columns.clamp(min=0))
-                columns = listed.masked_fill(columns < 0, -1)
-            # Half the bytes on their way back; no catalogue has 2^31 items.
+            nan_found, columns = self._select(choice, depth)
+            if choice.items is not None:
+                items = choice.items.gather(1, columns.clamp(min=0))
+                columns = items.masked_fill(columns < 0, -1)
+            # int32 halves the bytes copied back; no catalogue has 2^31 items.
             best.items[part, :depth] = columns.to(_torch().int32).cpu().numpy()
             best.length[part] = (columns >= 0).sum(1).cpu().numpy()
             if nan_found[N_NAN] and not best.nan_found[N_NAN]:
@@ -144,7 +144,7 @@ class DeviceScores:
     def _parts(
         self, n_rows: int, k: int, excluded: Rows | None, candidates: Rows | SharedSet | None
     ) -> list[slice]:
-        """The rows in parts whose copies fit into the scratch memory."""
+        """Cut the rows into parts whose copies fit into the scratch memory."""
         itemsize = self._viewed.element_size()
         row_bytes = _LIST_BYTES * k
         if excluded is not None:
@@ -158,17 +158,17 @@ class DeviceScores:
             row_bytes += itemsize * self.shape[1]
         return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes), 1)
 
-    def _pool(
+    def _choice(
         self, rows: slice, excluded: Rows | None, candidates: Rows | SharedSet | None
-    ) -> _Pool:
+    ) -> _Choice:
         block = self._viewed[rows]
         if candidates is None:
             hidden = None if excluded is None else self._entries(excluded)
-            return _Pool(self._ordered(block), None, hidden)
+            return _Choice(self._ordered(block), None, hidden)
         if isinstance(candidates, SharedSet):
             items = self._send(candidates.items).expand(len(block), -1)
             hidden = None if excluded is None else self._entries(excluded, candidates.items)
-            return _Pool(self._ordered(block.gather(1, items)), items, hidden)
+            return _Choice(self._ordered(block.gather(1, items)), items, hidden)
         length = np.diff(candidates.start)[:, None]
         is_item = np.arange(length.max(initial=0)) < length
         padded = np.zeros(is_item.shape, np.int64)
@@ -181,10 +181,10 @@ class DeviceScores:
             is_hidden[is_item] = np.isin(
                 candidates.users() * self.shape[1] + candidates.items, keys, kind="sort"
             )
-        return _Pool(scores, items, self._send(is_hidden).nonzero(as_tuple=True))
+        return _Choice(scores, items, self._send(is_hidden).nonzero(as_tuple=True))
 
     def _ordered(self, block: Any) -> Any:
-        """Signed integers in the order of the unsigned ones that are viewed; others as they are."""
+        """Convert viewed unsigned integers to signed ones in the same order; keep all others."""
         return block ^ self._lowest if self._is_unsigned_view else block
 
     def _entries(self, excluded: Rows, shared: IntArray | None = None) -> Any:
@@ -203,59 +203,60 @@ class DeviceScores:
     def _send(self, array: npt.NDArray[Any]) -> Any:
         return _torch().as_tensor(array, device=self._viewed.device)
 
-    def _select(self, pool: _Pool, k: int) -> tuple[tuple[int, int, int], Any]:
-        """The NaN of a pool, and the columns (rows, k) of the best, -1 after the end of a list."""
-        scores, width = pool.scores, pool.scores.shape[1]
-        if pool.hidden is not None:
-            scores = scores.index_put(pool.hidden, scores.new_tensor(self._lowest))
-        # A few more than k: the order of equal scores is decided among what is found, unless there
-        # are more of them than that.
+    def _select(self, choice: _Choice, k: int) -> tuple[tuple[int, int, int], Any]:
+        """The NaN found, and the columns (rows, k) of the best, -1 after the end of a list."""
+        scores, width = choice.scores, choice.scores.shape[1]
+        if choice.hidden is not None:
+            scores = scores.index_put(choice.hidden, scores.new_tensor(self._lowest))
+        # A few more than k, so that the scores equal to the k-th best, unless there are many, are
+        # all found and can be ordered.
         n_found = min(width, k + max(6, k // 4))
         found, columns = scores.topk(n_found, sorted=False)
         nan_found = (0, 0, 0)
         if self._is_float:
-            nan_found = self._drop_nan(pool, scores, found, columns)
+            nan_found = self._drop_nan(choice, scores, found, columns)
         found, columns = _sort(found, columns)
         cutoff = found[:, k - 1]
         is_open = (found[:, -1] == cutoff) & (n_found < width)
         if self._is_float:
             is_open &= cutoff > self._lowest
-        elif pool.hidden is not None:
+        elif choice.hidden is not None:
             is_open |= cutoff == self._lowest  # hidden items have that score as well
         found, columns = found[:, :k], columns[:, :k]
         if self._is_float:
             columns = columns.masked_fill(found == self._lowest, -1)
-        # Where many are equal, the first columns hold enough of them.
+        # With many equal scores, the first columns hold enough of them.
         for reach in sorted({min(width, _REACH * k), width}):
             for rows in self._few(is_open, reach):
                 columns[rows] = _lowest_of_equals(
-                    scores[:, :reach], pool.hidden, found, columns, rows
+                    scores[:, :reach], choice.hidden, found, columns, rows
                 )
             is_open &= columns[:, -1] < 0
         return nan_found, columns
 
-    def _drop_nan(self, pool: _Pool, scores: Any, found: Any, columns: Any) -> tuple[int, int, int]:
-        """Count the NaN of a pool, and select again in the rows that have some.
+    def _drop_nan(
+        self, choice: _Choice, scores: Any, found: Any, columns: Any
+    ) -> tuple[int, int, int]:
+        """Count the NaN, hidden ones too, and select again in the rows that have some.
 
-        To torch a NaN is greater than any number, so that it is found where there is one. Those
-        that are hidden count as well.
+        torch takes NaN for greater than any number, so a row with a NaN has one among the best.
         """
         has_nan = found.isnan().any(1)
-        if pool.hidden is not None:
-            has_nan[pool.hidden[0][pool.scores[pool.hidden].isnan()]] = True
+        if choice.hidden is not None:
+            has_nan[choice.hidden[0][choice.scores[choice.hidden].isnan()]] = True
         count, user, item = 0, 0, 0
         for rows in self._few(has_nan, scores.shape[1]):
-            is_nan = pool.scores[rows].isnan()
+            is_nan = choice.scores[rows].isnan()
             if not count:
                 user, column = int(rows[0]), int(is_nan[0].nonzero()[0])
-                item = column if pool.items is None else int(pool.items[user, column])
+                item = column if choice.items is None else int(choice.items[user, column])
             count += int(is_nan.sum())
             again = scores[rows].masked_fill_(is_nan, self._lowest)
             found[rows], columns[rows] = again.topk(found.shape[1], sorted=False)
         return count, user, item
 
     def _few(self, chosen: Any, width: int) -> Iterator[Any]:
-        """The indices of the chosen rows, so many at a time that copies of them fit."""
+        """Yield the indices of the chosen rows, as many at a time as copies of them fit."""
         rows = chosen.nonzero().squeeze(1)
         if len(rows):
             row_bytes = (self._viewed.element_size() + 5) * width  # a copy, a mask, int32 keys
@@ -263,7 +264,7 @@ class DeviceScores:
 
 
 def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
-    """Each row by score, best first, equal scores by column."""
+    """Sort each row by score, best first, equal scores by column."""
     columns, order = columns.sort(dim=1)
     found = found.gather(1, order)
     # On some devices -0.0 sorts below the 0.0 that it equals.
@@ -274,8 +275,8 @@ def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
 def _lowest_of_equals(scores: Any, hidden: Any, found: Any, columns: Any, rows: Any) -> Any:
     """The columns (rows, k) of some rows where more scores equal the k-th best than were found.
 
-    All that are better were found. The first columns of those that equal it are selected by a key
-    that falls from column to column.
+    All better scores were found. Of the equal scores, the first columns are selected by a key that
+    falls from column to column.
     """
     torch = _torch()
     k, width, device = columns.shape[1], scores.shape[1], scores.device
@@ -300,7 +301,7 @@ def _name(dtype: Any) -> str:
 
 
 def _check(tensor: Any, what: str) -> None:
-    """Two dimensions, dense, real numbers."""
+    """Refuse a tensor that is not dense, 2-d and of real numbers."""
     name, layout = _name(tensor.dtype), _name(tensor.layout)
     if layout != "strided":
         msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"
@@ -347,13 +348,13 @@ class DeviceFactors:
         return row_blocks(n_users, _SCRATCH_BYTES // max(1, 8 * n_items), 1), 1
 
     def host(self, rows: slice) -> npt.NDArray[Any]:
-        """The scores of a block of users on the CPU."""
+        """Compute the scores of a block of users and copy them to the CPU."""
         return DeviceScores(self._product(rows)).host(slice(0, rows.stop - rows.start))
 
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
     ) -> BestItems:
-        """The ``k`` best items of each user of a block, as ``DeviceScores.best`` gives them."""
+        """Select the ``k`` best items of each user of a block, as ``DeviceScores.best`` does."""
         scores = DeviceScores(self._product(rows))
         return scores.best(slice(0, rows.stop - rows.start), k, excluded, candidates)
 

@@ -1,7 +1,7 @@
-"""Exposure: how often each item is listed, the state behind every system metric.
+"""Exposure: how often each item is in a list, the state behind every system metric.
 
-The state is sums of integers, so it does not matter in which order lists are added: threads,
-batches, processes and machines whose states are merged give the bits of one call over all lists.
+The state is sums of integers, so the order in which lists are added does not matter: the merged
+states of threads, batches, processes and machines have the bits of one call over all lists.
 A weight w in (0, 1] is added as the integer round(w 2^52), in two halves of 26 bits, each summed
 in an int64 of its own: exact for 2^36 lists, with each weight within 2^-53.
 """
@@ -44,7 +44,7 @@ def _add_lists(
     """Add the first ``depth`` items of each list; returns how many lists are not empty.
 
     ``cosine_of`` holds the weight of a list by its length - 1, ``discount_of`` that of a rank - 1;
-    without columns they are not summed.
+    where one is empty, its sum is not computed.
     """
     n_lists = 0
     for user in range(length.size):
@@ -64,7 +64,7 @@ def _add_lists(
 
 @dataclass
 class Exposure:
-    """How often each item is within the first ``depth`` of a list, as exact integer sums.
+    """The number of lists with each item among the first ``depth``, as exact integer sums.
 
     ``sums`` names the weighted sums to keep beside the counts, "cosine" and "discount".
 
@@ -81,9 +81,9 @@ class Exposure:
     n_items: int
     depth: int
     sums: frozenset[str] = frozenset()
-    n_lists: int = 0  # that are not empty
+    n_lists: int = 0  # without empty lists
     count: IntArray = field(init=False)  # (n_items,)
-    offered: npt.NDArray[np.bool_] = field(init=False)  # (n_items,) what may be in a list at all
+    offered: npt.NDArray[np.bool_] = field(init=False)  # (n_items,) items that may be in a list
 
     def __post_init__(self) -> None:
         self.count = np.zeros(self.n_items, np.int64)
@@ -109,14 +109,14 @@ class Exposure:
             self._halves[DISCOUNT],
             self._discount_of,
         )
-        self.n_lists += int(n_lists)  # where kernels are not compiled, a NumPy number
+        self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled
 
     def offer(self, items: IntArray | slice) -> None:
-        """Note which items may be in a list: the catalogue, whether listed or not."""
+        """Note the items that may be in a list: the catalogue."""
         self.offered[items] = True
 
     def merge(self, other: "Exposure") -> None:
-        """Add the lists of another state: the same bits as if all had been added to one."""
+        """Add the lists of another state, with the bits of adding all lists to one state."""
         if (self.n_items, self.depth, self.sums) != (other.n_items, other.depth, other.sums):
             msg = (
                 f"exposures of {self.n_items} items at depth {self.depth} and {other.n_items} "
@@ -150,13 +150,13 @@ class Exposures:
         return self._at[cutoff]
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:  # noqa: ARG002
-        """Note which items may be in the lists of these rows; called in several threads at once."""
+        """Note the items that may be in these rows' lists; several threads call it at once."""
         with self._lock:
             for exposure in self._at.values():
                 exposure.offer(items)
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:  # noqa: ARG002
-        """Add the lists of these rows; called in several threads at once."""
+        """Add the lists of these rows; several threads call it at once."""
         with self._lock:
             for exposure in self._at.values():
                 exposure.add(items, length)

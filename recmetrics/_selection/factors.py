@@ -1,24 +1,24 @@
 """Scores that exist only as factors: ``user_factors @ item_factors.T``, plus a bias per item.
 
-A catalogue of a million items has no score matrix that anyone can hold, and needs none. Tiles of
-the product are computed by BLAS into one buffer that stays in cache and are selected from there;
-each user keeps the few items that may be listed and a bound that grows from tile to tile, so that
-most of a tile is passed over in one vectorised comparison. Memory follows users in work times k.
+The score matrix of a million items does not fit into memory and is not needed. BLAS computes tiles
+of the product into one buffer that stays in cache, and items are selected from there. Each user
+keeps the few items that may be among the best and a bound that grows from tile to tile, so that one
+vectorised comparison skips most of a tile. Memory grows with the users in work times k.
 
 The order is that of the package, applied to the products as computed. Two ways of computing the
 same product in floating point may differ in the last digits: with the rounding unit u of the dtype
 (6e-8 in float32, 1e-16 in float64) each is within ``d u / (1 - d u) * sum_j |p_j q_j|`` of the
 exact product of two vectors p and q of d numbers, whatever the order of the additions (Higham,
-Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), so that two differ by at most
-twice that; the bias adds one rounding of the sum to each. Items whose scores differ by less may
-change places against the dense path, no others. Where products and sums are exact, as of small
-whole numbers, nothing differs.
+Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). So two ways differ by at most
+twice that; the bias adds one rounding of the sum to each. Only items whose scores differ by less
+may change places against the dense path. Where products and sums are exact, as with small whole
+numbers, nothing differs.
 
-Which bits BLAS gives may depend on the shape of what it multiplies. So tiles begin at fixed items,
-whatever the threads and k, and their users and items are padded to a multiple of ``_PAD``; then
-OpenBLAS gives an item and a user the same score in every call and batch on all its kernels for
-x86 that were tried but float32 on Haswell and Zen. Where each user has candidates of their own,
-their scores are matrix-vector products, which round as these do.
+The rounding of BLAS may depend on the shapes of its operands. So tiles begin at fixed items,
+whatever the threads and k, and their users and items are padded to a multiple of ``_PAD``. With
+this, OpenBLAS gives an item and a user the same score in every call and batch on all of its x86
+kernels that were tried, except float32 on Haswell and Zen. Where each user has own candidates, the
+scores are matrix-vector products, with the rounding of these.
 """
 
 import math
@@ -48,12 +48,12 @@ from recmetrics._selection import kernels
 from recmetrics._threads import raise_if_stopped, row_blocks
 from recmetrics._types import IntArray
 
-# A tile of float32 and the factors it is computed from fit the second-level cache of a core, 2 MB,
-# and are large enough for BLAS to be at its best. 192 x 2,304 do not fit, and took a sixth longer.
+# A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
+# for the full speed of BLAS. 192 x 2,304 do not fit, and took a sixth longer.
 _TILE_USERS = 336
 _TILE_ITEMS = 1152
 _PAD = 48  # a multiple of the rows and columns that kernels of BLAS compute together
-_POOL_BYTES = 32 << 20  # of what is collected for the users of a tile
+_POOL_BYTES = 32 << 20  # for the items collected for the users of a tile
 _SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
 _BLOCKS_PER_THREAD = 4
 _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
@@ -64,13 +64,13 @@ Array = npt.NDArray[Any]
 
 
 class FactorScores:
-    """The scores of a factor model, which are never held whole.
+    """The scores of a factor model, never held as a whole.
 
     Parameters
     ----------
     user_factors
-        (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; read where
-        they lie, the users and items of one tile at a time.
+        (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; read in
+        place, the users and items of one tile at a time.
     item_factors
         (n_items, d).
     item_bias
@@ -82,7 +82,7 @@ class FactorScores:
     Raises
     ------
     InputTypeError, ShapeError
-        What is no matrix of real numbers, and shapes that do not fit.
+        Factors that are not matrices of real numbers, or whose shapes do not fit.
     """
 
     if_transposed = SWAPPED
@@ -102,9 +102,9 @@ class FactorScores:
         return _numbers(bias, self.dtype)
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
-        """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
+        """Row blocks for lists of ``k``, and the number of threads that pays off.
 
-        They are cut at multiples of ``_PAD`` users, so that the threads do not change a bit.
+        Blocks end at multiples of ``_PAD`` users, so that the threads do not change a bit.
         """
         n_users, n_items = self.shape
         if n_threads == 1 or n_users * n_items * max(1, self._users.shape[1]) < _SMALL:
@@ -122,43 +122,43 @@ class FactorScores:
         rows
             The users.
         k
-            How long the lists may be.
+            The greatest length of a list.
         excluded, candidates
-            The items of these users that may not, and the only ones that may be listed.
+            The items that must not, and the only ones that may be recommended to these users.
 
         Returns
         -------
         items
             (rows, k) best first, -1 after the end of a shorter list.
         length
-            (rows,) how many of a row are items.
+            (rows,) the number of items of each row.
         nan_found
-            (3,) how many scores are NaN, and row, counted within the block, and item of the first.
+            (3,) the number of NaN scores, and the row within the block and the item of the first.
         """
         n_users = rows.stop - rows.start
-        listed = np.full((n_users, min(k, self.shape[1])), -1, np.int64)
+        ranking = np.full((n_users, min(k, self.shape[1])), -1, np.int64)
         length = np.zeros(n_users, np.int64)
         nan_found = np.zeros(3, np.int64)
         step = self._users_at_once(k, candidates)
-        with one_thread_in_blas(), np.errstate(all="ignore"):  # NaN and inf are told by others
-            for first in range(0, n_users if listed.size else 0, step):
+        with one_thread_in_blas(), np.errstate(all="ignore"):  # kernels report NaN and inf
+            for first in range(0, n_users if ranking.size else 0, step):
                 part = slice(first, min(first + step, n_users))
                 users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
-                hidden = _no_rows(len(listed[part])) if excluded is None else excluded.cut(part)
+                hidden = _no_rows(len(ranking[part])) if excluded is None else excluded.cut(part)
                 found = np.zeros(3, np.int64)
                 if candidates is None or isinstance(candidates, SharedSet):
                     shared = None if candidates is None else candidates.rows(slice(0, 1)).items
-                    self._list_tiles(users, hidden, shared, listed[part], length[part], found)
+                    self._list_tiles(users, hidden, shared, ranking[part], length[part], found)
                 else:
-                    pool = candidates.rows(part)
-                    self._list_own(users, hidden, pool, listed[part], length[part], found)
+                    own = candidates.rows(part)
+                    self._list_own(users, hidden, own, ranking[part], length[part], found)
                 if found[N_NAN] and not nan_found[N_NAN]:
                     nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
                 nan_found[N_NAN] += found[N_NAN]
-        return listed, length, nan_found
+        return ranking, length, nan_found
 
     def host(self, rows: slice) -> Array:
-        """The scores of a few users, (rows, n_items), for what must see all of them."""
+        """Compute all scores of a few users, (rows, n_items), for metrics that need whole rows."""
         scores = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
         buffer = self._buffer(min(_TILE_USERS, _padded(len(scores))))
         with one_thread_in_blas(), np.errstate(all="ignore"):
@@ -172,7 +172,7 @@ class FactorScores:
         return scores
 
     def _users_at_once(self, k: int, candidates: ItemSets | None) -> int:
-        """How many users are selected together, so that what is kept of them stays small."""
+        """The number of users selected together; it bounds the memory for their items."""
         if candidates is not None and not isinstance(candidates, SharedSet):
             return max(1, int(_CANDIDATES / max(1.0, candidates.mean_items)))
         entry = self.dtype.itemsize + 8  # a score and an item
@@ -180,7 +180,7 @@ class FactorScores:
         return max(1, min(_TILE_USERS, kept // _PAD * _PAD or kept))
 
     def _factors_of(self, rows: slice) -> Array:
-        """Some users, and zeros in the rows that pad them."""
+        """The factors of some users, padded with rows of zeros."""
         users = np.zeros((_padded(rows.stop - rows.start), self._users.shape[1]), self.dtype)
         users[: rows.stop - rows.start] = _numbers(self._users[rows], self.dtype)
         return users
@@ -195,7 +195,7 @@ class FactorScores:
         ]
 
     def _tile(self, users: Array, items: slice, shared: IntArray | None, buffer: Array) -> Array:
-        """The scores of some users for some items, or some of the shared candidates.
+        """Compute the scores of some users for some items, or some of the shared candidates.
 
         (users, items), in ``buffer``; the columns after those of the items are padding.
         """
@@ -216,15 +216,15 @@ class FactorScores:
         users: Array,
         excluded: Rows,
         shared: IntArray | None,
-        listed: IntArray,
+        ranking: IntArray,
         length: IntArray,
         nan_found: IntArray,
     ) -> None:
-        """The lists of some users over all items, or over candidates that they share."""
+        """Fill the lists of some users from all items, or from candidates that they share."""
         if shared is not None:
             excluded = _places_in(shared, excluded)
         n_items = self.shape[1] if shared is None else len(shared)
-        n_users, k = listed.shape
+        n_users, k = ranking.shape
         lowest = self.dtype.type(-np.inf)
         room = int(kernels.room_for(k, n_items))
         bounds = np.full(n_users, lowest, self.dtype)
@@ -242,37 +242,37 @@ class FactorScores:
                 *kernels.tile_memory(k, width, self.dtype),
             )  # fmt: skip
         spare = np.empty(room, self.dtype), np.empty(room, np.int64)
-        kernels.list_selected(k, lowest, counts, values, items, listed, length, *spare)
+        kernels.list_selected(k, lowest, counts, values, items, ranking, length, *spare)
         if shared is not None and len(shared):
-            listed[:] = np.where(listed >= 0, shared[listed], -1)
+            ranking[:] = np.where(ranking >= 0, shared[ranking], -1)
             nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]
 
     def _list_own(
         self,
         users: Array,
         excluded: Rows,
-        pool: Rows,
-        listed: IntArray,
+        own: Rows,
+        ranking: IntArray,
         length: IntArray,
         nan_found: IntArray,
     ) -> None:
-        """The lists of some users over the candidates of each; only their scores are computed."""
-        scores = np.empty(len(pool.items), self.dtype)
-        for user, (start, stop) in enumerate(zip(pool.start[:-1], pool.start[1:], strict=True)):
+        """Fill the lists of some users from the candidates of each, computing only their scores."""
+        scores = np.empty(len(own.items), self.dtype)
+        for user, (start, stop) in enumerate(zip(own.start[:-1], own.start[1:], strict=True)):
             for first in range(start, stop, _TILE_ITEMS):
                 part = slice(first, min(first + _TILE_ITEMS, stop))
-                items = _numbers(self._items[pool.items[part]], self.dtype)
+                items = _numbers(self._items[own.items[part]], self.dtype)
                 np.dot(items, users[user], out=scores[part])
             raise_if_stopped()
         if self._bias is not None:
-            scores += self._bias[pool.items]
+            scores += self._bias[own.items]
         lowest = self.dtype.type(-np.inf)
-        kernels.find_candidate_nan(scores, pool.start, pool.items, lowest, nan_found)
-        scores[pool.among(excluded, self.shape[1])] = lowest  # which is never listed
-        k, longest = listed.shape[1], int(np.diff(pool.start).max(initial=0))
+        kernels.find_candidate_nan(scores, own.start, own.items, lowest, nan_found)
+        scores[own.among(excluded, self.shape[1])] = lowest  # -inf is never recommended
+        k, longest = ranking.shape[1], int(np.diff(own.start).max(initial=0))
         memory = kernels.pool_for(k, longest, self.dtype)
         kernels.list_candidates(
-            scores, pool.start, pool.items, k, lowest, False, listed, length, memory
+            scores, own.start, own.items, k, lowest, False, ranking, length, memory
         )
 
 
@@ -323,7 +323,7 @@ def _multiplied_as(factors: Array) -> np.dtype[Any]:
 
 
 def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
-    """A few factors as BLAS reads them, copied only where they are not."""
+    """Convert a few factors to the form that BLAS reads, copied only where necessary."""
     if is_half(part.dtype):
         part = half_to_single(part)
     return np.ascontiguousarray(part, dtype)
@@ -355,9 +355,9 @@ _limits: Any = None
 
 @contextmanager
 def one_thread_in_blas() -> Iterator[None]:
-    """Hold BLAS to one thread, for the whole process, until the last caller is out.
+    """Limit BLAS to one thread, for the whole process, until the last caller has left.
 
-    Needs threadpoolctl; without it nothing is set, and BLAS goes on as the process has it.
+    Needs threadpoolctl; without it BLAS keeps its setting.
     """
     global _callers, _limits
     controller = _controller()
@@ -383,8 +383,8 @@ def one_thread_in_blas() -> Iterator[None]:
 def _release(controller: Any) -> None:
     """Let any thread set the limits.
 
-    threadpoolctl gives OpenBLAS to the first thread that sets a limit and ignores all others, but
-    whoever is last out here, in whatever thread, must be able to restore it.
+    For OpenBLAS, threadpoolctl accepts limits only from the first thread that set one. Here the
+    last caller has to restore them, in whatever thread.
     """
     for library in controller.lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
@@ -393,7 +393,7 @@ def _release(controller: Any) -> None:
 
 @cache
 def _controller() -> Any:
-    """What finds the BLAS libraries of the process: milliseconds, so once."""
+    """Find the BLAS libraries of the process, once, since it takes milliseconds."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

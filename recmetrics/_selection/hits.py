@@ -1,19 +1,19 @@
-"""Hits: what every metric kernel reads.
+"""Hits: the input of most metric kernels.
 
-A metric needs no list of 100 items, only where in the list the relevant items are. So a ranking is
-kept as its hits: the rank and the gain of each relevant item in it. Memory and time after selection
-follow the number of hits, not users times k, and a metric without a cutoff (k = all items) reads
-the same record as one at 10.
+A metric does not need a list of 100 items, only the ranks of the relevant ones. So a ranking is
+kept as its hits: the rank and the gain of each relevant item in it. After selection, memory and
+time grow with the number of hits, not with users times k. A metric without a cutoff (k = all items)
+reads the same hits as one at 10.
 
 A tie policy says which ranks equal scores take. Selection finds, for each relevant item, its rank
-by the one order of the package and the ranks that its tie group takes; ``under`` makes each policy
-of these, so that no metric knows of policies:
+by the one order of the package and the ranks of its tie group. ``under`` applies a policy to these,
+so that metrics do not have to:
 
 - "index": the rank by item index.
 - "expected": all ranks of the group, each with the same chance. The kernels compute expectations.
 - "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
-  outer end. No other order gives less, or more, since no metric falls where a greater relevance
-  moves up. Metrics that divide by what the list happens to hold do, and are refused.
+  outer end. No other order gives less, or more, since no metric falls when a greater relevance
+  moves up. Metrics that divide by the hits found may fall, and are refused.
 
 McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
 of tied scores, ECIR 2008.
@@ -32,36 +32,36 @@ from recmetrics._types import FloatArray, IntArray, Ties
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
-_SHORT = 32  # values, which are sorted faster by comparing them all than by np.sort
-_LARGEST = 1e100  # of a weight, so that no sum of products overflows
-_MOST_RANKS = 1 << 24  # whose weights are held: 128 MiB
+_SHORT = 32  # up to so many values are sorted faster by comparing all pairs than by np.sort
+_LARGEST = 1e100  # the largest weight, so that no sum of products overflows
+_MOST_RANKS = 1 << 24  # their weights take 128 MiB
 
 
 class Hits(NamedTuple):
-    """The hits of each user's ranking, cut at k_max, and what the metrics compare them with.
+    """The hits of each user's ranking, cut at k_max, and the ideal to compare them with.
 
-    User u owns the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
+    User u has the slots ``start[u]:start[u + 1]``, one for each relevant item. ``ideal`` fills
     them all; ``rank``, ``first``, ``last`` and ``gain`` the first ``n_hits[u]``, in rank order.
 
     Metrics read ``first`` and ``last``, never ``rank``: a hit is at each of the ranks first .. last
-    with the same chance. ``under`` says which these are; but for ``ties="expected"`` they are one.
+    with the same chance. ``under`` sets them by the tie policy; they differ only under "expected".
     """
 
     start: IntArray  # (n_users + 1,)
-    ideal: FloatArray  # (slots,) the user's relevances, descending in a view
+    ideal: FloatArray  # (slots,) the user's relevances, descending after ``Views``
     n_hits: IntArray  # (n_users,) relevant items in the ranking
     rank: IntArray  # (slots,) 1-based, equal scores by lower item index
-    first: IntArray  # (slots,) where equal scores may come in any order: the first rank they take
-    last: IntArray  # (slots,) and the last
+    first: IntArray  # (slots,) the first rank of the tie group, where ties may have any order
+    last: IntArray  # (slots,) its last rank
     gain: FloatArray  # (slots,) relevance of the item at that rank
     length: IntArray  # (n_users,) length of the ranking, at most k_max
     discount: FloatArray  # (depth,) weight of rank i + 1
 
 
 def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
-    """A record with the slots of ``start`` allocated and no hit in them.
+    """Allocate hits with the slots of ``start`` and no hit in them.
 
-    Without ``ties`` ranks are those by item index: nobody asks for ``first`` and ``last``.
+    Without ``ties`` ranks are by item index, and ``first`` and ``last`` have no slots.
     """
     n_users, slots = len(start) - 1, len(relevance)
     tied_slots = slots if ties else 0
@@ -79,13 +79,13 @@ def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
 
 
 def part_of(hits: Hits, users: slice) -> Hits:
-    """The record of some users, in the memory of that of all."""
+    """A view of the hits of some users."""
     start = hits.start[users.start : users.stop + 1]
     return section(hits, start - start[0], users, slice(start[0], start[-1]))
 
 
 def section(hits: Hits, start: IntArray, users: slice, slots: slice) -> Hits:
-    """A record of its own ``start``, in the memory of another's ``users`` and ``slots``."""
+    """A view of some ``users`` and ``slots`` of ``hits``, with its own ``start``."""
     return Hits(
         start=start,
         ideal=hits.ideal[slots],
@@ -100,7 +100,7 @@ def section(hits: Hits, start: IntArray, users: slice, slots: slice) -> Hits:
 
 
 def join(blocks: Sequence[Hits]) -> Hits:
-    """One record for the users of all ``blocks``, in order."""
+    """Concatenate the hits of all ``blocks``, in order."""
     if len(blocks) == 1:
         return blocks[0]
     offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
@@ -114,7 +114,7 @@ def join(blocks: Sequence[Hits]) -> Hits:
 
 
 def _descending(start: IntArray, values: FloatArray) -> FloatArray:
-    """Each user's values from the largest down; binary truth is so already."""
+    """Sort each user's values in descending order, unless all are equal, as in binary truth."""
     if values.size == 0 or (values == values[0]).all():
         return values
     descending = values.copy()
@@ -129,14 +129,14 @@ def _sort_down(start: IntArray, values: FloatArray) -> None:
         first, n = start[user], start[user + 1] - start[user]
         if n > _SHORT:
             own = values[first : first + n]
-            own.sort()  # in place: to assign a sorted copy compiles for seconds more
+            own.sort()  # in place: assigning a sorted copy takes seconds more to compile
             for i in range(n // 2):
                 own[i], own[n - 1 - i] = own[n - 1 - i], own[i]
             continue
         for i in range(n):
             short[i] = values[first + i]
         for i in range(n):
-            # Counting what comes before takes no branch: faster than moving what does.
+            # Counting the values before takes no branch: faster than moving them.
             place = first
             for j in range(i):
                 place += short[j] >= short[i]
@@ -146,9 +146,9 @@ def _sort_down(start: IntArray, values: FloatArray) -> None:
 
 
 class Views:
-    """The records that differ by the tie policy, ``gain``, ``discount`` and ``ideal``.
+    """The hits as metrics read them, by tie policy, ``gain``, ``discount`` and ``ideal``.
 
-    These change what a kernel reads, so no kernel has to know them. Each record is made once.
+    These options change the input of a kernel, so no kernel handles them. Each view is made once.
     """
 
     def __init__(self, hits: Hits) -> None:
@@ -158,7 +158,7 @@ class Views:
         self._made: dict[object, Any] = {}
 
     def view(self, ties: Ties, k: int | None, options: dict[str, Any]) -> Hits:
-        """The record for one metric: its tie policy, its options, ``k`` as these need it."""
+        """The hits for one metric, by its tie policy, its options and ``k``."""
         hits: Hits = self._once(ties, lambda: under(self._hits, ties))
         if options.get("gain", "linear") == "exp2":
             linear = hits
@@ -173,7 +173,7 @@ class Views:
         return hits
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
-        """How many ranks are weighted: no more, since a callable may not know them."""
+        """The number of ranks to weigh; not more, since a callable may fail for them."""
         if options.get("ideal_depth") == "full" and k is not None:
             if k > _MOST_RANKS:
                 msg = (
@@ -210,7 +210,7 @@ def _exp2_less_1(relevance: FloatArray) -> FloatArray:
 
 
 def _retrieved(hits: Hits, k: int | None) -> Hits:
-    """``ideal`` made of the gains that the list itself holds within k."""
+    """Replace ``ideal`` by the gains of the list itself within k."""
     slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
     is_hit = slots < np.repeat(hits.n_hits, np.diff(hits.start))
     if k is not None:
@@ -225,13 +225,13 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-@functools.lru_cache(maxsize=64)  # a logarithm takes longer than all else of a small batch
+@functools.lru_cache(maxsize=64)  # logarithms take longer than all other work on a small batch
 def _named_discounts(discount: str, depth: int) -> FloatArray:
     return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
 
 
 def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
-    """Weight of the ranks 1 .. depth.
+    """The weights of the ranks 1 .. depth.
 
     A callable of the rank is read as a weight where it falls with the rank (``1 / log2(rank + 1)``)
     and as a divisor where it grows (``log2(rank + 1)``, LensKit's way); anything else is an error,
@@ -262,7 +262,7 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
 
 
 def under(hits: Hits, ties: Ties) -> Hits:
-    """The record of selection with the ranks ``first`` .. ``last`` of each hit under a policy."""
+    """Set the ranks ``first`` .. ``last`` of each hit by a tie policy."""
     if ties == "index":
         return hits._replace(first=hits.rank, last=hits.rank)
     return hits if ties == "expected" else _at_end_of_group(hits, best_first=ties == "best")
@@ -275,7 +275,7 @@ def _at_end_of_group(hits: Hits, *, best_first: bool) -> Hits:
     if tied.size:
         users = np.searchsorted(hits.start, tied, side="right") - 1
         first, last = hits.first[tied], hits.last[tied]
-        # The slots of a group are neighbours, and stay so: only gains change places.
+        # The slots of a group are adjacent and stay in place: only gains are exchanged.
         order = np.lexsort((-gain[tied] if best_first else gain[tied], first, users))
         gain = gain.copy()
         gain[tied] = gain[tied[order]]

@@ -1,7 +1,7 @@
-"""Which relevant items are among a user's k best, and at which rank.
+"""The kernels that see scores: the ranks of relevant items, and the k best items of each user.
 
-The one order of the package: higher score first, equal scores by lower item index. It is nowhere
-sorted out. The rank of an item is one plus the number of items before it in that order, so it is
+The one order of the package: higher score first, equal scores by lower item index. The ranks need
+no sort. The rank of an item is one plus the number of items before it in that order, so it is
 counted:
 
     rank(item) = 1 + #(scores of lower items >= its score) + #(scores of higher items > its score)
@@ -15,9 +15,9 @@ over the *pool*, the items that can be among the k best. Two bounds keep the cou
    that is most users of most models. Otherwise a second pass, the row still in cache, gathers the
    few items that reach the bound, in item order; they are the pool.
 
-These are the only kernels that see scores. They read rows of one native dtype; ``lowest`` is the
-smallest value of that dtype, and ``lowest_recommendable`` is whether an item with that score may be
-recommended (an integer may, a score of -inf may not).
+No other kernels see scores. These read rows of one native dtype; ``lowest`` is the smallest value
+of that dtype, and ``lowest_recommendable`` says whether an item with that score may be recommended
+(an integer may, a score of -inf may not).
 """
 
 from typing import Any, NamedTuple
@@ -32,40 +32,39 @@ from recmetrics._types import FloatArray, IntArray
 
 Array = npt.NDArray[Any]  # of the dtype of the scores
 
-# One tile of lanes. The loops over a tile run over this constant, which is what
-# lets LLVM vectorise them; a trip count known only at run time costs a third more.
+# One tile of lanes. Since the loops over a tile run over this constant, LLVM can vectorise them; a
+# trip count known only at run time costs a third more.
 LANES = 256
 _BLOCK = 64  # scores counted together
 _CHUNK = 512  # scores that the second pass skips together
-_WIDE = 256  # the same where two counts share a pass
+_WIDE = 256  # scores counted together where two counts share a pass
 
 # Collecting the scores of a block one by one costs this many vectorised counts of that block.
 _COLLECT = 26
-_TILE = 4096  # scores that are compared with all that are counted while in cache
+_TILE = 4096  # scores that stay in cache while they are compared with all relevant items
 _RUN = 24  # items sorted by insertion
 
 _SHORT_LIST = 32  # items compared in pairs; a sort of more costs less
-_FEW = 32  # hits that insertion sorts as fast as anything
+_FEW = 32  # hits; up to so many no sort is faster than insertion
 
-
-# What can be wrong with a ranking that the caller made.
+# Faults of a ranking that the caller made.
 OUTSIDE, AFTER_END, TWICE = 1, 2, 3
 ANY_ITEM = int(np.iinfo(np.int64).max)  # the items of a catalogue of unknown size
 
 
 class Scratch(NamedTuple):
-    """Memory that is written into for one user after another, made by ``scratch_for``."""
+    """Work memory that is reused for each user, made by ``scratch_for``."""
 
     places: IntArray  # (relevant items of a user at most,)
-    # The others are empty where nobody has more than ``_FEW`` relevant items.
+    # The others are empty where no user has more than ``_FEW`` relevant items.
     at_rank: npt.NDArray[np.int32]  # (ranks + 1,) 0 between users
-    gain: FloatArray  # (relevant items,) copies of what is brought into another order
+    gain: FloatArray  # (relevant items,) copies while hits are reordered
     first: IntArray
     last: IntArray
 
 
 def scratch_for(start: IntArray, depth: int, *, ties: bool) -> Scratch:
-    """Memory for users whose relevant items begin at ``start``, for hits at ranks to ``depth``.
+    """Work memory for users whose relevant items begin at ``start``, for ranks to ``depth``.
 
     NumPy makes it: kernels that make arrays count references at every slice.
     """
@@ -92,7 +91,7 @@ class Pool(NamedTuple):
 
 def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
     """Memory for the ``k`` best of rows of ``longest`` items."""
-    room = min(4 * k + LANES, longest + _BLOCK)  # the first shrinks, the second holds all
+    room = min(4 * k + LANES, longest + _BLOCK)  # the first is cut when full, the second holds all
     return Pool(
         values=np.empty(room, dtype),
         items=np.empty(room, np.int64),
@@ -103,7 +102,7 @@ def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
 
 @helper
 def _count_above(values: Array, score: Any) -> int:
-    """How many ``values`` are > score. Sums of 64 in int32 run four times as fast as int64."""
+    """Count the ``values`` > score. Sums of 64 in int32 run four times as fast as int64."""
     count = 0
     whole = values.size // _BLOCK
     for b in range(whole):
@@ -119,7 +118,7 @@ def _count_above(values: Array, score: Any) -> int:
 
 @helper
 def _count_reaching(values: Array, score: Any) -> int:
-    """How many ``values`` are >= score."""
+    """Count the ``values`` >= score."""
     count = 0
     whole = values.size // _BLOCK
     for b in range(whole):
@@ -135,9 +134,9 @@ def _count_reaching(values: Array, score: Any) -> int:
 
 @helper
 def _count_both(values: Array, score: Any) -> tuple[int, int]:
-    """How many ``values`` are > score and how many >= score, in one pass: 1.5 times one count.
+    """Count the ``values`` > score and those >= score in one pass: 1.5 times the time of one count.
 
-    Both counts of a block in the halves of one int32: an addition less, a tenth of the time.
+    The counts of a block are the halves of one int32: one addition less saves a tenth of the time.
     """
     above = 0
     reaching = 0
@@ -168,7 +167,7 @@ def _count_both(values: Array, score: Any) -> tuple[int, int]:
 
 @helper
 def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
-    """Fill ``lanes[j]`` with the maximum of row[j], row[j + lanes.size], ...; tell of NaN."""
+    """Fill ``lanes[j]`` with the maximum of row[j], row[j + lanes.size], ...; True with any NaN."""
     has_nan = False
     for j in range(lanes.size):
         lanes[j] = lowest
@@ -201,17 +200,17 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
 
 @helper
 def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
-    """The largest of ``values`` that at least k of them reach, or one that k + slack reach.
+    """The largest of ``values`` that at least k reach, or a smaller one that k to k + slack reach.
 
-    Bisection by counting, with one of the values as the pivot each time: a vectorised count costs
-    so little that a dozen of them beat quickselect fifteen times over (1,024 values, k = 100), and
-    comparing is all that is asked of the dtype.
+    Bisection by counting, with one of the values as the pivot each time: a dozen vectorised counts
+    are fifteen times as fast as quickselect (1,024 values, k = 100), and the dtype only has to
+    support comparison.
     """
     reached = lowest  # n_reaching values, at least k, are >= this one
     n_reaching = values.size
     missed = lowest  # n_missing values, fewer than k, are >= this one, once there is one
     n_missing = 0
-    # Pivots in golden steps: taken in order they would halve nothing where the values ascend.
+    # Pivots in golden steps: in order they would not halve the values where these ascend.
     step = int(values.size * 0.618) | 1
     place = 0
     searching = n_reaching > k + slack
@@ -219,7 +218,7 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
         tries = 0
         between = False
         while not between and tries < 2 * values.size:
-            # The second round goes one by one: a step may share a factor with the size.
+            # The second round takes steps of 1: a step may share a factor with the size.
             place += step if tries < values.size else 1
             if place >= values.size:
                 place -= values.size
@@ -243,14 +242,14 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
 def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) -> Any:
     """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``.
 
-    An excluded item may be the maximum of its lane; such a lane promises nothing.
+    A lane whose maximum may be an excluded item is not used.
     """
     for i in range(excluded.size):
         item = excluded[i]
         lane = item % lanes.size
         if row[item] >= lanes[lane]:
             lanes[lane] = lowest
-    # Fewer lanes are enough for a small k, and quicker to select from: fold them in half.
+    # For a small k fewer lanes are enough, and faster to select from: fold them in half.
     n_lanes = lanes.size
     while n_lanes % 2 == 0 and n_lanes >= 8 * k and n_lanes > _BLOCK:
         n_lanes //= 2
@@ -264,7 +263,7 @@ def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) ->
 def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
     """Keep the k best of a pool in item order; returns the score of the worst."""
     bound = _reached_by(values[:count], k, lowest, np.int64(0))
-    equal = k - _count_above(values[:count], bound)  # how many at the bound still belong
+    equal = k - _count_above(values[:count], bound)  # the number of scores at the bound to keep
     kept = 0
     for i in range(count):
         score = values[i]
@@ -281,12 +280,12 @@ def _shrink(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> 
 def _gather(
     row: Array, bound: Any, excluded: IntArray, k: int, lowest: Any, values: Array, items: IntArray
 ) -> int:
-    """Collect the items of a row that reach ``bound``, in item order; returns how many.
+    """Collect the items of a row that reach ``bound``, in item order; returns their number.
 
     When the buffer is full it is cut to its k best; from then on an item must beat the worst of
-    these, since later items lose ties. Nothing may be cut with k = 0; the answer is then -1.
+    these, since later items lose ties. With k = 0 nothing may be cut: returns -1 instead.
     """
-    # Typed, since helpers called with a literal compile once more for it.
+    # Typed, since a helper called with a literal is compiled once more for it.
     strict: Any = np.bool_(False)
     count: Any = np.int64(0)
     e = 0
@@ -324,7 +323,7 @@ def _count_entering(values: Array, bound: Any, strict: bool) -> int:
 
 @helper
 def _first_from(items: Array, item: Any) -> int:
-    """Where the first of the ascending ``items`` stands that is >= item."""
+    """The first place in the ascending ``items`` whose item is >= ``item``."""
     low = 0
     high = items.size
     while low < high:
@@ -338,14 +337,14 @@ def _first_from(items: Array, item: Any) -> int:
 
 @helper
 def _position(items: IntArray, item: int) -> int:
-    """Where ``item`` stands in the ascending ``items``, or -1."""
+    """The place of ``item`` in the ascending ``items``, or -1."""
     place = _first_from(items, item)
     return place if place < items.size and items[place] == item else -1
 
 
 @helper
 def _is_recommendable(score: Any, lowest: Any, lowest_recommendable: bool) -> bool:
-    """Whether an item with that score may be recommended; NaN may not."""
+    """Say whether an item with that score may be recommended; NaN may not."""
     return score > lowest or (lowest_recommendable and score == lowest)
 
 
@@ -353,7 +352,7 @@ def _is_recommendable(score: Any, lowest: Any, lowest_recommendable: bool) -> bo
 def _count_recommendable(
     values: Array, excluded: IntArray, lowest: Any, lowest_recommendable: bool
 ) -> tuple[int, int]:
-    """How many items may be recommended, and how many scores, excluded ones too, are no NaN."""
+    """Count the items that may be recommended, and all scores that are not NaN."""
     above, numbers = _count_both(values, lowest)
     count = numbers if lowest_recommendable else above
     for e in range(excluded.size):
@@ -378,12 +377,12 @@ def _rank_hits(
     hits: Hits,
     scratch: Scratch,
 ) -> None:
-    """Rank a user's relevant items within a pool and record those among the first k.
+    """Rank a user's relevant items within a pool and store those among the first k as hits.
 
     ``values`` are the scores of the pool in item order, ``items`` their items; without items the
-    pool is the whole row, and ``excluded`` are in it. ``ordered`` are the same scores ascending, or
-    nothing: then ranks are counted, not searched. Relevant items below ``bound`` are no hits. With
-    ``ties`` those are recorded that are among the first k in some order of equal scores.
+    pool is the whole row, and contains ``excluded``. ``ordered`` are the same scores ascending; if
+    empty, ranks are counted, not searched. Relevant items below ``bound`` are no hits. With
+    ``ties`` an item among the first k in any order of equal scores is a hit.
     """
     places = scratch.places
     whole_row = items.size == 0
@@ -417,16 +416,16 @@ def _rank_hits(
         if (above[p] + 1 if ties else rank[p]) <= k:
             rank[n_hits] = rank[p]
             if ties:
-                above[n_hits] = above[p] + 1  # from here on the first rank and the last
+                above[n_hits] = above[p] + 1  # from here on the first and the last rank
                 reaching[n_hits] = reaching[p]
             hits.gain[first + n_hits] = hits.gain[first + p]
             n_hits += 1
-    rank[n_hits:] = 0  # slots without a hit are as they were
+    rank[n_hits:] = 0  # slots without a hit are reset
     above[n_hits:] = 0
     reaching[n_hits:] = 0
     hits.gain[first + n_hits : end] = 0.0
     hits.n_hits[user] = n_hits
-    # Not ``n_hits``, which may be a literal 0 to Numba: a compilation more, of half a second.
+    # Not ``n_hits``, which Numba may type as a literal 0: half a second more of compilation.
     _sort_hits(hits, first, hits.n_hits[user], ties, scratch)
 
 
@@ -442,13 +441,13 @@ def _fill_ranks(
 ) -> None:
     """Find the rank among ``values`` of each of the ascending ``places``.
 
-    With ``ties`` also how many scores are > and >= theirs. ``ordered`` as in ``_rank_hits``.
+    With ``ties`` also count the scores > and >= theirs. ``ordered`` as in ``_rank_hits``.
     """
     if ordered.size == 0:
         _count_ranks(values, places, ties, rank, above, reaching)
     for p in range(places.size):
         score = values[places[p]]
-        begin = places[p]  # from here to the place scores that tie are still to be counted
+        begin = places[p]  # ties from here to the place are still to be counted
         if _ties_with_last(values, places, p):
             begin = places[p - 1] + 1
             rank[p] = rank[p - 1] + 1
@@ -477,9 +476,9 @@ def _ties_with_last(values: Array, places: IntArray, p: int) -> bool:
 def _count_ranks(
     values: Array, places: IntArray, ties: bool, rank: IntArray, above: IntArray, reaching: IntArray
 ) -> None:
-    """Count for ``_fill_ranks``; of places that tie in a row for the first alone.
+    """Count for ``_fill_ranks``; of successive places that tie, only for the first.
 
-    One tile after another: however many places there are, a long row is read once from memory.
+    It goes tile by tile, so that a long row is read from memory once, for any number of places.
     """
     rank[:] = 1
     above[:] = 0
@@ -509,20 +508,20 @@ def _count_ranks(
 
 @helper
 def _count_ordered(ordered: Array, score: Any) -> tuple[int, int]:
-    """How many of the ascending ``ordered``, which hold ``score``, are > and >= it."""
+    """Count the scores > and >= ``score`` among the ascending ``ordered``, which contain it."""
     above = _count_ordered_above(ordered, score)
-    below = ordered.size - above  # or equal
+    below = ordered.size - above  # below or equal
     if below < 2 or ordered[below - 2] < score:
-        return above, above + 1  # nothing else has this score
+        return above, above + 1  # no other item has this score
     return above, ordered.size - _first_from(ordered[:below], score)
 
 
 @helper
 def _count_ordered_above(ordered: Array, score: Any) -> int:
-    """How many are > score, by bisection.
+    """Count the scores > ``score`` by bisection.
 
-    Its branches are mispredicted half of the time; counting the last few hundred at once instead is
-    a third of the time.
+    Half of its branches are mispredicted; counting the last few hundred scores at once takes a
+    third of the time.
     """
     low = 0
     high = ordered.size
@@ -540,7 +539,7 @@ def _count_ordered_above(ordered: Array, score: Any) -> int:
 
 @helper
 def _sort_hits(hits: Hits, first: int, n_hits: int, ties: bool, scratch: Scratch) -> None:
-    """Bring a user's hits into rank order: a handful by insertion, many by a place per rank."""
+    """Sort a user's hits by rank: few by insertion, many by a place per rank."""
     if n_hits <= _FEW:
         for start in range(first + 1, first + n_hits):
             slot = start
@@ -582,7 +581,7 @@ def _sort_hits(hits: Hits, first: int, n_hits: int, ties: bool, scratch: Scratch
 
 @helper
 def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntArray) -> int:
-    """How many relevant items may be among the k best."""
+    """Count the relevant items that may be among the k best."""
     count = 0
     for r in range(relevant.size):
         if row[relevant[r]] >= bound:
@@ -592,7 +591,7 @@ def _count_contenders(row: Array, bound: Any, relevant: IntArray, excluded: IntA
 
 @helper
 def _find_nan(row: Array, lowest: Any, user: int, nan_found: IntArray) -> None:
-    """Count the NaN of a row; the first of all leaves its place."""
+    """Count the NaN of a row, and note the place of the first of all."""
     for i in range(row.size):
         if not (row[i] >= lowest):
             if nan_found[N_NAN] == 0:
@@ -603,13 +602,13 @@ def _find_nan(row: Array, lowest: Any, user: int, nan_found: IntArray) -> None:
 
 @kernel
 def count_lanes(k: int, n_items: int) -> int:
-    """How many lanes bound the k-th best of a row; 0 where the row is too short for it."""
+    """The number of lanes that bound the k-th best of a row; 0 where the row is too short."""
     n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
 def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
-    """Memory for the lane maxima of rows of ``n_items``; none where they are too short for it."""
+    """Memory for the lane maxima of rows of ``n_items``; empty where the rows are too short."""
     return np.empty(count_lanes(k, n_items), dtype)
 
 
@@ -659,8 +658,8 @@ def rank_rows(
     without columns where ranks are to be counted. Relevant items of row u: the slots of
     ``hits.start``; excluded ones: ``excluded_start[u]:excluded_start[u + 1]``; both ascending.
     ``ties`` says whether equal scores may come in any order (``_rank_hits``). ``nan_found``
-    receives the number of NaN and the row and item of the first. The memory to work in is made by
-    ``lanes_for``, ``pool_for`` and ``scratch_for``.
+    receives the number of NaN and the row and item of the first. ``lanes_for``, ``pool_for`` and
+    ``scratch_for`` make the work memory.
     """
     n_items = scores.shape[1]
     for user in range(scores.shape[0]):
@@ -671,7 +670,7 @@ def rank_rows(
         bound = lowest
         if lanes.size > 0:
             bound = _scan(row, lanes, excluded, k, lowest, user, nan_found)
-        # Ranks are counted among the whole row, or the few items that reach the bound.
+        # Ranks are counted in the whole row, or among the few items that reach the bound.
         values, items, among = row, pool.items[:0], excluded
         ordered = ordered_rows[user]
         while ordered.size > 0 and not (ordered[ordered.size - 1] >= lowest):
@@ -682,18 +681,18 @@ def rank_rows(
             if contenders == 0:
                 continue
             if contenders * n_items > n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k):
-                kept = 0 if ties else k  # whoever counts a tie group needs all of it
+                kept = 0 if ties else k  # counting a tie group needs all of its items
                 count = _gather(row, bound, excluded, kept, lowest, pool.values, pool.items)
                 if count >= 0:
                     values, items, among = pool.values[:count], pool.items[:count], excluded[:0]
         else:
-            listed, numbers = _count_recommendable(row, excluded, lowest, lowest_recommendable)
-            hits.length[user] = min(k, listed)
+            n_own, numbers = _count_recommendable(row, excluded, lowest, lowest_recommendable)
+            hits.length[user] = min(k, n_own)
             if lanes.size == 0 and numbers < n_items:
                 _find_nan(row, lowest, user, nan_found)
             if ordered.size > k + excluded.size:
-                # Tells most relevant items from the hits: a third of the time with k = 370 of
-                # 3,700 and 500 relevant. Excluded items may be among the best.
+                # This bound skips most relevant items that are no hits: a third of the time with
+                # k = 370 of 3,700 and 500 relevant. Excluded items may be among the best.
                 bound = ordered[ordered.size - k - excluded.size]
         _rank_hits(
             values,
@@ -746,15 +745,15 @@ def rank_candidates(
     """
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
-        pool = values[begin:end]
+        own = values[begin:end]
         relevant = relevant_items[hits.start[user] : hits.start[user + 1]]
         gains = relevance[hits.start[user] : hits.start[user + 1]]
-        nobody = candidate_items[:0]
-        listed, _ = _count_recommendable(pool, nobody, lowest, lowest_recommendable)
-        hits.length[user] = min(k, listed)
-        if pool.size > 0:
+        none = candidate_items[:0]
+        n_own, _ = _count_recommendable(own, none, lowest, lowest_recommendable)
+        hits.length[user] = min(k, n_own)
+        if own.size > 0:
             _rank_hits(
-                pool, pool[:0], candidate_items[begin:end], nobody, relevant, gains,
+                own, own[:0], candidate_items[begin:end], none, relevant, gains,
                 lowest, k, lowest, lowest_recommendable, ties, user, hits, scratch,
             )  # fmt: skip
 
@@ -763,8 +762,8 @@ def rank_candidates(
 def _sort(values: Array, items: IntArray, spare_values: Array, spare_items: IntArray) -> None:
     """Sort a pool in item order by score, best first; equal scores keep their order.
 
-    Runs of a few by insertion, then merged: NumPy's sort costs a second of compilation, and most
-    lists are one run. Each merge copies its first half away and writes from the front.
+    Short runs are sorted by insertion, then merged: NumPy's sort costs a second of compilation, and
+    most lists are one run. Each merge copies its first half away and writes from the front.
     """
     size = values.size
     for begin in range(0, size, _RUN):
@@ -814,7 +813,7 @@ def _list_best(
     lowest_recommendable: bool,
     pool: Pool,
 ) -> int:
-    """Put the k best of a row to the front of the pool, best first; returns how many there are."""
+    """Write the k best of a row to the front of the pool, best first; returns their number."""
     values, items = pool.values, pool.items
     gathered = _gather(row, bound, excluded, k, lowest, values, items)
     count: Any = np.int64(0)
@@ -844,10 +843,10 @@ def list_rows(
     lanes: Array,
     pool: Pool,
 ) -> None:
-    """Fill ``ranking`` (rows, k) with the k best items of each row, ``length`` with how many.
+    """Fill ``ranking`` (rows, k) with the k best items of each row, ``length`` with their number.
 
-    For the metrics that read the lists themselves. ``pool_for`` makes the pool; the other arguments
-    are those of ``rank_rows``.
+    It serves list and system metrics. ``pool_for`` makes the pool; the other arguments are those of
+    ``rank_rows``.
     """
     for user in range(scores.shape[0]):
         row = scores[user]
@@ -874,18 +873,18 @@ def list_candidates(
 
     ``pool_for`` makes the pool; the other arguments are those of ``rank_candidates``.
     """
-    nobody = candidate_items[:0]
+    none = candidate_items[:0]
     for user in range(length.size):
         begin, end = candidate_start[user], candidate_start[user + 1]
         own = values[begin:end]
-        length[user] = _list_best(own, lowest, nobody, k, lowest, lowest_recommendable, pool)
+        length[user] = _list_best(own, lowest, none, k, lowest, lowest_recommendable, pool)
         for i in range(length[user]):
             ranking[user, i] = candidate_items[begin + pool.items[i]]
 
 
 @allocating_helper
 def _first_repeat(items: IntArray) -> int:
-    """The first place of an item that stands before it already, or -1."""
+    """The first place whose item occurs before it, or -1."""
     if items.size > _SHORT_LIST:
         sorted_items = np.sort(items)
         if np.all(sorted_items[1:] != sorted_items[:-1]):
@@ -909,40 +908,40 @@ def rank_lists(
 ) -> None:
     """Fill ``hits`` from rankings that exist; stops at the first bad row.
 
-    ranking: (rows, length) items, -1 after the end of a shorter list. ``fault`` receives what is
-    wrong, its row and its place: an item outside the catalogue, after the end, or twice.
+    ranking: (rows, length) items, -1 after the end of a shorter list. ``fault`` receives the fault,
+    its row and its place: an item outside the catalogue, after the end, or twice.
     """
     length = ranking.shape[1]
     slot_of = _item_table(ranking, relevant_items)
-    lister_of = slot_of.copy()  # the last user who listed each item
+    user_of = slot_of.copy()  # the last user whose ranking has each item
     for user in range(ranking.shape[0]):
-        listed = 0
+        n_ranked = 0
         for i in range(length):
             item = ranking[user, i]
             if item < -1 or item >= n_items:
                 fault[:] = (OUTSIDE, user, i)
                 return
-            if item >= 0 and listed < i:
+            if item >= 0 and n_ranked < i:
                 fault[:] = (AFTER_END, user, i)
                 return
-            listed += item >= 0
+            n_ranked += item >= 0
         if slot_of.size:
-            place = _first_listed_again(ranking[user, :listed], user, lister_of)
+            place = _first_repeat_by_table(ranking[user, :n_ranked], user, user_of)
         else:
-            place = _first_repeat(ranking[user, :listed])
+            place = _first_repeat(ranking[user, :n_ranked])
         if place >= 0:
             fault[:] = (TWICE, user, place)
             return
-        hits.length[user] = min(k, listed)
+        hits.length[user] = min(k, n_ranked)
         first, last = hits.start[user], hits.start[user + 1]
         if slot_of.size:
             for slot in range(first, last):
                 slot_of[relevant_items[slot]] = slot
         n_hits = 0
-        for i in range(min(k, listed)):
+        for i in range(min(k, n_ranked)):
             item = ranking[user, i]
             if slot_of.size:
-                found = slot_of[item]  # of an earlier user where below first
+                found = slot_of[item]  # below ``first``: of an earlier user
             else:
                 place = _position(relevant_items[first:last], item)
                 found = first + place if place >= 0 else -1
@@ -955,21 +954,21 @@ def rank_lists(
 
 
 @helper
-def _first_listed_again(items: IntArray, user: int, lister_of: IntArray) -> int:
-    """``_first_repeat`` by a table of the last user who listed each item."""
+def _first_repeat_by_table(items: IntArray, user: int, user_of: IntArray) -> int:
+    """Find the first repeat by a table of the last user whose ranking has each item."""
     again = -1
     for place in range(items.size):
-        if again < 0 and lister_of[items[place]] == user:
+        if again < 0 and user_of[items[place]] == user:
             again = place
-        lister_of[items[place]] = user
+        user_of[items[place]] = user
     return again
 
 
 @allocating_helper
 def _item_table(ranking: IntArray, relevant_items: IntArray) -> IntArray:
-    """-1 for each item up to the largest that is named; empty where that is beyond all proportion.
+    """A table of -1 for each item up to the largest; empty where it would exceed the input.
 
-    Looking an item up in it takes a tenth of the time of a search among a user's items.
+    A lookup takes a tenth of the time of a search among a user's items.
     """
     largest = -1
     for user in range(ranking.shape[0]):
@@ -983,9 +982,9 @@ def _item_table(ranking: IntArray, relevant_items: IntArray) -> IntArray:
 
 @helper
 def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[np.int32]) -> int:
-    """Count in each block the scores no worse than ``bound``, better where ``strict``, or NaN.
+    """Count in each block the NaN and the scores >= ``bound``, > where ``strict``.
 
-    Returns how many there are in all. The tail behind the whole blocks is one more.
+    Returns the sum of all counts. The tail behind the whole blocks is one more block.
     """
     total = 0
     whole = values.size // _BLOCK
@@ -1011,8 +1010,8 @@ def _count_blocks(values: Array, bound: Any, strict: bool, blocks: npt.NDArray[n
 
 @kernel
 def room_for(k: int, n_items: int) -> int:
-    """How many items ``select_tile`` collects of a user before it cuts them to the k best."""
-    # The first shrinks, the second holds all; both in whole blocks.
+    """The number of items ``select_tile`` collects of a user before it cuts them to the k best."""
+    # The first is cut when full, the second holds all; both in whole blocks.
     return min(3 * k // _BLOCK + 4, n_items // _BLOCK + 2) * _BLOCK
 
 
@@ -1026,7 +1025,7 @@ def tile_memory(
 
 @helper
 def _keep_best(values: Array, items: IntArray, count: int, k: int, lowest: Any) -> Any:
-    """``_shrink``, of scores filled up to whole blocks, which are counted faster."""
+    """Call ``_shrink`` on scores filled up to whole blocks, which are counted faster."""
     whole = (count + _BLOCK - 1) // _BLOCK * _BLOCK
     for i in range(count, whole):
         values[i] = lowest
@@ -1051,15 +1050,14 @@ def select_tile(
     blocks: npt.NDArray[np.int32],
     within: IntArray,
 ) -> None:
-    """Add what may be listed of one tile of scores to what was collected from earlier ones.
+    """Add the items of a tile that may be among the k best to those collected from earlier tiles.
 
     tile: (rows, columns), in the first ``width`` columns the scores of the items from
     ``first_item`` on; columns beyond these, and rows beyond those of ``counts``, are padding. User
-    u has collected ``counts[u]`` items in item order, ``items[u]`` with the scores ``values[u]``,
-    and from then on only better ones than ``bounds[u]``, which at first is -inf, matter: at least k
-    items before this tile reach any other bound, and these win ties. Floats only. ``nan_found``
-    receives the number of NaN, and the row and item of the first in the order of the whole matrix.
-    ``tile_memory`` makes the others.
+    u has collected ``counts[u]`` items in item order, ``items[u]`` with the scores ``values[u]``.
+    Only scores above ``bounds[u]``, at first -inf, are added: at least k earlier items reach any
+    other bound, and these win ties. Floats only. ``nan_found`` receives the number of NaN, and the
+    row and item of the first in the order of the whole matrix. ``tile_memory`` makes the others.
     """
     room = values.shape[1]
     for user in range(counts.size):
@@ -1078,7 +1076,7 @@ def select_tile(
             within[n_within] = excluded[e] - first_item
             n_within += 1
         if lanes.size > 0 and beyond > 2 * k + _BLOCK // 4:
-            # Too many to look at one by one, as in the first tile, or in every tile where scores
+            # Too many to add one by one, as in the first tile, or in every tile where scores
             # ascend. The lanes of this tile alone give a better bound.
             _lane_maxima(row, lanes, lowest)
             reached = _bound(row, lanes, within[:n_within], k, lowest)
@@ -1116,7 +1114,7 @@ def select_tile(
                     nan_found[N_NAN] += 1
                 if left == 0:
                     break
-        # Once per k newcomers: as good as a bound that is always the best known, and cheaper.
+        # Once per k new items: as effective as always updating the bound, and cheaper.
         if count >= 2 * k + _BLOCK // 4:
             least = _keep_best(values[user], items[user], count, k, lowest)
             count = np.int64(k)
@@ -1137,9 +1135,9 @@ def list_selected(
     spare_values: Array,
     spare_items: IntArray,
 ) -> None:
-    """Fill ``ranking`` (rows, k) and ``length`` with the best of what ``select_tile`` collected.
+    """Fill ``ranking`` (rows, k) and ``length`` with the best items that ``select_tile`` collected.
 
-    The spare memory is that of a row of ``values`` and ``items``.
+    The spare memory has the size of a row of ``values`` and ``items``.
     """
     for user in range(counts.size):
         count = counts[user]

@@ -1,8 +1,8 @@
-"""Lists, and the metrics that read them: block by block, as selection goes.
+"""Lists, and the metrics that read them, block by block during selection.
 
-A block's lists are dropped once they are read: user metrics have written their values, system
-metrics have added them to their Exposure. So memory does not grow with the number of users, even
-where lists are whole rankings.
+The lists of a block are dropped once user metrics have written their values and system metrics have
+added them to their ``Exposure``. So memory does not grow with the number of users, even where lists
+are whole rankings.
 """
 
 from typing import NamedTuple, Protocol
@@ -16,49 +16,49 @@ from recmetrics._types import IntArray, UserValues
 
 
 class Lists(NamedTuple):
-    """The lists of a block of users, and what these users find relevant."""
+    """The lists of a block of users, and the relevant items of these users."""
 
     rows: slice  # the users
     items: IntArray  # (rows, width) best first
-    length: IntArray  # (rows,) how many of a row are items; what follows is not read
+    length: IntArray  # (rows,) the number of items of each row; later entries are not read
     relevant: Rows
 
 
 class Reader(Protocol):
-    """Reads the lists of a call, block by block; called in several threads at once."""
+    """A reader of the lists of a call, block by block; several threads call it at once."""
 
-    depth: int  # how much of a list it reads
-    row_items: int  # how many entries of a dense matrix it reads beside each list
+    depth: int  # the number of items of a list that it reads
+    row_items: int  # the number of entries of a dense matrix that it reads for each list
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:
-        """Note which items may be in the lists of a block."""
+        """Note the items that may be in the lists of a block."""
 
     def read(self, lists: Lists) -> None:
-        """Take in the lists of a block."""
+        """Read the lists of a block."""
 
 
 class Ranker(Protocol):
-    """Users whose items can be ranked: by scores, by factors, or as they are."""
+    """Users whose items can be ranked, by scores or by factors, or are ranked already."""
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
         """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
 
-        ``k`` is None where nothing asks for ranks.
+        ``k`` is None where no metric reads ranks.
         """
 
 
 class ListSink(Protocol):
-    """Where the lists go that system metrics are computed from, row block by row block."""
+    """A sink for the lists that system metrics are computed from, row block by row block."""
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:
-        """Note which items may be in these lists."""
+        """Note the items that may be in these lists."""
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
-        """Take in the lists of a block of rows."""
+        """Add the lists of a block of rows."""
 
 
 class ListReader:
-    """Runs the metrics of one call that read lists, and hands the lists to ``sink``."""
+    """The metrics of one call that read lists; it passes the lists on to ``sink``."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ListReader:
         self._sink = sink
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:
-        """Note which items may be in the lists of a block."""
+        """Note the items that may be in the lists of a block."""
         if self._sink is not None:
             self._sink.offer(rows, items)
 

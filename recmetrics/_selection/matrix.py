@@ -23,7 +23,7 @@ from recmetrics._spec import Request
 from recmetrics._threads import in_blocks
 from recmetrics._types import IntArray
 
-# Relevant items per user from which sorting a row and searching their ranks beats counting them.
+# From so many relevant items per user on, sorting a row and searching ranks beats counting them.
 _MANY = 64
 _NO_ITEMS = np.empty(0, np.int64)
 
@@ -42,8 +42,8 @@ class MatrixRanker:
         ties = rules.ties and k is not None
         if reader is not None and self.candidates is None:
             reader.offer(slice(0, self.n_users), slice(None))
-        # Blocks write into one record where its size is known: joining theirs took a tenth of a
-        # call, in one thread.
+        # Blocks write into the hits of all users where their size is known: joining the hits of
+        # blocks took a tenth of a call, in one thread.
         known = self.truth.in_memory_rows()
         everyone = None if known is None else empty_hits(known.start, known.values, ties=ties)
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
@@ -76,12 +76,12 @@ class MatrixRanker:
         return join([hits for hits, _ in results]) if everyone is None else everyone
 
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
-        """The row blocks, and how many threads are worth starting for them."""
+        """The row blocks, and the number of threads that pays off."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
         read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
         if self.n_users * read <= LEAST_SCORES:
             return [slice(0, self.n_users)], 1
-        # Where relevant items are many, rows are sorted; lists are a second reading of the block.
+        # Many relevant items make sorted copies of rows; lists read a block a second time.
         many = self.truth.mean_items >= _MANY
         copied = self.users.is_dense or self.candidates is not None or many or listing
         n_threads = rules.threads
@@ -133,12 +133,12 @@ class MatrixRanker:
         hits: Hits,
         nan_found: IntArray,
     ) -> None:
-        pool, values, block = self._pool(candidates, rows, nan_found)
-        depth = int(np.diff(pool.start).max(initial=0)) if ties else k
+        own, values, block = self._recommendable(candidates, rows, nan_found)
+        depth = int(np.diff(own.start).max(initial=0)) if ties else k
         kernels.rank_candidates(
             values,
-            pool.start,
-            pool.items,
+            own.start,
+            own.items,
             relevant.items,
             relevant.values,
             k,
@@ -171,13 +171,13 @@ class MatrixRanker:
             )
         else:
             reader.offer(rows, self.candidates.rows(rows).items)
-            pool, values, block = self._pool(self.candidates, rows, nan_found)
-            longest = int(np.diff(pool.start).max(initial=0))
+            own, values, block = self._recommendable(self.candidates, rows, nan_found)
+            longest = int(np.diff(own.start).max(initial=0))
             lists = _no_lists(rows, min(reader.depth, longest), relevant)
             kernels.list_candidates(
                 values,
-                pool.start,
-                pool.items,
+                own.start,
+                own.items,
                 reader.depth,
                 block.lowest,
                 block.lowest_recommendable,
@@ -188,27 +188,27 @@ class MatrixRanker:
         return lists
 
     def _excluded(self, rows: slice) -> tuple[IntArray, npt.NDArray[np.int64]]:
-        """Where each user's excluded items begin, and the items."""
+        """The start of each user's excluded items, and the items."""
         if self.exclude is None:
             return np.zeros(rows.stop - rows.start + 1, np.int64), _NO_ITEMS
         start, items, _ = self.exclude.rows(rows)
         return start, items
 
-    def _pool(
+    def _recommendable(
         self, candidates: ItemSets, rows: slice, nan_found: IntArray
     ) -> tuple[Rows, npt.NDArray[Any], ScoreBlock]:
         """The candidates of each user that are not excluded, and their scores."""
-        pool = candidates.rows(rows)
-        block = self.scores.candidates(rows, np.diff(pool.start), pool.items)
+        own = candidates.rows(rows)
+        block = self.scores.candidates(rows, np.diff(own.start), own.items)
         values = block.values
-        kernels.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+        kernels.find_candidate_nan(values, own.start, own.items, block.lowest, nan_found)
         if self.exclude is not None:
-            rest = ~pool.among(self.exclude.rows(rows), self.n_items)
-            pool, values = pool.keep(rest), values[rest]
-        return pool, values, block
+            rest = ~own.among(self.exclude.rows(rows), self.n_items)
+            own, values = own.keep(rest), values[rest]
+        return own, values, block
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
-    """Room for the lists of a block."""
+    """Allocate the lists of a block."""
     n_users = rows.stop - rows.start
     return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)

@@ -1,4 +1,4 @@
-"""Rankings that exist already -> hits, or what is wrong with them."""
+"""Rankings that exist already -> hits, or an exact error."""
 
 import numpy as np
 
@@ -56,11 +56,11 @@ class GivenRanker:
         return join(in_blocks(find_in_block, blocks, n_threads, rules.progress))
 
     def _check_recommendable(self, rows: slice, lists: IntArray) -> None:
-        """Refuse a list with an excluded item, or with one that is no candidate."""
+        """Refuse a list with an excluded item, or with one that is not a candidate."""
         exclude, candidates = self.users.exclude, self.users.candidates
         if exclude is None and candidates is None:
             return
-        n_items = self.n_items or 0  # which is known where there are such sets
+        n_items = self.n_items or 0  # known where there are such sets
         users, places = np.nonzero(lists >= 0)
         start = np.searchsorted(users, np.arange(len(lists) + 1))
         named = Rows(start, lists[users, places], np.empty(0))
@@ -96,11 +96,11 @@ class GivenRanker:
 def hits_of_lists(
     lists: IntArray, relevant: Rows, n_items: int | None, k: int, *, ties: bool
 ) -> tuple[Hits, IntArray]:
-    """Find the hits among the first ``k`` of each list, and what ``rank_lists`` found wrong."""
+    """Find the hits among the first ``k`` of each list, and the fault that ``rank_lists`` found."""
     hits = empty_hits(relevant.start, relevant.values, ties=False)
     fault = np.zeros(3, np.int64)
     catalogue = kernels.ANY_ITEM if n_items is None else n_items
     kernels.rank_lists(lists, relevant.items, relevant.values, catalogue, k, hits, fault)
-    if ties:  # a list has none
+    if ties:  # a list has no ties
         hits = hits._replace(first=hits.rank, last=hits.rank)
     return hits, fault

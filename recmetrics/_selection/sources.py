@@ -1,8 +1,8 @@
-"""Where scores come from, and which ranker reads them.
+"""The sources of scores, and the ranker of each.
 
-Scores on a device, and those that exist only as factors, select their own lists. The items of these
-lists come back and are read as rankings are. Where a metric has to see whole rows, because it has
-no cutoff, the scores of a block of rows come instead.
+Scores on a device, and scores that exist only as factors, select their own lists, which are then
+read like rankings. Where a metric needs whole rows, because it has no cutoff, the scores of a block
+of rows are read instead.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import IntArray, UserValues
 
-_HOST_BYTES = 64 << 20  # of scores that come for a block of whole rows
+_HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
 
 class Selector(Protocol):
@@ -44,7 +44,7 @@ class Selector(Protocol):
     shape: tuple[int, int]
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:
-        """Row blocks for lists of ``k``, and in how many threads they are worth selecting.
+        """Row blocks for lists of ``k``, and the number of threads that pays off.
 
         ``row_items`` dense entries of truth and other sets are read for each row.
         """
@@ -52,21 +52,21 @@ class Selector(Protocol):
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """The ``k`` best items of each row, -1 behind them; their number; the NaN that were met."""
+        """Select the ``k`` best items of each row, -1 behind them; also their number, and NaN."""
 
     def host(self, rows: slice) -> npt.NDArray[Any]:
-        """The scores of a block of rows."""
+        """Give the scores of a block of rows on the CPU."""
 
 
 Source = ScoreMatrix | Selector | Rankings | EqualScores
 
 
 class Found(NamedTuple):
-    """What selection found: the hits, and what was made of the lists while they were there."""
+    """The result of selection: the hits, and the metrics computed from lists on the way."""
 
     hits: Hits
-    of_lists: Mapping[str, UserValues]  # the metrics that read lists
-    exposure: ListSink | None  # where the lists went that system metrics read
+    of_lists: Mapping[str, UserValues]  # the values of the metrics that read lists
+    exposure: ListSink | None  # the sink of the lists that system metrics read
     cutoffs: Cutoffs
 
 
@@ -77,10 +77,10 @@ def find_hits(
     sink: ListSink | None = None,
     cutoffs: Cutoffs | None = None,
 ) -> Found:
-    """Find where in each user's ranking the relevant items are.
+    """Find the rank of each relevant item in its user's ranking.
 
     The lists that system metrics read go to ``sink``, by default an ``Exposures`` of the call.
-    ``cutoffs`` are those of the request, where they are made already.
+    ``cutoffs`` are those of the request, if the caller has them.
     """
     if cutoffs is None:
         longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
@@ -97,7 +97,7 @@ def find_hits(
 
 
 def read_scores(scores: Any) -> ScoreMatrix | Selector:
-    """Read scores wherever they lie."""
+    """Read scores in memory or on a device."""
     if isinstance(scores, np.ndarray) or not on_device(scores):
         return ScoreMatrix(scores)
     tensor = as_tensor(scores)
@@ -115,7 +115,7 @@ def read_factors(user_factors: Any, item_factors: Any, item_bias: Any) -> Select
 
 
 def ranker_of(scores: Source, users: Users) -> Ranker:
-    """Put scores and what is known of their users together."""
+    """Make the ranker for scores and their users."""
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users)
     if isinstance(scores, Rankings):
@@ -126,7 +126,7 @@ def ranker_of(scores: Source, users: Users) -> Ranker:
 
 
 class HostedScores(ScoreMatrix):
-    """The scores of a selector, brought block by block."""
+    """The scores of a selector, read block by block on the CPU."""
 
     def __init__(self, selector: Selector) -> None:
         self._selector = selector

@@ -1,8 +1,7 @@
-"""What a number can be compared with: the chance level, and the best that is possible.
+"""The chance level and the ceiling: the hits of a scorer that gives all items the same score.
 
-Both are tie policies. A scorer that knows nothing gives one score to all items: its expectation
-over the orders of ties is the expectation of a random ranking, its best order the best ranking. So
-the hits of such a scorer are made from counts alone, and measured as any others.
+The expectation over the orders of its ties is that of a random ranking, and its best order is the
+best ranking. Its hits follow from counts alone, and are measured like all others.
 """
 
 from typing import NamedTuple
@@ -20,7 +19,7 @@ _ENTRIES = 1 << 22  # of dense matrices, read at once
 
 
 class EqualScores(NamedTuple):
-    """One score for all items."""
+    """Scores that are equal for all items."""
 
     shape: tuple[int, int]
 
@@ -31,21 +30,21 @@ class EqualScores(NamedTuple):
 
 
 class TiedRanker:
-    """Users to whom all items have one score; which items their lists hold is not known."""
+    """Users with one score for all items; the items of their lists are not known."""
 
     def __init__(self, scores: EqualScores, users: Users) -> None:
         self.n_users, self.n_items = scores.shape
         self._users = users
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:  # noqa: ARG002
-        """Place the relevant items of each user at any rank of the whole list."""
+        """Give the relevant items of each user all ranks of the whole list."""
         entries = sum(int(sets.mean_items) for sets in self._users.present)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
         return join([_tied(rows, self._users, self.n_items) for rows in blocks])
 
 
 def _tied(rows: slice, users: Users, n_items: int) -> Hits:
-    """The hits of some users where all that may be recommended is one tie group."""
+    """The hits of some users where all recommendable items are one tie group."""
     relevant = users.truth.rows(rows)
     chosen = np.ones(len(relevant.items), bool)
     n_recommendable = np.full(rows.stop - rows.start, n_items)
