@@ -1,8 +1,4 @@
-"""Scores and rankings: whatever the user has becomes row blocks that the kernels read.
-
-The matrix itself is never copied, cast or written to; what has to change (half precision, byte
-order, memory layout) changes one row block at a time.
-"""
+"""Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
 import sys
 from collections.abc import Sequence, Set
@@ -18,8 +14,8 @@ from recmetrics._errors import InputError, InputTypeError, ShapeError
 _DLPACK_HOST = {1, 3, 11, 13}
 _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
-# NumPy has no bfloat16 of its own. A tensor of it is read as one field of that name; the dtype
-# that ml_dtypes registers has that name, too.
+# NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
+# name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 _CAST = {
     "c": "np.real({what}) or np.abs({what}), whichever orders the items",
@@ -31,10 +27,7 @@ _CAST = {
 
 
 def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
-    """``value`` as a NumPy array, without a copy wherever it hands out its memory.
-
-    It should have one entry for ``each``.
-    """
+    """Convert ``value``, one entry per ``each``, to a NumPy array, if possible without a copy."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -94,14 +87,14 @@ def _exported(value: Any) -> npt.NDArray[Any]:
     try:
         return np.from_dlpack(value)
     except (BufferError, TypeError, RuntimeError):
-        # A dtype NumPy has no name for, or an old exporter: it may still hand out an array.
+        # A dtype that NumPy does not have, or an old exporter: it may still convert to an array.
         if not hasattr(value, "__array__"):
             raise
         return np.asarray(value)
 
 
 def check_matrix(array: npt.NDArray[Any], what: str) -> None:
-    """Two dimensions, real numbers."""
+    """Refuse an array that is not 2-d or does not hold real numbers."""
     if array.ndim != 2:
         hint = (
             f"for one user type np.atleast_2d({what})"
@@ -123,29 +116,29 @@ def check_matrix(array: npt.NDArray[Any], what: str) -> None:
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
-    """Whether the kernels can read it."""
+    """Say whether the kernels can read a dtype."""
     return (dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
-    """Whether it is half precision, which no kernel compares natively."""
+    """Say whether a dtype is half precision, which no kernel compares natively."""
     return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
 
 
 def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """The same numbers as float32."""
+    """Convert half precision to float32, which is exact."""
     if array.dtype.name == "float16":
         return array.astype(np.float32)
     return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which of the numbers are not 0."""
+    """True where a number is not 0."""
     if array.dtype == np.bool_:
-        # A view as bool of bytes other than 0 and 1 is True where they are not 0.
+        # A bool array may view bytes other than 0 and 1, which are True.
         array = np.ascontiguousarray(array).view(np.uint8)
     if is_half(array.dtype):
-        array = _bits(array) & np.int16(0x7FFF)  # neither zero has a bit set beside its sign
+        array = _bits(array) & np.int16(0x7FFF)  # both zeros have only the sign bit, or none
     return np.asarray(array != 0, np.bool_)
 
 
@@ -175,7 +168,7 @@ def per_user(value: Any, what: str) -> list[npt.NDArray[Any]] | None:
 
 
 def in_order(entry: Any, what: str) -> Any:
-    """A set as a sorted list; anything else as it is."""
+    """Sort a set into a list; return anything else unchanged."""
     try:
         return sorted(entry) if isinstance(entry, Set) else entry
     except TypeError:
@@ -196,7 +189,7 @@ def _bits(half: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
 
 
 class _Memory:
-    """The memory of an array, for a view that does not know it is read-only."""
+    """The memory of a read-only array, for a view without the read-only flag."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         interface = array.__array_interface__
@@ -205,15 +198,15 @@ class _Memory:
 
 
 def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """``array`` as the one type that kernels are compiled for; they only read it.
+    """Give a read-only array the type of a writable one; kernels only read it.
 
-    To Numba a read-only array is a type of its own, which would compile everything twice.
+    Numba compiles everything a second time for read-only arrays.
     """
     return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
-    """Integers, in ``ndim`` dimensions; an empty array may have any dtype."""
+    """Refuse an array that is not ``ndim``-d or not of integers; if empty, any dtype is fine."""
     if ndim is not None and array.ndim != ndim:
         msg = (
             f"{what} must be a {ndim}-d array of item indices, "

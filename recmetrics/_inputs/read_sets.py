@@ -36,25 +36,25 @@ _MOST_ENTRIES = int(np.iinfo(np.int64).max)
 def read_truth(
     truth: Any,
     shape: tuple[int, int | None],
-    listed: int = -1,
+    largest_item: int = -1,
     if_transposed: str | None = None,
 ) -> ItemSets:
-    """Ground truth as item sets whose values are relevances > 0.
+    """Read the truth as item sets whose values are relevances > 0.
 
-    Where it belongs to rankings, n_items is None and ``listed`` the largest item in them.
+    For rankings, n_items is None and ``largest_item`` the largest item in them.
     ``if_transposed`` is the hint where users and items are exchanged.
     """
     if if_transposed is not None:
         got = getattr(truth, "shape", None)
         if got == shape[::-1] != shape:
             check_shape(got, shape, "truth", if_transposed)
-    return _read(truth, "truth", shape, repeats="refuse", listed=listed)
+    return _read(truth, "truth", shape, repeats="refuse", largest_item=largest_item)
 
 
 def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
     """Read a truth without scores beside it; returns the size of its catalogue, too.
 
-    ``n_items`` is what the caller says of the catalogue, for lists of item indices.
+    ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
     truth, shape = _whole(truth, "truth", n_items)
     sets = read_truth(truth, shape)
@@ -94,12 +94,12 @@ def _as_count(n_items: Any, n_users: int) -> int | None:
 
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets:
-    """Items not to recommend to a user; what is not 0 is excluded, whatever its value."""
+    """Read the items not to recommend to a user: the entries other than 0."""
     return _read(exclude, "exclude", shape, repeats="merge")
 
 
 def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
-    """The only items to recommend: a set per user, or one array of indices for all."""
+    """Read the only items to recommend: a set per user, or one array of indices for all."""
     if isinstance(candidates, Set):
         candidates = in_order(candidates, "candidates")
     if isinstance(candidates, list) and not candidates:
@@ -112,7 +112,7 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
 
 
 def read_numbers(matrix: Any, what: str) -> ItemSets:
-    """A sparse matrix or dense array of side information, as the entries of each row."""
+    """Read a sparse matrix or dense array of side information as the entries of each row."""
     if not sp.issparse(matrix):
         return DenseSets(matrix, what)
     sparse: Any = matrix
@@ -120,7 +120,7 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
-    """Training interactions of any number of users; what is not 0 counts, whatever its value."""
+    """Read the training interactions of any number of users: the entries other than 0."""
     train, shape = _whole(train, "train", n_items)
     return _read(train, "train", shape, repeats="merge")
 
@@ -137,9 +137,9 @@ def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
 
 
 def _read(
-    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, listed: int = -1
+    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, largest_item: int = -1
 ) -> ItemSets:
-    """Any form of ``what``; ``shape`` is that of the scores, its n_items None where unknown."""
+    """Read any form of ``what``; ``shape`` is that of the scores, n_items None where unknown."""
     n_users, n_items = shape
     if sp.issparse(value):
         matrix: Any = value
@@ -149,7 +149,7 @@ def _read(
     if entries is None:
         array = as_array(value, what)
         check_matrix(array, what)
-    elif _are_relevances(value, entries, what, n_items, listed):
+    elif _are_relevances(value, entries, what, n_items, largest_item):
         array = _stacked(entries, what, n_items)
     elif len(entries) != n_users:
         msg = (
@@ -168,13 +168,13 @@ def _are_relevances(
     entries: list[npt.NDArray[Any]],
     what: str,
     n_items: int | None,
-    listed: int,
+    largest_item: int,
 ) -> bool:
-    """Whether a list per user holds one number for each item, and not indices of items.
+    """Say whether a list per user holds relevances, one for each item, and not item indices.
 
-    Floats and bools are no indices. Integers are, except in plain nested lists such as
+    Floats and bools are relevances. Integers are indices, except in plain nested lists such as
     ``[[0, 1, 1]]``, which are a matrix where each has n_items numbers. Where n_items is unknown,
-    such lists are whichever of the two they can be; ``listed`` is the largest item of the rankings.
+    they are read as whichever of the two is possible; ``largest_item`` is that of the rankings.
     """
     if any(entry.size and entry.dtype.kind not in "iu" for entry in entries):
         return True
@@ -186,10 +186,10 @@ def _are_relevances(
     rows = np.sort(entries, axis=1)
     named_once = bool(np.all(rows[:, 1:] != rows[:, :-1]) and rows[:, 0].min() >= 0)
     if n_items is None:
-        fits = rows.shape[1] > listed and rows.min() >= 0
+        fits = rows.shape[1] > largest_item and rows.min() >= 0
     else:
         fits = rows.shape[1] == n_items
-        # A truth of one number per item is a matrix, as documented; sets are given as 0 and 1.
+        # A truth of one number per item is a matrix, as documented; other sets hold 0 and 1.
         named_once = named_once and what != "truth" and rows.max() > 1
     if fits and named_once:
         kind = "relevances" if what == "truth" else "0 and 1"
@@ -229,7 +229,7 @@ def check_shape(
     if expected[1] is None:
         wanted = f"of the ranking, ({expected[0]}, n_items)"
     else:
-        # The truth itself was held against the scores, where there are any.
+        # The truth is compared with the scores, the other sets with the truth.
         wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
     hint = ""
     if got == expected[::-1]:
@@ -239,7 +239,7 @@ def check_shape(
 
 
 def _from_sparse(matrix: Any, what: str) -> Rows:
-    """CSR with sorted, unique, non-zero entries; the caller's arrays are only read."""
+    """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
     if not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
@@ -264,7 +264,7 @@ def _from_sparse(matrix: Any, what: str) -> Rows:
 
 
 def _check_indices_within(matrix: Any, what: str) -> None:
-    """Refuse a sparse matrix whose indices lead out of it: SciPy and kernels would follow them."""
+    """Refuse a sparse matrix with indices outside it: SciPy and kernels do not check them."""
     n_users, n_items = matrix.shape
     problem = ""
     if matrix.format == "coo":
@@ -298,7 +298,7 @@ def _outside(indices: npt.NDArray[Any], size: int) -> str:
 
 
 def _to_csr(matrix: Any, what: str) -> Any:
-    """CSR of another format; entries that repeat are added up beyond their dtype."""
+    """Convert another format to CSR; repeated entries are added as float64."""
     if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
         matrix = matrix.copy()
         matrix.data = _summable(matrix.data, what)
@@ -306,7 +306,7 @@ def _to_csr(matrix: Any, what: str) -> Any:
 
 
 def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
-    """Values whose repeated entries may be added: numbers, or 1 for being in a set."""
+    """Values whose repeated entries may be added: numbers, or 1 for membership in a set."""
     single = values.astype(np.float64)
     if what not in VALUES:
         single[~np.isnan(single)] = single[~np.isnan(single)] != 0.0
@@ -314,10 +314,10 @@ def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
 
 
 def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
-    """Whether the items of each row ascend, none twice (SciPy would note that on the matrix)."""
-    ascends = np.ones(len(indices) + 1, np.bool_)  # from the entry before, and behind the last
+    """Say whether the items of each row strictly ascend (SciPy would cache it on the matrix)."""
+    ascends = np.ones(len(indices) + 1, np.bool_)  # each entry against the previous; one more
     np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
-    ascends[indptr] = True  # from one row to the next
+    ascends[indptr] = True  # the first entry of a row
     return bool(ascends.all())
 
 
@@ -329,7 +329,7 @@ def _from_lists(
     repeats: str,
     shared: bool = False,
 ) -> Rows:
-    """Item indices per user, sorted; a repeated index is refused or merged."""
+    """Sort the item indices of each user; a repeated index is refused or merged."""
 
     def place(user: int) -> str:
         return what if shared else f"{what} of user {user}"

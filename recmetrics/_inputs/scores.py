@@ -1,7 +1,7 @@
-"""Scores and rankings: whatever the user has becomes row blocks that the kernels read.
+"""Scores and rankings, read as row blocks in a form for the kernels.
 
-The matrix itself is never copied, cast or written to; what has to change (half precision, byte
-order, memory layout) changes one row block at a time.
+The matrix itself is never copied, cast or written to: half precision, byte order and memory layout
+are converted one row block at a time.
 """
 
 from collections.abc import Set
@@ -27,11 +27,11 @@ from recmetrics._jit import kernel
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
 
-# One block is long beside a Python call (some 50 us) and short beside half a second, after which
-# Ctrl-C must have stopped it. Where a block is copied, less: the copies of all threads add up.
+# A block takes much longer than a Python call (some 50 us) and much less than half a second, within
+# which Ctrl-C must stop it. A copied block is smaller, since the copies of all threads add up.
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
-LEAST_SCORES = 1 << 20  # in a block that a thread of its own, or Python around it, is worth
+LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
 
 
 N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
@@ -41,11 +41,11 @@ class ScoreBlock(NamedTuple):
     """Rows of scores in a dtype that the kernels compare natively."""
 
     values: npt.NDArray[Any]  # C-contiguous
-    lowest: Any  # the smallest number of that dtype; NaN is what is not >= it
-    lowest_recommendable: bool  # whether an item with that score may be recommended
+    lowest: Any  # the smallest number of that dtype; only NaN is not >= it
+    lowest_recommendable: bool  # True where an item with that score may be recommended
 
 
-# For each of the types that the kernels are compiled for, the last two fields of a ScoreBlock.
+# The last two fields of a ScoreBlock for each dtype that the kernels are compiled for.
 _LOWEST: dict[np.dtype[Any], tuple[Any, bool]] = {
     np.dtype(np.float32): (np.float32(-np.inf), False),
     np.dtype(np.float64): (np.float64(-np.inf), False),
@@ -69,16 +69,16 @@ class ScoreMatrix:
         self.shape: tuple[int, int] = self.array.shape
 
     def block(self, rows: slice) -> ScoreBlock:
-        """A block of whole rows."""
+        """Read a block of whole rows."""
         return native(self.array[rows])
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
-        """The scores of ``counts[u]`` ``items`` of each row, in one dimension."""
+        """Read the scores of ``counts[u]`` ``items`` of each row, in one dimension."""
         users = np.repeat(np.arange(rows.start, rows.stop), counts)
         return native(self.array[users, items])
 
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
-        """Row blocks for a call that reads ``row_items`` scores of each row."""
+        """Cut the rows into blocks for a call that reads ``row_items`` scores of each row."""
         copied = copied or not _is_native(self.array)
         row_bytes = max(1.0, row_items * self.array.itemsize)
         rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
@@ -87,12 +87,12 @@ class ScoreMatrix:
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
-    """Whether the kernels read the array as it lies in memory."""
+    """Say whether the kernels can read the array without a conversion."""
     return array.dtype in _LOWEST and array.flags.c_contiguous
 
 
 def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """One of four types, since each costs seconds of compilation."""
+    """The dtype of the comparison: one of four, since each costs seconds of compilation."""
     if dtype.kind == "f" and dtype.itemsize > 2:
         return dtype.newbyteorder("=")
     narrow = dtype.itemsize == 1 or is_half(dtype) or dtype.name == "int16"
@@ -100,20 +100,20 @@ def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def native(block: npt.NDArray[Any]) -> ScoreBlock:
-    """A block of scores in a dtype that the kernels compare, its order unchanged."""
+    """Convert a block of scores to a dtype that the kernels compare; the order does not change."""
     if _is_native(block):
         return ScoreBlock(as_kernel_array(block), *_LOWEST[block.dtype])
     if is_half(block.dtype):
         return _half_keys(block)
     if block.dtype.kind == "u" and block.dtype.itemsize == 8:
-        block = (block ^ np.uint64(1 << 63)).view(np.int64)  # the same order
-    # Copies this block alone, where type, layout or byte order ask for it.
+        block = (block ^ np.uint64(1 << 63)).view(np.int64)  # keeps the order
+    # Copies only this block, where dtype, layout or byte order require it.
     values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
     return ScoreBlock(as_kernel_array(values), *_LOWEST[values.dtype])
 
 
 def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:
-    """Half precision as integers in the same order."""
+    """Convert half precision to integers in the same order."""
     infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
     # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind.
     bits = np.ascontiguousarray(_bits(block), np.int16)
@@ -142,11 +142,11 @@ class Rankings:
 
     def __init__(self, ranking: Any) -> None:
         self.lists = _as_ranking(ranking)
-        self.shape: tuple[int, None] = len(self.lists), None  # they do not give the catalogue
+        self.shape: tuple[int, None] = len(self.lists), None  # rankings do not give the catalogue
 
     @property
     def largest_item(self) -> int:
-        """The largest item that is named, -1 where none is."""
+        """The largest item of all rankings, -1 where there is none."""
         return int(self.lists.max(initial=-1))
 
 

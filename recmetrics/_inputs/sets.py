@@ -1,8 +1,8 @@
 """Truth, exclude and candidates: sets of items per user, in any form, as sorted lists.
 
-Inside there is one form, ``Rows``: for a block of users the items of each in ascending order, and
-their values. Sparse and list inputs are brought into it once per call; a dense matrix is read block
-by block, beside the scores, so that no copy of it ever exists.
+Internally there is one form, ``Rows``: for a block of users the items of each in ascending order,
+and their values. Sparse and list inputs are converted once per call; a dense matrix is read block
+by block, together with the scores, so that it is never copied as a whole.
 """
 
 from abc import ABC, abstractmethod
@@ -18,12 +18,12 @@ from recmetrics._inputs.arrays import half_to_single, is_half, is_nonzero
 from recmetrics._threads import row_blocks
 from recmetrics._types import FloatArray, IntArray
 
-LARGEST_RELEVANCE = 1e100  # relevance, so that no sum of gains overflows
+LARGEST_RELEVANCE = 1e100  # so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
-_DENSE_ENTRIES = 1 << 20  # of a dense matrix read at once
+_DENSE_ENTRIES = 1 << 20  # entries of a dense matrix read at once
 
-# The least and largest value that may be, the words for them, and what rows and columns are. A set
-# of items takes any number: what is not 0 is in it.
+# The least and largest allowed value, the words for them, and the names of rows and columns. A set
+# of items takes any number: entries other than 0 are in it.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
 VALUES = {
     "truth": (
@@ -48,16 +48,16 @@ VALUES = {
     "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
 }
 UserIndex = slice | IntArray
-"""Some users: their indices in any order, or a slice of users that follow one another."""
+"""Some users: their indices in any order, or a slice of consecutive users."""
 
 
 def n_chosen(users: UserIndex) -> int:
-    """How many users these are."""
+    """Count the users."""
     return users.stop - users.start if isinstance(users, slice) else len(users)
 
 
 def as_indices(users: UserIndex) -> IntArray:
-    """The same users, each by its index."""
+    """Give the index of each user."""
     return np.arange(users.start, users.stop) if isinstance(users, slice) else users
 
 
@@ -69,7 +69,7 @@ class Rows(NamedTuple):
     values: FloatArray
 
     def cut(self, rows: slice) -> "Rows":
-        """The same for some of the users."""
+        """The rows of a slice of the users."""
         if rows.start == 0 and rows.stop == len(self.start) - 1:
             return self
         start = self.start[rows.start : rows.stop + 1]
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
         return Rows(start - start[0], self.items[own], self.values[own])
 
     def take(self, users: UserIndex) -> "Rows":
-        """The same for some of the users, in their order."""
+        """The rows of some of the users, in the order given."""
         if isinstance(users, slice):
             return self.cut(users)
         counts = self.start[users + 1] - self.start[users]
@@ -90,12 +90,12 @@ class Rows(NamedTuple):
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def among(self, others: "Rows", n_items: int) -> npt.NDArray[np.bool_]:
-        """Which of the items are among those that ``others`` has for the same user."""
+        """True for the items that ``others`` has for the same user."""
         keys = others.users() * n_items + others.items
         return np.isin(self.users() * n_items + self.items, keys, kind="sort")
 
     def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
-        """The same without the items that are not chosen."""
+        """The rows with only the chosen items."""
         kept = np.concatenate(([0], np.cumsum(chosen)))
         return Rows(kept[self.start], self.items[chosen], self.values[chosen])
 
@@ -104,7 +104,7 @@ NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def one_below_another(parts: Sequence[Rows]) -> Rows:
-    """The users of all ``parts``, in order."""
+    """Concatenate the users of all ``parts``, in order."""
     if len(parts) == 1:
         return parts[0]
     counts = np.concatenate([np.diff(part.start) for part in parts])
@@ -130,26 +130,26 @@ class ItemSets(ABC):
         """The sets of a block of users."""
 
     def in_memory_rows(self) -> Rows | None:
-        """The sets of all users, where they are in the internal form already."""
+        """The sets of all users if they are in the internal form already, else None."""
         return None
 
     @abstractmethod
     def take(self, users: UserIndex) -> "ItemSets":
-        """The sets of some users, in their order."""
+        """The sets of some users, in the order given."""
 
     def crop(self, items: slice) -> "ItemSets":
-        """The sets of all users within a range of items, which begins at item 0 from then on."""
+        """The sets of all users within a range of items, renumbered from 0."""
         return self.in_memory().crop(items)
 
     def in_memory(self) -> "ItemSets":
-        """The same in the internal form, for whoever reads them more than once."""
+        """Convert the sets to the internal form, to read them more than once."""
         rows = _DENSE_ENTRIES // max(1, self.n_items or 1)
         blocks = [self.rows(block) for block in row_blocks(self.n_users, rows)]
         return SparseSets(one_below_another(blocks), self.n_items)
 
 
 class SparseSets(ItemSets):
-    """Sets that were sparse or lists: in the internal form from the start."""
+    """Sets in the internal form, read from sparse matrices or lists."""
 
     def __init__(self, rows: Rows, n_items: int | None) -> None:
         n_users = len(rows.start) - 1
@@ -174,7 +174,7 @@ class SparseSets(ItemSets):
 
 
 class DenseSets(ItemSets):
-    """Sets that are a dense matrix: what is not 0 is in the set."""
+    """Sets in a dense matrix: entries other than 0 are in the set."""
 
     is_dense = True
 
@@ -185,7 +185,7 @@ class DenseSets(ItemSets):
     def rows(self, block: slice) -> Rows:
         part = self._matrix[block]
         n_users, n_items = part.shape
-        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel of ours
+        entries = np.flatnonzero(is_nonzero(part))  # for bool, faster than a kernel
         start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
         users = np.repeat(np.arange(n_users), np.diff(start))
         items = entries - users * n_items
@@ -225,7 +225,7 @@ class SharedSet(ItemSets):
 class Side:
     """Side information, checked; empty or None where no metric of the call needs it."""
 
-    n_items: int | None = None  # as the side information has it
+    n_items: int | None = None  # according to the side information
     popularity: FloatArray = field(default_factory=lambda: np.empty(0))
     features: npt.NDArray[Any] | Rows | None = None  # dense, or the entries of each item
     n_features: int = 0
@@ -233,8 +233,8 @@ class Side:
     genres: Rows = field(default_factory=lambda: NO_ROWS)
     n_genres: int = 0
     profile: ItemSets | None = None
-    profile_of_items: bool = False  # weights of items that have genres, not of genres
-    # What the metrics made of it once for all batches, by spec.
+    profile_of_items: bool = False  # True: weights of items; False: weights of genres
+    # The results of ``Metric.prepare`` by spec, computed once for all batches.
     prepared: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -242,23 +242,23 @@ NO_SIDE = Side()
 
 
 class Users(NamedTuple):
-    """What is known of the users of a call, or of a batch of them."""
+    """The sets and the side information of the users of a call, or of a batch of them."""
 
     truth: ItemSets
     exclude: ItemSets | None = None
     candidates: ItemSets | None = None
     side: Side = NO_SIDE
     n_items: int | None = None  # the size of the catalogue; None where nothing gives it
-    chosen: UserIndex = slice(0, None)  # which users of the call these are
-    first_item: int = 0  # of the catalogue, where these are the sets within a range of its items
+    chosen: UserIndex = slice(0, None)  # the indices of these users in the call
+    first_item: int = 0  # of the range of the catalogue that the sets are cropped to
 
     def user_at(self, row: int) -> int:
-        """The user in that row."""
+        """The index of the user in a row."""
         chosen = self.chosen
         return chosen.start + row if isinstance(chosen, slice) else int(chosen[row])
 
     def in_memory(self) -> "Users":
-        """Bring all sets into the internal form, to take batches of users from."""
+        """Convert all sets to the internal form, to take batches of users from them."""
         profile = self.side.profile
         return self._replace(
             truth=self.truth.in_memory(),
@@ -268,7 +268,7 @@ class Users(NamedTuple):
         )
 
     def take(self, users: UserIndex) -> "Users":
-        """Some of the users, in their order."""
+        """Take some of the users, in the order given."""
         side = self.side
         return Users(
             self.truth.take(users),
@@ -281,17 +281,17 @@ class Users(NamedTuple):
 
     @property
     def present(self) -> list[ItemSets]:
-        """Truth, and the other sets that there are."""
+        """The truth, and the other sets that were given."""
         return [one for one in (self.truth, self.exclude, self.candidates) if one is not None]
 
     @property
     def is_dense(self) -> bool:
-        """Whether any set is read from a dense matrix, block by block."""
+        """True where any set is read from a dense matrix, block by block."""
         return any(one.is_dense for one in self.present)
 
 
 def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
-    """Without explicit zeros; NaN is refused, and what else the values may not be."""
+    """Drop explicit zeros; refuse NaN and values outside their range."""
     values = rows.values
     least, largest, expected, axes = VALUES.get(what, _SET)
     bad = ~((values >= least) & (values <= largest))  # NaN is bad, too

@@ -1,6 +1,6 @@
-"""Side information about items and users: what the metrics beyond accuracy need beside the lists.
+"""Side information about items and users, which the metrics beyond accuracy need.
 
-It is checked once per call, not per metric, and only what a metric of the call needs is looked at.
+It is checked once per call, not per metric, and only if a metric of the call needs it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ def read_side(
     sizes: list[int] = [] if n_items is None else [n_items]
 
     def catalogue(length: int, what: str, shape: tuple[int, ...], expected: str) -> None:
-        """The first size of the catalogue that is read holds for all."""
+        """Refuse a size of the catalogue other than the first one read."""
         if not sizes:
             sizes.append(length)
         if length != sizes[0]:
@@ -108,7 +108,7 @@ def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
 
 
 def _read_matrix(value: Any, what: str) -> Any:
-    """A sparse matrix as it is, or a dense one as an array of two dimensions."""
+    """Read a sparse matrix unchanged, or a dense one as an array of two dimensions."""
     matrix: Any = value if sp.issparse(value) else _real(as_array(value, what), what)
     if matrix.ndim != 2:
         msg = f"{what} must be 2-d, got {matrix.ndim}-d of shape {matrix.shape}"
@@ -117,12 +117,12 @@ def _read_matrix(value: Any, what: str) -> Any:
 
 
 def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[int, int]]:
-    """A matrix with one row per item, as the kernels read it: dense, or its entries."""
+    """Read a matrix with one row per item, dense or as its entries, for the kernels."""
     matrix = _read_matrix(value, what)
     shape = matrix.shape
     if sp.issparse(matrix):
         return read_numbers(matrix, what).rows(slice(0, shape[0])), shape
-    # Each dtype is a compilation: float32 is read as it is, anything else as float64.
+    # Each dtype costs a compilation: float32 is kept, anything else becomes float64.
     dtype = np.float32 if matrix.dtype == np.float32 else np.float64
     array = as_kernel_array(np.ascontiguousarray(matrix, dtype))
     finite = np.isfinite(array)
@@ -137,7 +137,7 @@ def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[i
 
 
 def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> ItemSets:
-    """The shape tells which of both it is; where both fit, it holds genres."""
+    """Read genres of users or the training matrix, by the shape; where both fit, genres."""
     matrix = _read_matrix(value, "profile")
     if matrix.shape not in ((n_users, n_genres), (n_users, n_items)):
         msg = (
@@ -150,7 +150,7 @@ def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> Item
 
 
 def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
-    """The share of users who have each item, as ``popularity=`` takes it.
+    """Compute the share of users who have each item, for ``popularity=``.
 
     >>> import recmetrics
     >>> recmetrics.popularity_from([[1, 0, 1], [1, 0, 0]])
@@ -163,8 +163,8 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
         for a user where the entry is not 0 (a stored zero of a sparse matrix is 0), whatever its
         value. All users count, those without items too.
     n_items
-        The size of the catalogue, where ``train`` is a list with one array of item indices per
-        user, which does not tell it.
+        The size of the catalogue; needed where ``train`` is a list with one array of item indices
+        per user.
 
     Returns
     -------

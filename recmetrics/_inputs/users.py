@@ -1,4 +1,4 @@
-"""All that is known of the users of a call: their sets of items, and side information."""
+"""The users of a call: their sets of items and side information."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -28,13 +28,13 @@ def read_users(
     Parameters
     ----------
     scores
-        What the users are ranked by; its shape is theirs.
+        The scores or rankings of the users; only the shape and the largest item are read.
     ground_truth
         The truth, in any form.
     given
         The shared keywords of the call.
     request
-        What is asked: only what a metric needs is read.
+        The request; only side information that one of its metrics needs is read.
     """
     largest_item = scores.largest_item if isinstance(scores, Rankings) else -1
     hint = getattr(scores, "if_transposed", None)
@@ -45,7 +45,7 @@ def read_users(
 def read_whole_users(
     ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
 ) -> Users:
-    """Read the users of a truth without scores beside it, which must give the catalogue's size."""
+    """Read the users of a truth without scores; the size of the catalogue must be known."""
     truth, size = read_whole_truth(ground_truth, n_items)
     return _users(truth, size, given, request)
 

@@ -1,7 +1,7 @@
-"""Batches of users: the lists of one, and those whose metrics are computed together.
+"""Batches of users: the lists of one batch, and batches whose metrics are computed together.
 
-A metric costs as much Python for ten users as for ten thousand. So the hits of batches wait, one
-batch behind another in memory that stays, until a few thousand users can be measured as one batch.
+A metric costs as much Python for ten users as for ten thousand. So the hits of batches wait in one
+reused buffer until the metrics of a few thousand users can be computed as one batch.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from recmetrics._types import IntArray, UserValues
 
 
 class Waiting:
-    """Room for ``n_users`` users with ``n_slots`` relevant items."""
+    """A buffer for the hits of ``n_users`` users with ``n_slots`` relevant items."""
 
     def __init__(self, n_users: int, n_slots: int, *, ties: bool) -> None:
         self._users = np.zeros(n_users, np.int64)
@@ -25,18 +25,18 @@ class Waiting:
         self._n_slots = 0
 
     def clear(self) -> None:
-        """Forget the batches."""
+        """Remove all batches."""
         self._of_lists = []
         self._n_users = self._n_slots = 0
 
     def fits(self, n_users: int, n_slots: int) -> bool:
-        """Whether there is room for a batch of so many users and relevant items."""
+        """Say whether there is room for a batch of so many users and relevant items."""
         return self._n_users + n_users <= len(self._users) and self._n_slots + n_slots <= len(
             self._hits.rank
         )
 
     def append(self, users: UserIndex, found: Found) -> None:
-        """Copy the hits of a batch that fits behind the others."""
+        """Copy the hits of a batch that fits into the buffer, behind the others."""
         everyone, hits = self._hits, found.hits
         rows = slice(self._n_users, self._n_users + len(hits.n_hits))
         slots = slice(self._n_slots, self._n_slots + len(hits.rank))
@@ -51,9 +51,9 @@ class Waiting:
         self._n_users, self._n_slots = rows.stop, slots.stop
 
     def joined(self, cutoffs: Cutoffs) -> tuple[IntArray, Found]:
-        """The users of all batches, in order, and what was found of them, as one batch.
+        """Join the users and hits of all batches, in order, into one batch.
 
-        It lies in the same memory: read it before the next ``append``.
+        It is a view of the buffer: read it before the next ``append``.
         """
         of_lists = {
             text: np.concatenate([values[text] for values in self._of_lists])
@@ -64,7 +64,7 @@ class Waiting:
 
 
 class KeptLists:
-    """The lists of one batch, kept rather than added up."""
+    """The lists of one batch, kept instead of added up."""
 
     def __init__(self, n_users: int, n_items: int, depth: int) -> None:
         self._shape = n_users, depth
@@ -80,12 +80,12 @@ class KeptLists:
         self._blocks.append((rows, items, length))
 
     def joined(self) -> IntArray:
-        """(n_users, longest) items as deep as they are read, -1 after the end of a list."""
+        """Join the lists of all blocks: (n_users, longest) items, -1 after the end of a list."""
         n_users, depth = self._shape
         width = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
         lists = np.full((n_users, min(depth, width)), -1, np.int64)
         for rows, items, length in self._blocks:
             width = min(lists.shape[1], items.shape[1])
-            listed = np.arange(width) < length[:, np.newaxis]
-            lists[rows, :width] = np.where(listed, items[:, :width], -1)
+            is_item = np.arange(width) < length[:, np.newaxis]
+            lists[rows, :width] = np.where(is_item, items[:, :width], -1)
         return lists

@@ -12,11 +12,11 @@ from recmetrics._spec import Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 
-_THREADED = 1 << 18  # users and relevant items, times metrics: less is done before threads start
+_THREADED = 1 << 18  # (users + relevant items) x metrics; less is done before threads start
 
 
 class RowNames(NamedTuple):
-    """How an error names the rows of a result."""
+    """The names of the rows of a result in errors."""
 
     noun: str = "user"
     name: Callable[[int], str] = "user {}".format
@@ -53,7 +53,7 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
         for spec, view, k, out in waiting[chosen]:
             spec.metric.kernel(view, k, out, *spec.kernel_arguments)
 
-    # Of 30 metrics of 10,000 users these kernels were a third of the call, in one thread.
+    # In one thread, these kernels took a third of a call with 30 metrics and 10,000 users.
     if (len(hits.n_hits) + len(hits.rank)) * len(waiting) < _THREADED:
         run(slice(None))
     else:
@@ -63,7 +63,7 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
 
 
 def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> dict[str, UserValues]:
-    """Compute the system metrics of a request from all lists that ``exposure`` has taken in."""
+    """Compute the system metrics of a request from all lists added to ``exposure``."""
     values = {}
     for text, (spec, _, _) in request.of_exposure.items():
         k = cutoffs.of[text]
@@ -73,9 +73,9 @@ def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> di
 
 
 def check_truth(relevance: FloatArray, request: Request, cutoffs: Cutoffs) -> None:
-    """Refuse relevances of users to come that no list of theirs could be measured with."""
-    nobody = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
-    views = Views(nobody._replace(ideal=relevance))
+    """Refuse relevances that a metric cannot be computed with, before any user is ranked."""
+    no_hits = empty_hits(np.zeros(1, np.int64), np.empty(0), ties=False)
+    views = Views(no_hits._replace(ideal=relevance))
     for text, (spec, _, _) in request.of_hits.items():
         view = views.view("index", cutoffs.of[text], spec.values)
         if spec.metric.check_truth is not None:
@@ -91,7 +91,7 @@ def settled(
 ) -> UserValues:
     """Apply ``undefined=`` to the values that a kernel left NaN.
 
-    Only rows that are ``known`` count, by default all.
+    It applies to the rows that are ``known``, by default all.
     """
     if definition.undefined == "nan":
         return values

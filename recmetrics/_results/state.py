@@ -1,7 +1,7 @@
-"""What batches of users add up to: values per user, and the lists that system metrics need.
+"""The state of an evaluator: values per user, and the lists that system metrics need.
 
-A user has one row. What is recorded later replaces what was recorded before, so a user who comes
-twice, as distributed samplers pad, counts once; sums per item could not take the first list back.
+A user has one row, which later values replace. So a user who is added twice, as by padding
+distributed samplers, counts once. Sums per item could not remove the first list again.
 """
 
 import sys
@@ -23,16 +23,16 @@ from recmetrics._threads import row_blocks
 from recmetrics._types import FloatArray, IntArray, Ties, Undefined, UserValues
 
 _ADDED = 1 << 20  # items of lists read at once
-_WAITING = 1 << 15, 1 << 17  # users, and relevant items of theirs, whose metrics wait: 4 MB
+_WAITING = 1 << 15, 1 << 17  # users and relevant items of batches that wait: 4 MB
 _STATE = ("metrics", "specs", "undefined", "ties", "shape", "users", "values", "lists", "offered")
 
 
 class NotUpdatedWarning(UserWarning):
-    """Results were asked for before every user was updated."""
+    """Results were requested before every user was updated."""
 
 
 class UserCounts(NamedTuple):
-    """Of how many users a metric has a value."""
+    """The number of users for whom a metric is defined, undefined and never updated."""
 
     defined: int
     undefined: int
@@ -40,7 +40,7 @@ class UserCounts(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """What rows of results are rows of: two evaluators that agree in it can be merged."""
+    """The metrics, policies and shape of rows of results; rows of equal schemas can be merged."""
 
     metrics: dict[str, str]  # the canonical string of each
     undefined: dict[str, str]
@@ -49,7 +49,7 @@ class Schema(NamedTuple):
 
 
 class UserRows(NamedTuple):
-    """Some users' rows, and what they are rows of."""
+    """The rows of some users, and their schema."""
 
     schema: Schema
     users: IntArray
@@ -59,7 +59,7 @@ class UserRows(NamedTuple):
 
 
 class UserResults:
-    """One row per user for each metric; NaN where it is undefined or the user never came."""
+    """One value per user and metric; NaN where undefined or the user was never updated."""
 
     def __init__(self, request: Request, n_users: int, n_items: int) -> None:
         self.request = request
@@ -76,8 +76,8 @@ class UserResults:
             ties={text: definition.ties for text, definition in definitions},
             shape=(n_users, n_items),
         )
-        # The weights of a callable are known once it is called: its first batch is measured at
-        # once, so that one that cannot be used is refused with it.
+        # Only a call shows whether the weights of a callable are valid. So the first batch is
+        # measured at once: it is refused together with an invalid callable.
         self._has_callable = any(
             callable(value) for _, (spec, _, _) in definitions for value in spec.values.values()
         )
@@ -85,12 +85,12 @@ class UserResults:
         self.clear()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing waits in a copy, so that it needs no room for it."""
+        """Measure the batches that wait, so that a copy needs no buffer."""
         self._measure()
         return self.__dict__ | {"_waiting": None}
 
     def clear(self) -> None:
-        """Forget all users."""
+        """Remove all users."""
         self._unchecked = self._has_callable
         if self._waiting is not None:
             self._waiting.clear()
@@ -100,20 +100,20 @@ class UserResults:
         self._offered = np.zeros(self.n_items if self._depth else 0, np.bool_)
 
     def empty(self) -> "UserResults":
-        """The same without users."""
+        """Make results of the same request without users."""
         return UserResults(self.request, self.n_users, self.n_items)
 
     def sink(self, n_users: int) -> KeptLists | None:
-        """Where the lists of a batch go that system metrics read."""
+        """Make a sink for the lists of a batch; None where no system metric reads them."""
         return KeptLists(n_users, self.n_items, self._depth) if self._depth else None
 
     def measured(self, users: UserIndex, found: Found) -> UserRows:
-        """The rows of a batch of users, not taken in."""
+        """Compute the rows of a batch of users without adding them."""
         lists, offered = self._lists_of(found)
         return UserRows(self.schema, as_indices(users), self._rows(found), lists, offered)
 
     def add(self, users: UserIndex, found: Found) -> None:
-        """Take in a batch of users; the metrics of several batches are computed together."""
+        """Add a batch of users; the metrics of several batches are computed together."""
         n_users, n_slots = len(found.hits.n_hits), len(found.hits.rank)
         waiting = None if self._unchecked else self._room_for(n_users, n_slots)
         if waiting is None:
@@ -134,7 +134,7 @@ class UserResults:
         return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
     def _room_for(self, n_users: int, n_slots: int) -> Waiting | None:
-        """Where a batch may wait; None for one that is too large."""
+        """The buffer for a batch; None for a batch that is too large."""
         if self._waiting is None:
             self._waiting = Waiting(*_WAITING, ties=self.request.ties)
         if not self._waiting.fits(n_users, n_slots):
@@ -142,7 +142,7 @@ class UserResults:
         return self._waiting if self._waiting.fits(n_users, n_slots) else None
 
     def _measure(self) -> None:
-        """Compute the metrics of the batches that wait for it, the later rows of a user last."""
+        """Compute the metrics of the batches that wait; of a repeated user the last row counts."""
         if self._waiting is not None:
             users, found = self._waiting.joined(self.cutoffs)
             if len(users):
@@ -150,13 +150,13 @@ class UserResults:
                 self._waiting.clear()
 
     def _rows(self, found: Found) -> FloatArray:
-        """(metrics, users) the values of the user metrics."""
+        """The values of the user metrics, (metrics, users)."""
         values = user_values(found, self.request)
         rows = [values[text] for text in self._texts]
         return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
 
     def take(self, part: UserRows) -> None:
-        """Take in rows of the same metrics; of a user who is in them twice the later row stands."""
+        """Add rows of the same metrics; of a repeated user the last row counts."""
         self._measure()
         self._values[:, part.users] = part.values
         if self._depth:
@@ -175,7 +175,7 @@ class UserResults:
         self._offered |= offered
 
     def compute(self) -> dict[str, UserValues]:
-        """The values of all users, and of all lists."""
+        """Compute the values of all users, and the system metrics."""
         self._measure()
         values = {text: row.copy() for text, row in zip(self._texts, self._values, strict=True)}
         values |= self._system()
@@ -195,7 +195,7 @@ class UserResults:
         return system_values(state, self.request, self.cutoffs)
 
     def counts(self) -> dict[str, UserCounts]:
-        """Of how many users each metric has a value."""
+        """Count the users for whom each metric is defined, undefined and not updated."""
         self._measure()
         n_updated = int(np.count_nonzero(self.updated))
         missing = self.n_users - n_updated
@@ -206,7 +206,7 @@ class UserResults:
         return counts
 
     def warn_of_missing(self) -> None:
-        """Say how many users were never updated; called by what the user called."""
+        """Warn of users who were never updated, in the code that called the caller."""
         missing = np.flatnonzero(~self.updated)
         if missing.size:
             msg = (
@@ -216,7 +216,7 @@ class UserResults:
             warnings.warn(msg, NotUpdatedWarning, stacklevel=3)
 
     def part(self) -> UserRows:
-        """The users who were updated, for another evaluator of the same metrics."""
+        """The rows of all updated users, for another evaluator of the same metrics."""
         self._measure()
         users = np.flatnonzero(self.updated)
         return UserRows(
@@ -224,7 +224,7 @@ class UserResults:
         )
 
     def merge(self, other: UserRows) -> None:
-        """Take in another's users; where both have a user, the other's row stands."""
+        """Add the users of another evaluator; where both have a user, its row counts."""
         for field, own, its in zip(Schema._fields, self.schema, other.schema, strict=True):
             if own != its:
                 what = "users and items" if field == "shape" else field
@@ -236,7 +236,7 @@ class UserResults:
         self.take(other)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All of it as plain arrays, of the users who were updated."""
+        """Export the rows of all updated users as plain arrays."""
         for text, (spec, _, _) in self.request.definitions.items():
             if any(callable(value) for _, value in spec.options):
                 msg = f"{text} holds a callable, which no array can hold; pickle the evaluator"
@@ -257,7 +257,7 @@ class UserResults:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "UserResults":
-        """Read what ``state`` gave."""
+        """Read the arrays of ``state``."""
         if not isinstance(state, Mapping):
             msg = f"state is a {type(state).__name__}; expected what Evaluator.state() gave"
             raise InputTypeError(msg)
@@ -288,7 +288,7 @@ class UserResults:
         return results
 
     def _check(self, part: UserRows) -> None:
-        """Refuse arrays that came from outside and are no rows of these metrics and users."""
+        """Refuse arrays from outside that are not rows of these metrics and users."""
         n, n_items = len(part.users), self.n_items
         ends = np.diff((part.lists >= 0).astype(np.int8), axis=1)
         wrong = {
@@ -299,7 +299,7 @@ class UserResults:
             "lists": part.lists.dtype.kind not in "iu"
             or part.lists.shape != (n, min(part.lists.shape[1], self._depth))
             or not np.all((part.lists >= -1) & (part.lists < n_items))
-            or bool(np.any(ends > 0)),  # kernels follow these items: none may come after the end
+            or bool(np.any(ends > 0)),  # kernels do not check items: none may come after the end
             "offered": part.offered.dtype != np.bool_ or part.offered.shape != self._offered.shape,
         }
         for name, is_wrong in wrong.items():
@@ -309,7 +309,7 @@ class UserResults:
 
 
 def _shortly(value: object) -> object:
-    """One policy that all metrics have, or what each has."""
+    """The one policy that all metrics have, or the value unchanged."""
     policies = set(value.values()) if isinstance(value, dict) else set()
     is_policy = policies <= {*get_args(Ties), *get_args(Undefined)}
     return policies.pop() if len(policies) == 1 and is_policy else value

@@ -1,9 +1,9 @@
-"""How other systems define the metrics: one table, and what is asked of it.
+"""The definitions of other systems: one table.
 
-A line says what one system computes under the plain name of a metric, as the options that make this
-library compute the same. Where a system is wrong rather than different, ``wrong`` says so and no
-line copies it. What the table cannot express is a ``gap``. ``docs/conventions.md`` is written from
-it, with the agreement measured against the installed packages.
+A line gives the options with which this library computes what a system computes under the plain
+name of a metric. Where a system is wrong rather than different, ``wrong`` says so and no line
+copies it. A ``gap`` is a difference that the table cannot express. ``docs/conventions.md`` is
+written from it, with the agreement measured against the installed packages.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from recmetrics._options import one_of
 from recmetrics._types import Convention, Ties
 
 NoTruth = Literal["nan", "zero"]
-"""What a user without relevant items gets; "nan" also where a system leaves the user out."""
+"""The value of a user without relevant items; "nan" also where a system leaves the user out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,21 @@ class Line:
     """One metric of one system."""
 
     metric: str  # "ndcg@k" with a cutoff, "ndcg" for the whole list
-    call: str  # what its users write, {k} for the cutoff
+    call: str  # in the words of the system, {k} for the cutoff
     undefined: NoTruth
     options: Mapping[str, str | float] = field(default_factory=dict)
-    gap: str = ""  # where the numbers still differ
-    ties: Ties = "index"  # also where a system has another order, or none; its ``ties`` says which
+    gap: str = ""  # the remaining difference of the numbers
+    ties: Ties = "index"  # also where a system has another order, or none: see ``System.ties``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """What is known of one system."""
+    """One system: its metrics, and its differences from this library."""
 
     name: str
     version: str
     lines: tuple[Line, ...]
-    variants: tuple[Line, ...] = ()  # its other calls, which no plain name stands for
+    variants: tuple[Line, ...] = ()  # its other calls, without a plain name
     ties: str
     binary: bool = False  # it reads any relevance above 0 as 1
     gaps: tuple[str, ...] = ()
@@ -356,7 +356,7 @@ def read_convention(convention: object) -> Convention:
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
-    """What a system computes under the plain name of a metric.
+    """Find the line of a system for the plain name of a metric.
 
     Raises
     ------

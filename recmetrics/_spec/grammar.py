@@ -110,7 +110,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     'recall@20'
     >>> str(parse("ndcg_at_k"))  # rectorch's method name
     'ndcg@100'
-    >>> str(parse("recall@20", "ranx"))  # what ranx computes under that name
+    >>> str(parse("recall@20", "ranx"))  # the recall of ranx
     'recall(denom=relevant)@20'
 
     Raises
@@ -143,7 +143,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     try:
         return make_spec(name, k, options, convention)
     except MetricSpecError as error:
-        # One place adds what the user typed; the inner message says what is wrong with it.
+        # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
         raise type(error)(msg) from None
 
@@ -173,9 +173,9 @@ def make_spec(
     options: Mapping[str, OptionValue] | None = None,
     convention: Convention | None = None,
 ) -> MetricSpec:
-    """A checked spec: known metric, known options in range, k a count or None.
+    """Make a checked spec: known metric, known options in range, k a count or None.
 
-    What ``options`` does not name is as the convention has it.
+    Options that ``options`` does not name follow the convention.
     """
     metric = lookup(name)
     checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
@@ -206,7 +206,7 @@ def _check_k(k: str | int) -> int:
 
 
 def as_cutoff(k: object) -> int:
-    """A cutoff that is an argument, not part of a string."""
+    """Check a cutoff that is an argument, not part of a string."""
     count = whole_number(k)
     if count is None or count < 1:
         raise ArgumentError(_no_cutoff(k))

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from recmetrics._errors import UnknownOptionError
 
 Reads = Literal["hits", "lists", "exposure"]
-"""What a kernel reads: the hits of each user, each user's list, or how often items are listed."""
+"""The input of a kernel: the hits of each user, their lists, or how often items are in lists."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
 NO_RELEVANT_ITEM = "no relevant item, or for auc nothing else"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-# What the placeholders of a formula stand for with a cutoff, and without one.
+# The text of the placeholders of a formula, with a cutoff and without one.
 _CUTOFF = {
     "k": ("{k}", "length of the list"),
     "top": ("the top {k}", "the list"),
@@ -55,7 +55,7 @@ class Formula:
     """The formula of a metric, in words and in LaTeX.
 
     The words are a template: ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff,
-    the name of an option for what ``words`` says of its value, or for a number itself. Where
+    the name of an option for the text of its value in ``words``, or for the number itself. Where
     ``varies`` names an option, its other choices follow the formula in tables.
     """
 
@@ -107,7 +107,7 @@ class Option:
     takes_callable: bool = False
 
     def check(self, value: Any) -> Any:
-        """``value`` as the option holds it, or an error that says what is possible."""
+        """Convert ``value`` to the form of the option; the error says what is possible."""
         if value is None and self.default is None:
             return None
         if self.takes_callable and callable(value):
@@ -139,7 +139,7 @@ class Option:
         raise UnknownOptionError(msg)
 
     def code(self, value: Any) -> float | int:
-        """``value`` as a kernel reads it: a choice by its index, an unset number as 0."""
+        """Convert ``value`` for a kernel: a choice to its index, an unset number to 0."""
         if self.choices:
             return self.choices.index(value)
         return 0.0 if value is None else float(value)
@@ -147,14 +147,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: what it is called, what it means, and the two ways to compute it.
+    """One metric: its names, its meaning, and the two ways to compute it.
 
-    ``reads`` says what its kernel reads: the hits of each user (``Hits``), the users' lists
-    (``Lists``), or how often each item is listed (``Exposure``). The first two have one value per
-    user, the last has one value in all. ``divides_by_hits`` names the choices of options with which
-    a metric divides by what the list happens to hold, so that tied scores leave no simple
-    expectation. ``ceiling_unless`` names choices that, all together, let another order beat that of
-    descending relevances.
+    ``reads`` is the input of its kernel: the hits of each user (``Hits``), the users' lists
+    (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
+    value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
+    with which a metric divides by the hits found, so that tied scores have no simple expectation.
+    ``ceiling_unless`` names choices that together let another order beat descending relevances.
     """
 
     name: str
@@ -165,7 +164,7 @@ class Metric:
     kernel: Callable[..., Any]
     reference: Callable[..., float]
     options: dict[str, Option]
-    kernel_options: tuple[str, ...]  # those that the kernel takes; the others change what it reads
+    kernel_options: tuple[str, ...]  # arguments of the kernel; other options change its input
     takes_k: bool
     description: str
     aliases: tuple[str, ...] = ()
@@ -175,9 +174,9 @@ class Metric:
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None
     reads: Reads = "hits"
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
-    # What the kernel gets of the side information, from that and the values of the options.
+    # Makes the input of the kernel from the side information and the values of the options.
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
-    exposure_sums: frozenset[str] = frozenset()  # the weighted sums that it reads of Exposure
+    exposure_sums: frozenset[str] = frozenset()  # the weighted sums of Exposure that it reads
     undefined: str = NO_RELEVANT_ITEM
     higher_is_better: bool = True
 
@@ -193,11 +192,11 @@ class Metric:
 
     @property
     def per_user(self) -> bool:
-        """Whether the metric has one value per user; a system metric has one for all lists."""
+        """True for one value per user; a system metric has one value for all lists."""
         return self.reads != "exposure"
 
     def option(self, name: str) -> Option:
-        """The option called ``name``, or an error that names the nearest."""
+        """Find the option called ``name``; the error names the nearest."""
         if name in self.options:
             return self.options[name]
         if not self.options:
@@ -237,7 +236,7 @@ def metric(
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
 
-    The signature is what declares the metric: its keyword-only parameters are the options, with
+    The signature declares the metric: its keyword-only parameters are the options, with
     their choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
     description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``. The
     function has no body: ``Metrics`` gives it one, under the same name.
@@ -286,7 +285,7 @@ def metric(
 
 
 def _full_description(record: Metric) -> str:
-    """The docstring of a metric's method: what its author wrote, and what the record holds."""
+    """The docstring of a metric's method: its description, and facts of the record."""
     low, high = record.bounds
     facts = [
         f"Formula: {record.formula}.",

@@ -1,7 +1,7 @@
-"""Request: the metrics of a call, each with its resolved definition, and all that can be refused.
+"""Request: the metrics of a call, each with its resolved definition, checked without data.
 
-A convention ends here: what follows knows only which options, tie policy and undefined policy each
-metric has. A request holds no data, so it travels to other processes and machines.
+Conventions are resolved here: later stages know only the options, tie policy and undefined policy
+of each metric. A request holds no data, so it can be sent to other processes and machines.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from recmetrics._types import Convention, NaNPolicy, Ties, Undefined
 
 
 class Definition(NamedTuple):
-    """What is computed for one metric of a request."""
+    """A metric of a request, with its resolved policies."""
 
     spec: MetricSpec
     ties: Ties
@@ -25,22 +25,22 @@ class Definition(NamedTuple):
 
 
 class Cutoffs(NamedTuple):
-    """How much of each list is read of a catalogue of ``n_items``, None where that is unknown."""
+    """The cutoffs of a request for a catalogue of ``n_items``, None where that is unknown."""
 
     n_items: int | None
     of: dict[str, int | None]  # the cutoff of each metric; None: its whole list
-    hits: int | None  # to which rank relevant items are looked for; None: by no metric
-    lists: int | None  # how much of each list is read; None: by no metric
-    exposure: int  # how much of it system metrics read
+    hits: int | None  # the last rank searched for relevant items; None: no metric needs ranks
+    lists: int | None  # the length read of each list; None: no metric needs lists
+    exposure: int  # the length that system metrics read
 
 
 class SideWords(NamedTuple):
-    """How the caller of an entry point names side information."""
+    """The words of an entry point for side information, in errors."""
 
-    named: Mapping[str, str]  # each argument, and what it holds
+    named: Mapping[str, str]  # each argument and its content
     ending: str = ", got none"
-    make: Mapping[str, str] = {}  # what to type for it
-    of_systems: tuple[tuple[str, ...], ...] = ()  # what system metrics need beside
+    make: Mapping[str, str] = {}  # text to type for it
+    of_systems: tuple[tuple[str, ...], ...] = ()  # arguments that system metrics also need
 
 
 ARGUMENTS = SideWords(
@@ -59,7 +59,7 @@ ARGUMENTS = SideWords(
         "profile": "profile=train",
     },
 )
-# The tie policy whose value a level is, and the words for it.
+# The tie policy that gives a level, and the words for the level.
 _LEVELS: dict[str, tuple[Ties, str]] = {
     "chance": ("expected", "chance level"),
     "ceiling": ("best", "ceiling"),
@@ -74,11 +74,11 @@ class Request:
     metrics_list
         Metric strings, or the specs under their names.
     level
-        "chance" or "ceiling" where no scores are measured but this level.
+        "chance" or "ceiling" where this level is computed instead of metrics of scores.
     side_words
-        How the caller names side information, for the error where some is missing.
+        The caller's words for side information, for the error where some is missing.
     **shared
-        The shared keywords. Of data, only whether they were given is looked at.
+        The shared keywords. Data are not read; only whether they were given counts.
 
     Raises
     ------
@@ -116,13 +116,13 @@ class Request:
             _refuse_level(self, level)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
-        """Keep the definitions, apart by what their kernels read: only this place asks for it."""
+        """Store the definitions, grouped by the input of their kernels."""
         self.definitions = definitions
         self.of_hits: dict[str, Definition] = {}
         self.of_lists: dict[str, Definition] = {}
         self.of_exposure: dict[str, Definition] = {}
         groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
-        # Whether selection must find tie groups, and whether it must see whole rows.
+        # True where selection must find tie groups, and where it must read whole rows.
         self.ties = self.whole_rows = False
         for text, definition in definitions.items():
             groups[definition.spec.metric.reads][text] = definition
@@ -132,7 +132,7 @@ class Request:
 
     @classmethod
     def of(cls, definitions: Mapping[str, Definition], rules: "Request | None" = None) -> "Request":
-        """Make a request of definitions that are resolved already, with the rules of another."""
+        """Make a request from resolved definitions, with the rules of another request."""
         request = cls.__new__(cls)
         request.nan = "raise" if rules is None else rules.nan
         request.n_threads = None if rules is None else rules.n_threads
@@ -147,13 +147,13 @@ class Request:
 
     @property
     def threads(self) -> int:
-        """How many threads the call may use."""
+        """The number of threads that the call may use."""
         return thread_count(self.n_threads)
 
     def cutoffs(self, n_items: int | None, longest: int = 0) -> Cutoffs:
-        """Cut the cutoffs to the catalogue.
+        """Limit the cutoffs to the catalogue.
 
-        Where nothing gives its size, ``longest`` is the length of the longest list.
+        Where its size is unknown, ``longest`` is the length of the longest list.
         """
         of: dict[str, int | None] = {}
         deepest = {"hits": 0, "lists": 0, "exposure": 0}
@@ -228,7 +228,7 @@ def define(
     ties: Ties | None = None,
     undefined: Undefined | None = None,
 ) -> Definition:
-    """Resolve what is computed: as the caller says, else as the convention has it.
+    """Resolve the policies of a metric: those of the caller, else those of the convention.
 
     A metric that averages over ties by definition does so instead of ranking them by index.
     """
@@ -289,7 +289,7 @@ def _refuse_level(request: Request, level: str) -> None:
 
 
 def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None:
-    """Refuse a metric that reads more of a list than where its relevant items are."""
+    """Refuse a metric that reads more of a list than the ranks of its relevant items."""
     if text not in request.of_hits:
         able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
         msg = f"{text} reads the lists themselves and has no {asked}; {able} have; {instead}"
@@ -297,7 +297,7 @@ def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None
 
 
 def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
-    """Refuse a metric that divides by what the list happens to hold."""
+    """Refuse a metric that divides by the hits found."""
     for option, choice in spec.metric.divides_by_hits.items():
         if spec.values[option] == choice:
             msg = (
@@ -309,6 +309,6 @@ def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> No
 
 
 def has_ceiling(spec: MetricSpec) -> bool:
-    """Whether the order of descending relevances has the greatest value of the metric."""
+    """Say whether descending relevances have the greatest value of the metric."""
     unless = spec.metric.ceiling_unless.items()
     return not unless or any(spec.values[option] != choice for option, choice in unless)
