@@ -202,7 +202,7 @@ def test_it_prints_as_text():
         "bounds    [0, 1]",
         "citation  Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
     ]
-    assert str(explain("hit@3")).startswith("hit@3: Whether any of the top k items is relevant")
+    assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
     assert "no system that the conventions cover" in str(explain("err@3"))
     assert explain("dcg").bounds == (0, math.inf)
     assert "bounds    [0, inf)" in str(explain("dcg"))

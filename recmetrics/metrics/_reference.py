@@ -1,19 +1,19 @@
-"""What the plain-Python definitions of the metrics read, and the words they share."""
+"""The inputs and the shared helpers of the plain-Python definitions of the metrics."""
 
 import math
 from typing import NamedTuple
 
 
 class OneUser(NamedTuple):
-    """One user's ranking, as a textbook would write it down."""
+    """One user's ranking in the form of a textbook."""
 
     gains: list[float]  # relevance of the item at each rank of the list, the whole list
-    relevances: list[float]  # relevances > 0 of the user, listed or not, descending
+    relevances: list[float]  # all relevances > 0 of the user, descending
     scores: list[float]  # score of the item at each rank
 
 
 def is_hit(gain: float, rel: float | None) -> bool:
-    """Whether an item of that relevance is relevant."""
+    """Say whether an item of that relevance is relevant."""
     return gain > 0 if rel is None else gain >= rel
 
 
@@ -33,12 +33,12 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 def gain_of(relevance: float, gain: str) -> float:
-    """What an item of that relevance is worth."""
+    """The gain of an item of that relevance."""
     return 2.0**relevance - 1.0 if gain == "exp2" else relevance
 
 
 def weight_of(rank: int, discount: str) -> float:
-    """What a gain at that rank is multiplied with."""
+    """The factor of a gain at that rank."""
     divisor = {
         "log2": math.log2(rank + 1),
         "log2_clip": max(math.log2(rank), 1.0),

@@ -1,4 +1,4 @@
-"""Metrics of the first k ranks, which ask whether the relevant items are near the top.
+"""Metrics of the first k ranks: whether the relevant items are near the top.
 
 Each metric is one block: the choices of its options, its reference (the definition in plain Python,
 for one user), its kernel (the same over the hits of all users), and its declaration. To add a
@@ -8,7 +8,7 @@ benchmarks find it.
 A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
 and then the options that it names: a choice by its number in the ``Literal``, a number that is not
 set as 0 (so ``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options
-``gain``, ``discount`` and ``ideal`` change what the ``Hits`` hold, and no kernel names them.
+``gain``, ``discount`` and ``ideal`` change the ``Hits``, and no kernel names them.
 
 A kernel computes the expectation over the orders of equal scores: hits that share their ranks
 ``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
@@ -54,18 +54,18 @@ Discount = Annotated[
     Literal["log2", "log2_clip", "ln"] | Callable[[int], float],
     "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
 ]
-# What the choices stand for in a formula.
+# The text of the choices in a formula.
 _GAINS = {"linear": "relevance", "exp2": "(2^relevance - 1)"}
 _DISCOUNTS = {"log2": "log2(rank + 1)", "log2_clip": "max(log2(rank), 1)", "ln": "ln(rank + 1)"}
 
-# --- What the kernels share ----------------------------------------------------------------------
+# --- Helpers of the kernels ----------------------------------------------------------------------
 # Helpers that take the Hits have one return and no break: with more exits Numba counts references
 # to each of its arrays, 0.15 us a call, where a whole metric takes 0.01 us for a user.
 
 
 @helper
 def _cut(hits: Hits, k: int, user: int) -> int:
-    """How many ranks count: k, or the length of the user's list."""
+    """The number of ranks that count: k, or the length of the user's list."""
     length = hits.length[user]
     return length if k == WHOLE_LIST else k
 
@@ -82,7 +82,7 @@ def _n_relevant(hits: Hits, user: int, rel: float) -> int:
 
 @helper
 def _end(hits: Hits, user: int, depth: int) -> int:
-    """Where the slots of the hits within ``depth`` end; they begin at ``hits.start[user]``."""
+    """The end of the slots of the hits within ``depth``, which begin at ``hits.start[user]``."""
     slot = hits.start[user]
     last = slot + hits.n_hits[user]
     while slot < last and hits.first[slot] <= depth:
@@ -108,7 +108,7 @@ def _n_hits(hits: Hits, user: int, depth: int, rel: float) -> float:
 
 @helper
 def _group_end(hits: Hits, slot: int, end: int) -> int:
-    """Where the tie group that begins at ``slot`` ends."""
+    """The end of the tie group that begins at ``slot``."""
     after = slot + 1
     while after < end and hits.first[after] == hits.first[slot]:
         after += 1
@@ -152,7 +152,7 @@ def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             if slot == hits.start[user] or first != hits.first[slot - 1]:
                 of_group = 0
             if hits.gain[slot] >= rel:
-                # Of the ranks that the hits before it left, those below the cutoff.
+                # The ranks below the cutoff among those that earlier hits of the group left.
                 below = max(0, last - depth - of_group)
                 missed *= below / (last - first + 1 - of_group)
                 of_group += 1
@@ -177,7 +177,7 @@ def hit_at_k(
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Whether any of the top k items is relevant (hit rate).
+    """1 if any of the top k items is relevant, else 0 (hit rate).
 
     >>> from recmetrics import Metrics
     >>> Metrics.hit_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)
@@ -300,8 +300,8 @@ def recall_at_k(
 ) -> UserValues:
     """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
 
-    This is what rectorch, LensKit and the VAE literature compute. For the textbook definition,
-    hits over all R relevant items, type ``recall(denom=relevant)@k``:
+    rectorch, LensKit and the VAE literature compute it. For the textbook definition, hits over
+    all R relevant items, type ``recall(denom=relevant)@k``:
 
     >>> from recmetrics import Metrics
     >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
@@ -380,7 +380,7 @@ def f1_at_k(
 ) -> UserValues:
     """Harmonic mean of precision and recall at k.
 
-    ``denom`` names what precision or recall is divided by, as in these metrics;
+    ``denom`` names the divisor of precision or recall, as in these metrics;
     ``"list+relevant"`` changes both.
 
     >>> from recmetrics import Metrics
@@ -425,7 +425,7 @@ def _map(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
             tied = _n_in_group(hits, slot, after, rel)
             first, last = hits.first[slot], hits.last[slot]
             places = last - first + 1
-            # The chance of a hit at a rank; given one, how many more each rank before it holds.
+            # The chance of a hit at a rank; given one, the expected hits at each rank before it.
             chance = tied / places
             others = (tied - 1) / (places - 1) if tied > 1 else 0.0
             for rank in range(first, min(last, cut) + 1 if tied > 0 else first):
@@ -816,7 +816,7 @@ def rbp_at_k(
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Rank-biased precision at k: what a user finds who goes on with probability p.
+    """Rank-biased precision at k, for a user who goes on to the next item with probability p.
 
     >>> from recmetrics import Metrics
     >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
@@ -858,7 +858,7 @@ def _err_of_group(
     ends: FloatArray,
     drawn: FloatArray,
 ) -> float:
-    """What the tie group of the hits ``slot`` to ``after`` adds.
+    """The contribution of the tie group of the hits ``slot`` to ``after``.
 
     Over all orders, with P the chance to be satisfied by an item: ``passed[j]`` is the mean product
     of 1 - P over j of the relevant items, ``ends[j]`` the same times the P of one more. At each

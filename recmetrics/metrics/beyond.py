@@ -1,10 +1,10 @@
-"""Metrics beyond accuracy with one value per user: what a list does to who reads it.
+"""Metrics beyond accuracy with one value per user.
 
 The file is built as ``accuracy.py`` is, but these kernels read the lists themselves: a kernel is
 called with the lists of a block of users, the side information of the call, the cutoff, the array
-to fill, and then the options that it names. It hands the arrays that it needs to a jitted loop. A
-metric with ``prepare`` gets, in place of the side information, what that made of it once for all
-blocks and batches. A mean over an empty list is 0.
+to fill, and then the options that it names. It passes the arrays that it needs to a jitted loop.
+The kernel of a metric with ``prepare`` gets the result of that, computed once for all blocks and
+batches, in place of the side information. A mean over an empty list is 0.
 """
 
 import math
@@ -32,7 +32,7 @@ SMOOTHING = 0.01  # alpha of calibration
 
 @helper
 def _cut(k: int, length: int) -> int:
-    """How many items of a list count."""
+    """The number of items of a list that count."""
     return length if k == WHOLE_LIST else min(k, length)
 
 
@@ -46,7 +46,7 @@ def _mean_over_list(
     skip_nan: bool,
     out: FloatArray,
 ) -> None:
-    """Mean of what the items of each list are worth, or the sum divided by k."""
+    """Average the worth of the items of each list, or divide the sum by k."""
     for user in range(out.size):
         cut = _cut(k, length[user])
         total = 0.0
@@ -63,7 +63,7 @@ def _mean_over_list(
 
 @helper
 def _position(items: IntArray, first: int, last: int, item: int) -> int:
-    """Where ``item`` stands in the ascending ``items[first:last]``, or -1."""
+    """The place of ``item`` in the ascending ``items[first:last]``, or -1."""
     end = last
     while first < last:
         middle = (first + last) // 2
@@ -84,7 +84,7 @@ def diversity_reference(user: OneList, k: int) -> float:
 
 
 class _Compared(NamedTuple):
-    """What items are compared by: features, or a similarity matrix."""
+    """The data that items are compared by: features, or a similarity matrix."""
 
     features: Array | Rows | None
     scale: FloatArray  # 1 / the norm of each item's features
@@ -102,10 +102,10 @@ def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
 
 
 def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
-    """From features by the linear form, from a similarity matrix pair by pair.
+    """Compare items by features in the linear form, or by a similarity matrix pair by pair.
 
-    For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). A vector
-    of zeros is like nothing: its cosine with any other is 0, with itself too.
+    For the unit vectors e of m items, |sum e|^2 = m + 2 (sum of the cosines of all pairs). The
+    cosine of a vector of zeros with any vector, itself too, is 0.
     """
     items, length = lists.items, lists.length
     features, scale, n_features, similarity = compared
@@ -122,7 +122,7 @@ def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> No
 @helper
 def _inverse_norm(values: Array) -> float:
     """1 / the Euclidean norm, 0 for zeros; neither large nor small values overflow."""
-    # np.float64: what is not compiled would go on in the float32 of the values.
+    # np.float64: without the JIT, the sum would stay in the float32 of the values.
     largest = 0.0
     for i in range(values.size):
         largest = max(largest, abs(np.float64(values[i])))
@@ -262,10 +262,10 @@ def diversity_at_k(
     k: int = 100,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """How different the items of the list are from each other.
+    """Mean difference of the items of the list from each other.
 
-    Of ``features=`` the cosine counts, in time linear in k; features that are all 0 are like
-    nothing. From ``similarity=`` the entry (i, j) of each pair is read where i stands before j
+    ``features=`` are compared by cosine, in time linear in k; features that are all 0 have the
+    cosine 0. From ``similarity=`` the entry (i, j) of each pair is read where i stands before j
     in the list. Similarities outside [-1, 1] lead outside the bounds.
 
     >>> from recmetrics import Metrics
@@ -528,7 +528,7 @@ def serendipity_at_k(
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """How much of the list is relevant and unexpected.
+    """Share of the list that is relevant and unexpected.
 
     An item counts 1 - its popularity if it is relevant; grades do not weigh. Undefined for a
     user without relevant items; 0 for an empty list.
@@ -646,7 +646,7 @@ def calibration_at_k(
     k: int = 100,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """How far the genres of the list are from those that the user had before, in nats.
+    """Divergence of the genres of the list from those of the user's profile, in nats.
 
     Kullback-Leibler divergence of q, the genres of the list, from p, those of the profile; 0 is
     perfect. An item divides itself among its genres, equally where ``genres=`` holds 0 and 1;

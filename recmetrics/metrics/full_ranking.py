@@ -39,7 +39,7 @@ def auc_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG001 (every kernel takes k)
-    """From mean ranks: pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
+    """Use mean ranks: the pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
     for user in range(out.size):
         first = hits.start[user]
         relevant = 0
@@ -80,8 +80,8 @@ def auc(
 ) -> UserValues:
     """Area under the ROC curve of each user, over the items that may be recommended.
 
-    Undefined, too, where all of these items are relevant. Of a ranking, the items listed count,
-    no others: give scores, or the whole ranking, for the AUC that the literature means.
+    Also undefined where all of these items are relevant. Only the items of a given ranking
+    count: give scores, or the whole ranking, for the AUC of the literature.
 
     >>> from recmetrics import Metrics
     >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])

@@ -1,4 +1,4 @@
-"""Metrics of all lists together: what a recommender does to its catalogue.
+"""Metrics of all lists together: the use of the catalogue.
 
 The file is built as ``accuracy.py`` is. A reference reads all lists, cut at k; a kernel reads the
 ``Exposure`` of the call, sums per item that every system metric at one cutoff shares, and gives one
@@ -46,7 +46,7 @@ def coverage_at_k(
 ) -> UserValues:
     """Share of the catalogue that is in at least one list: one value for all users.
 
-    The catalogue is all items or, with ``candidates=``, those that are a candidate of anybody.
+    The catalogue is all items or, with ``candidates=``, the candidates of any user.
 
     >>> from recmetrics import Metrics
     >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -66,7 +66,7 @@ def personalization_reference(system: AllLists) -> float:
 
 
 def _personalization(exposure: Exposure) -> float:
-    """Without forming a pair.
+    """Sum the cosines without forming a pair.
 
     With w = 1 / sqrt(length), the cosine of two lists is the sum of w w' over the items in both. So
     the cosines of all ordered pairs, each list with itself included, sum up to the squares of the
@@ -99,9 +99,9 @@ def personalization_at_k(
     k: int = 100,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """How different the lists of different users are: one value for all users.
+    """Mean difference of the lists of different users: one value for all users.
 
-    Exact and without forming a pair, from how often each item is listed. Empty lists do not
+    Exact and without forming a pair, from how often each item is in a list. Empty lists do not
     count.
 
     >>> from recmetrics import Metrics
@@ -130,7 +130,7 @@ def _gini(exposure: Exposure) -> float:
 
 
 def _gini_of(amounts: FloatArray) -> float:
-    """By rank: the sum over the j-th smallest of n amounts of (2 j - n - 1) times it."""
+    """Compute by rank: the sum over the j-th smallest of n amounts of (2 j - n - 1) times it."""
     amounts = np.sort(amounts)
     total = amounts.sum()
     if total == 0.0:
@@ -156,9 +156,9 @@ def gini_at_k(
     k: int = 100,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Inequality of how often items are listed, 0 where all equally: one value for all users.
+    """Inequality of how often items are in lists, 0 if all are equal: one value for all users.
 
-    Items that are in no list count, too; the catalogue is that of ``coverage``.
+    Items in no list count, too; the catalogue is that of ``coverage``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -202,9 +202,9 @@ def entropy_at_k(
     k: int = 100,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Shannon entropy in bits of what is listed: one value for all users.
+    """Shannon entropy in bits of the items of all lists: one value for all users.
 
-    At most log2 of the number of items, where all are listed equally often.
+    At most log2 of the number of items, where all are in lists equally often.
 
     >>> from recmetrics import Metrics
     >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
