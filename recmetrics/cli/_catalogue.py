@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def catalogue(args: Namespace) -> None:
-    """Print what the registry says of all metrics, or of the one that was named."""
+    """Print the registry's facts on all metrics, or on the one that was named."""
     if args.markdown:
         write(catalogue_markdown(METRICS))
         return

@@ -1,6 +1,6 @@
 """Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe.
 
-Other signals that end it give 128 and their number, too: 143 is SIGTERM.
+Other signals that end the command also give 128 + their number: 143 is SIGTERM.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and give its exit code; no error leaves as a traceback.
+    """Run the command and give its exit code; errors print one line, not a traceback.
 
-    Without ``argv`` this process is the command, and signals end all of it at once.
+    Without ``argv`` the process is the command, and signals end it at once.
     """
     if argv is None:
         handle_signals()
@@ -69,12 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_CODE
     except BrokenPipeError:
         discard_stdout()
-        return 141  # what the shell reports of a program that a closed pipe ended
+        return 141  # the shell's code of a program that a closed pipe ended
     except (CommandError, RecmetricsError) as error:
         return _fail(with_options(str(error)))
     except MemoryError as error:
         return _fail(f"not enough memory: {reason(error)}")
-    except OSError as error:  # what no file's own message covers, such as a failing disk
+    except OSError as error:  # not covered by the message of a file, such as a failing disk
         return _fail(reason(error))
 
 
@@ -331,7 +331,7 @@ def _integer_from(least: int) -> Callable[[str], int]:
 
 
 def _fail(message: str) -> int:
-    # Nothing can be said where stderr is closed or gone.
+    # No message is possible where stderr is closed or gone.
     with suppress(OSError, AttributeError):
         sys.stderr.write(f"recmetrics: error: {' '.join(message.split())}\n")
         sys.stderr.flush()

@@ -68,7 +68,7 @@ def demo(args: Namespace) -> None:
 
 
 def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator) -> Trained:
-    """Train, and validate after each epoch: the step that this library makes cheap."""
+    """Train, and validate after each epoch."""
     curve = []
     with progress("training") as on_progress:
         epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
@@ -86,7 +86,7 @@ def _validate(scores: Scores, data: Split) -> float:
 
 
 def _plot_path(args: Namespace) -> Path | None:
-    """Decide where the picture goes; without matplotlib it must not have been asked for."""
+    """Choose the file of the picture; without matplotlib, refuse ``--plot``."""
     if args.no_plot:
         return None
     if not _picture.is_available():

@@ -8,7 +8,7 @@ from recmetrics import RecmetricsError
 
 
 class CommandError(Exception):
-    """What was typed cannot be done; the message is the line that the user sees."""
+    """A command that cannot be run; the message is the line that the user sees."""
 
 
 def reason(error: BaseException) -> str:
@@ -19,7 +19,7 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def naming(sources: Mapping[str, object]) -> Iterator[None]:
-    """Let errors of the library, which begin with an argument's name, begin with its file."""
+    """Replace the argument's name, with which errors of the library begin, by its file."""
     try:
         yield
     except RecmetricsError as error:
@@ -32,5 +32,5 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
 
 
 def with_options(message: str) -> str:
-    """Turn what to type in Python into what to type here."""
+    """Turn keyword arguments in a message into options of the command."""
     return re.sub(r"""\b(undefined|nan|ties)=["'](\w+)["']""", r"--\1 \2", message)

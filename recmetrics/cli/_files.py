@@ -1,4 +1,4 @@
-"""Read the files of the command line: the format is told by the content, never unpickled."""
+"""Read the files of the command line: by the format of the content, never unpickled."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OTHER_FORMATS = {
 
 
 def open_scores(source: Source) -> Array:
-    """Map the scores into memory; only what is evaluated is ever read."""
+    """Map the scores into memory; only the rows evaluated are read."""
     with opened(source, _SCORES, regular=True) as file:
         if not _start(file).startswith(_npy.MAGIC):
             refuse_other_formats(source, file, _SCORES)
@@ -137,7 +137,7 @@ def read_groups(source: Source) -> Groups:
 def refuse_other_formats(
     source: Source, file: BufferedReader, expected: str, *, empty: bool = True
 ) -> None:
-    """Say what a file is where its first bytes tell that it is none of the expected ones."""
+    """Refuse a file whose first bytes show another format, and name that format."""
     start = _start(file)
     found = "empty" if empty and not start else None
     for magic, name in _OTHER_FORMATS.items():
@@ -150,7 +150,7 @@ def refuse_other_formats(
 
 @contextmanager
 def reading(source: Source, expected: str) -> Iterator[None]:
-    """Turn whatever a damaged file makes its parser raise into one line that names the file."""
+    """Turn any error of a parser of a damaged file into one line that names the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a damaged header warns before it fails

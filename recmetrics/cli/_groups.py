@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Groups(NamedTuple):
-    """A label per user, and the users that they belong to where the file names them."""
+    """A label per user, and the ids of the users where the file has them."""
 
     labels: npt.NDArray[Any]
     users: list[str] | None = None
 
 
 def read_npy(file: BufferedReader, n_bytes: int) -> Groups:
-    """Read a 1-d array of text or numbers; a ValueError says what else was found."""
+    """Read a 1-d array of text or numbers; raise a ValueError for any other."""
     header = read_header(file, n_bytes)
     if len(header.shape) != 1 or header.dtype.kind not in "Uiubf":
         msg = f"it is of {header.dtype} and shape {header.shape}; expected a label per user"
@@ -31,7 +31,7 @@ def read_npy(file: BufferedReader, n_bytes: int) -> Groups:
 
 
 def read_text(file: BufferedReader) -> Groups:
-    """Read a label per line; a LineError says what else was found."""
+    """Read a label per line; raise a LineError for any other line."""
     labels = []
     for number, line in read_lines(file):
         try:
@@ -43,7 +43,7 @@ def read_text(file: BufferedReader) -> Groups:
 
 
 def read_csv(file: BufferedReader) -> Groups:
-    """Read a header of ``user`` and another name, then both of each user."""
+    """Read a header of ``user`` and another name, then the id and the label of each user."""
     rows = read_rows(file)
     _, header = next(rows, (1, []))
     if header[:1] != ["user"] or len(header) != 2:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from io import BufferedReader
 
-_LONGEST = 1 << 20  # characters; what is longer is no line but a file without line ends
+_LONGEST = 1 << 20  # characters; a longer line is a file without line ends
 
 
 class LineError(ValueError):
-    """What is wrong with one line of a text file."""
+    """A fault of one line of a text file."""
 
     def __init__(self, line: int, message: object) -> None:
-        """Keep the line, counted from 1, beside the message."""
+        """Store the line, counted from 1, and the message."""
         super().__init__(str(message))
         self.line = line
 
 
 def read_lines(file: BufferedReader, *, newline: str | None = None) -> Iterator[tuple[int, str]]:
-    """Give lines with their numbers; bytes that are no text stay, for ``refuse_bytes`` to find."""
+    """Yield lines with their numbers; bytes that are no text stay, for ``refuse_bytes``."""
     text = TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline=newline)
     number = 0
     try:
@@ -35,14 +35,14 @@ def read_lines(file: BufferedReader, *, newline: str | None = None) -> Iterator[
                 raise LineError(number, f"it is longer than {_LONGEST:,} characters")
             yield number, line
     finally:
-        with suppress(ValueError):  # the file is closed by who opened it, maybe before this
+        with suppress(ValueError):  # the caller closes the file, maybe before this
             text.detach()
 
 
 def read_rows(file: BufferedReader, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Give the cells of each row with the number of its first line; each is as long as the first.
+    """Yield the cells of each row with the number of its first line.
 
-    Empty lines are left out.
+    All rows must be as long as the first. Empty lines are left out.
     """
     lines = read_lines(file, newline="")
     first = last = 0
@@ -74,7 +74,7 @@ def read_rows(file: BufferedReader, separator: str = ",") -> Iterator[tuple[int,
 
 
 def refuse_bytes(text: str) -> None:
-    """Raise a ValueError where ``text`` holds what is no text: a NUL, or other than UTF-8."""
+    """Raise a ValueError where ``text`` holds a NUL or bytes other than UTF-8."""
     if text.isascii() and "\0" not in text:
         return
     found = re.search("[\0\udc80-\udcff]", text)
@@ -84,7 +84,7 @@ def refuse_bytes(text: str) -> None:
 
 
 def read_number(text: str) -> float:
-    """Read a number as files hold it; Python itself would take 1_0 for ten, and other digits."""
+    """Read a number; ``float`` alone would also read 1_0 and digits of other scripts."""
     if "_" in text or not text.isascii():
         msg = f"{text[:40]!r} is no number"
         raise ValueError(msg)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_NORMAL_95 = 1.959963984540054  # a standard normal stays within plus and minus this 95 % of times
+_NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is said of one metric; None where it is not defined.
+    """The summary of one metric over users; None where it is not defined.
 
     ``users`` counts those with a defined value; it is None for a system metric.
     """

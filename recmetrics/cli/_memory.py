@@ -1,4 +1,4 @@
-"""How much memory this process may take, so that what claims more is refused before it is read."""
+"""The memory that this process may take: a file that claims more is refused before it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refuse_beyond_memory(n_bytes: int) -> None:
 
 
 def size(n_bytes: int) -> str:
-    """Write a number of bytes as people read it."""
+    """Write a number of bytes in a readable unit."""
     power = min((n_bytes.bit_length() - 1) // 10, len(_UNITS)) if n_bytes else 0
     if not power:
         return f"{n_bytes} bytes"
@@ -26,7 +26,7 @@ def size(n_bytes: int) -> str:
 
 
 def _limit() -> int:
-    """The least of what the machine has, the container gives and ``ulimit -v`` leaves."""
+    """The least of the limits of the machine, the container and ``ulimit -v``."""
     limits = [1 << 62]
     with suppress(OSError, ValueError, AttributeError):  # not on every system
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -42,7 +42,7 @@ def _limit() -> int:
 
 
 def _taken(page: int) -> int:
-    """The address space that this process has; 0 where it cannot be known."""
+    """The address space of this process; 0 where it is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * page
     except OSError:  # pragma: no cover - a system without /proc

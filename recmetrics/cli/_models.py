@@ -69,7 +69,7 @@ def compare_files(args: Namespace) -> None:
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:
-    """Name each file by its stem, and by as much more of its path as tells it from the others."""
+    """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
     for i, path in enumerate(paths):
         if full[i] in full[:i]:
@@ -78,7 +78,7 @@ def model_names(paths: Sequence[Path]) -> list[str]:
     stems = [path.parent / path.stem for path in full]
     depth = 1
     while True:
-        for each in (stems, full):  # the suffix may be all that tells two of them apart
+        for each in (stems, full):  # two files may differ only in the suffix
             names = ["/".join(path.parts[-depth:]) for path in each]
             if len(set(names)) == len(names):
                 return names
@@ -86,7 +86,7 @@ def model_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> None:
-    """Refuse files that name other users than the first that names them, or in another order."""
+    """Refuse files with other users than the first file with ids, or in another order."""
     named = [(source, users) for source, users in files if users is not None]
     for source, users in named[1:]:
         first, expected = named[0]
@@ -115,7 +115,7 @@ def _to_json(found: Comparison) -> str:
 
 
 def _finite(record: dict[str, Any], found: Comparison) -> dict[str, Any]:
-    """JSON has no NaN and no infinity; without groups every ``group`` is that of all users."""
+    """Replace NaN and infinity, which JSON lacks, by None; without groups, drop ``group``."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in record.items()

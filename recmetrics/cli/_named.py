@@ -1,4 +1,4 @@
-"""Open the files of the command line, and notice those that change while they are read."""
+"""Open the files of the command line, and detect those that change while they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of the command line and what it was given as; its text names both."""
+    """A file of the command line and its argument; ``str`` names both."""
 
     label: str
     path: Path
@@ -28,7 +28,7 @@ class Source:
 
 
 class _State(NamedTuple):
-    """What is no longer the same once somebody wrote to a file."""
+    """The properties of a file that change when it is written."""
 
     device: int
     number: int
@@ -37,14 +37,14 @@ class _State(NamedTuple):
 
 
 mapped: dict[Source, _State | None] = {}
-"""The files that are read while the metrics are computed, each as it was when it was mapped."""
+"""The files that are read while the metrics are computed, with their state when mapped."""
 
 
 @contextmanager
 def opened(source: Source, expected: str, *, regular: bool = False) -> Iterator[BufferedReader]:
-    """Open a file that nobody may write to meanwhile; ``regular`` refuses pipes and devices."""
+    """Open a file that must not change meanwhile; ``regular`` refuses pipes and devices."""
     try:
-        # Before it is opened: a pipe to which nobody writes would wait for ever.
+        # Before opening, which would wait for ever on a pipe without a writer.
         if regular:
             refuse_devices(source, source.path.stat().st_mode, expected)
         file = source.path.open("rb")
@@ -56,7 +56,7 @@ def opened(source: Source, expected: str, *, regular: bool = False) -> Iterator[
         try:
             yield file
         except CommandError as error:
-            # What was found wrong may come from two versions of the file.
+            # The error may come from a mix of two versions of the file.
             if state(file) != before:
                 raise _changed(source) from error
             raise
@@ -65,20 +65,20 @@ def opened(source: Source, expected: str, *, regular: bool = False) -> Iterator[
 
 
 def refuse_devices(source: Source, mode: int, expected: str) -> None:
-    """Refuse what has no end, or cannot be read twice."""
+    """Refuse files that have no end or cannot be read twice."""
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder has an error of its own
         msg = f"{source} is not a regular file and cannot be mapped; expected {expected}"
         raise CommandError(msg)
 
 
 def state(file: BufferedReader) -> _State | None:
-    """What tells whether somebody writes to a file; None of pipes and devices."""
+    """The state of a file, which shows changes; None for pipes and devices."""
     return _state(os.fstat(file.fileno()))
 
 
 @contextmanager
 def unchanged() -> Iterator[None]:
-    """Refuse what is computed, or found wrong, of a mapped file that is written to meanwhile."""
+    """Refuse results and errors of a mapped file that changed meanwhile."""
     try:
         yield
     except Exception as error:
@@ -92,13 +92,13 @@ def unchanged() -> Iterator[None]:
 
 
 def first_changed() -> Source | None:
-    """The first file that is not as it was when it was mapped."""
+    """Find the first file that changed after it was mapped."""
     for source, before in mapped.items():
         try:
             now = _state(source.path.stat())
         except OSError:
-            continue  # no longer there: what is mapped stays as it was
-        # Another file in its place leaves the mapped one alone, too.
+            continue  # removed, which leaves the mapped data as they were
+        # So does another file in its place.
         if now and before and now[:2] == before[:2] and now != before:
             return source
     return None

@@ -21,7 +21,7 @@ _READERS = {
 
 
 class Header(NamedTuple):
-    """What the data is, and how many bytes of the file it and the header take."""
+    """The header of a file: shape, order and dtype of the data, and where they start."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -30,7 +30,7 @@ class Header(NamedTuple):
 
     @property
     def n_entries(self) -> int:
-        """The product of the shape, in numbers that do not overflow."""
+        """The product of the shape, without overflow."""
         return math.prod(self.shape)
 
     @property
@@ -40,9 +40,9 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], n_bytes: int) -> Header:
-    """Read the header of a file of ``n_bytes``, all of which the data must lie in.
+    """Read the header of a file of ``n_bytes``, which must contain all of the data.
 
-    A ValueError says what is wrong; so do others that NumPy raises of a damaged header.
+    A ValueError, or another error of NumPy for a damaged header, says what is wrong.
     """
     version = tuple(file.read(len(MAGIC) + 2)[len(MAGIC) :])
     if version not in _READERS:
@@ -66,22 +66,22 @@ def read_header(file: IO[bytes], n_bytes: int) -> Header:
 
 
 def refuse_unreal(dtype: np.dtype[Any]) -> None:
-    """Raise a ValueError for what is not ordered as numbers are."""
+    """Raise a ValueError for a dtype that is not of real numbers."""
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
         msg = f"its dtype is {dtype}, not of real numbers (float16, float32, float64, int, bool)"
         raise ValueError(msg)
 
 
 def map_array(file: BufferedReader, n_bytes: int) -> npt.NDArray[Any]:
-    """Map an array of real numbers into memory; only what is used is ever read."""
+    """Map an array of real numbers into memory; only the part in use is read."""
     header = read_header(file, n_bytes)
     refuse_unreal(header.dtype)
     return map_data(file, header)
 
 
 def map_data(file: BufferedReader, header: Header) -> npt.NDArray[Any]:
-    """Map what a header has been read of."""
-    raw: Any = file.raw  # which NumPy's types want to be written to, too
+    """Map the data of a header into memory."""
+    raw: Any = file.raw  # NumPy's types require a writable file
     array: npt.NDArray[Any] = np.memmap(
         raw,
         dtype=header.dtype,

@@ -1,4 +1,4 @@
-"""Read ``.npz`` archives, and check what they claim before anything is unpacked."""
+"""Read ``.npz`` archives, and check their headers before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 MAGIC = b"PK"
 _ENCRYPTED = 1
-_MOST_PER_BYTE = 1032  # what one byte of deflate can stand for, at the very most
+_MOST_PER_BYTE = 1032  # bytes that one byte of deflate can unpack to
 _INDICES = ("indices", "indptr", "row", "col", "offsets")
 
 
 def read_arrays(file: BufferedReader) -> dict[str, npt.NDArray[Any]]:
-    """Read all arrays; a ValueError says what is wrong, as others do of a damaged file."""
+    """Read all arrays; a ValueError, or another error for a damaged file, says what is wrong."""
     _check(file)
     return _load(file)
 
@@ -52,7 +52,7 @@ def read_sparse(file: BufferedReader, check_shape: Callable[[tuple[int, ...]], N
     file.seek(0)
     matrix = sparse.load_npz(file)
     if hasattr(matrix, "check_format"):
-        # Loading trusts the indices; one outside the matrix would read foreign memory later.
+        # Loading does not check the indices; one outside the matrix would read foreign memory.
         matrix.check_format(full_check=True)
     return matrix
 
@@ -64,7 +64,7 @@ def _load(file: BufferedReader, *names: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def _check(file: BufferedReader) -> dict[str, Header]:
-    """The headers of all members, none of which claims more than the file can hold."""
+    """Read the headers of all members; refuse one that claims more than the file can hold."""
     if not file.seekable():
         msg = "it comes through a pipe; write it to a file first"
         raise ValueError(msg)

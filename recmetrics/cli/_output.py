@@ -1,4 +1,4 @@
-"""Write result files whole or not at all."""
+"""Write result files completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS_AT_A_TIME = 10_000
 def check_output(
     option: str, path: Path, suffixes: Sequence[str], inputs: Sequence[Path] = ()
 ) -> None:
-    """Refuse an output that could not be written, before the work that leads to it is done."""
+    """Refuse an output that cannot be written, before the work is done."""
     given = f"{option} {str(path)!r}"
     if path.suffix.lower() not in suffixes:
         msg = f"{given}: expected a file name that ends in {' or '.join(suffixes)}"
@@ -77,7 +77,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """Where a link leads: the link stays, and what it points to is replaced."""
+    """The target of a link, which is replaced while the link stays."""
     return Path(os.path.realpath(path))
 
 
@@ -85,7 +85,7 @@ def _target(path: Path) -> Path:
 def atomic(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` once it is complete and on the disk.
 
-    It is written in the same folder under another name, which never outlives a failure.
+    It is written in the same folder under another name, and removed after a failure.
     """
     target = _target(path)
     temporary = target.with_name(f".recmetrics-{secrets.token_hex(8)}.tmp")
@@ -95,7 +95,7 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with suppress(OSError):  # who could read the older file
+        with suppress(OSError):  # keeps the permissions of the older file
             shutil.copymode(target, temporary)
         temporary.replace(target)
     except BaseException as error:
@@ -117,7 +117,7 @@ def write_per_user(
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
     The rows are users 0, 1, ... or have the ids ``users``, which an ``.npz`` then holds as "user".
-    A metric with one value for all lists together has no place in it.
+    System metrics are left out.
     """
     columns = {metric: value for metric, value in values.items() if value.ndim == 1}
     with atomic(path) as file:
@@ -129,7 +129,7 @@ def write_per_user(
 
 
 def _write_npz(file: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """``numpy.savez``, which in NumPy 1 leaves an archive open on a full disk."""
+    """Write as ``numpy.savez`` does, which in NumPy 1 leaves an archive open on a full disk."""
     with ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -152,9 +152,9 @@ def _write_csv(
             ids = range(start, stop) if users is None else users[start:stop]
             writer.writerows(zip(ids, *block, strict=True))
     finally:
-        text.detach()  # flushes; the file itself is closed by who opened it
+        text.detach()  # flushes; the caller closes the file
 
 
 def _cells(values: npt.NDArray[np.float64]) -> list[float | str]:
-    """Keep every digit; an undefined value is an empty cell."""
+    """Write every digit; an undefined value is an empty cell."""
     return ["" if math.isnan(value) else value for value in values.tolist()]

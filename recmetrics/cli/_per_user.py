@@ -1,4 +1,4 @@
-"""Read files of per-user values: a column per metric, and the users where they are named."""
+"""Read files of per-user values: a column per metric, and the ids of users where given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PerUser(NamedTuple):
-    """The values of each metric, and the users that they belong to where the file names them."""
+    """The values of each metric, and the ids of the users where the file has them."""
 
     values: dict[str, npt.NDArray[Any]]
     users: list[str] | None = None

@@ -12,7 +12,7 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def is_available() -> bool:
-    """Tell whether matplotlib is there."""
+    """Say whether matplotlib is installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -26,8 +26,8 @@ def plot_curve(
     curves: Mapping[str, Sequence[float]],
     levels: Mapping[str, float],
 ) -> None:
-    """Draw ``metric`` over epochs as PNG: what is trained as curves, the rest as level lines."""
-    # A figure of its own draws without a display and leaves pyplot's state alone.
+    """Draw ``metric`` over epochs as PNG: trained models as curves, others as level lines."""
+    # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -40,7 +40,7 @@ _OF_SCORES = ("exclude", "candidates", *_SIDE_OF_SCORES, "ties", "chance", "audi
 
 
 def is_table(path: Path) -> bool:
-    """Whether the first file holds recommendations, by its name; scores are an .npy."""
+    """Say whether the first file holds recommendations, by its name; scores are an .npy."""
     return path.suffix.lower() in SUFFIXES
 
 
@@ -134,9 +134,9 @@ def _backend() -> Backend:
 
 
 def _read(source: Source, numbers: Sequence[str]) -> Any:
-    """The users, items and ``numbers`` of a table.
+    """Read the users, items and ``numbers`` of a table.
 
-    Ids are text, as they are written, so that files of two kinds have ids of one type.
+    Ids are read as text, so that files of two formats have ids of one type.
     """
     import narwhals.stable.v2 as nw
 
@@ -165,7 +165,7 @@ def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> A
             frame = nw.read_parquet(str(source.path), backend=backend)
         except Exception:
             raise
-        except BaseException as error:  # polars panics with an exception that is none
+        except BaseException as error:  # polars panics with a BaseException
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
             msg = "it is damaged"
@@ -181,7 +181,7 @@ def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> A
 
 
 def _n_rows(path: Path, backend: Backend) -> int:
-    """How many rows a file claims to have, of which none is unpacked."""
+    """Read the number of rows that a file claims to have, without unpacking any."""
     if backend == "polars":
         import polars as pl
 
@@ -192,7 +192,7 @@ def _n_rows(path: Path, backend: Backend) -> int:
 
 
 def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
-    """The columns that are read, if all that must be there are."""
+    """Choose the columns to read; refuse a missing or repeated one."""
     for name in columns:
         if columns.count(name) > 1:
             msg = f"{source} has the column {name!r} twice; expected every name once"

@@ -20,7 +20,7 @@ from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import progress, require_rich, show, write
 
 DEFAULT_K = 10
-# Each piece of side information: its option, and what the help says of it.
+# Each piece of side information: its option, and its help text.
 SIDE = {
     "popularity": (
         "--popularity-from TRAIN",
@@ -50,11 +50,11 @@ _LABELS = {
     "candidates": "--candidates",
     **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
 }
-"""What each file is given as, by the name of the argument that it becomes."""
+"""The label of each file on the command line, by the argument that it becomes."""
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
-    """Every accuracy metric with values in [0, 1] that the convention has, at cutoff 10."""
+    """List the accuracy metrics with values in [0, 1] that the convention has, at cutoff 10."""
     known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
     return [
         f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
@@ -94,7 +94,7 @@ def evaluate(args: Namespace) -> None:
         side = {name: _read_side(name, sources[name], shape) for name in SIDE if name in sources}
         report = _audit(scores, truth, request, sets, args) if args.audit else None
         if report is not None and not args.json:
-            # Before the metrics are computed: it tells more than an error that ends them.
+            # Before the metrics are computed: the report says more than an error of theirs.
             show(with_options(str(report)), "")
         with progress("evaluating") as on_progress:
             values = Metrics.compute(
@@ -127,7 +127,7 @@ def evaluate(args: Namespace) -> None:
 def _audit(
     scores: Any, truth: Any, request: Request, sets: Mapping[str, Any], args: Namespace
 ) -> Audit:
-    """What is odd, for the largest cutoff asked for; where there is none, for the whole list."""
+    """Audit the files at the largest cutoff; without one, for the whole list."""
     cutoffs = [definition.spec.k or 0 for definition in request.definitions.values()]
     k = max(cutoffs, default=0) or max(1, scores.shape[1])
     with progress("auditing") as on_progress:
@@ -137,7 +137,7 @@ def _audit(
 def _levels(
     truth: Any, request: Request, sets: Mapping[str, Any], args: Namespace
 ) -> dict[str, dict[str, float | None]]:
-    """The mean of a random and of the best ranking, for the metrics that have them."""
+    """Compute the means of a random and of the best ranking, for the metrics that have them."""
     able = list(request.of_hits)
     options = {**sets, "undefined": args.undefined, "convention": args.convention}
     return {
@@ -151,7 +151,7 @@ def _levels(
 
 
 def read_request(metrics: Sequence[str], args: Namespace) -> Request:
-    """Read what is asked, and refuse what can be refused before a file is read."""
+    """Read the request, and refuse a faulty one before a file is read."""
     options = {name: option for name, (option, _) in SIDE.items()}
     words = SideWords(named=options, ending="; see 'recmetrics evaluate --help'")
     given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
@@ -159,7 +159,7 @@ def read_request(metrics: Sequence[str], args: Namespace) -> Request:
 
 
 def _rules(args: Namespace) -> dict[str, Any]:
-    """The options that the library has, too, under its names."""
+    """The options shared with the library, under its names."""
     rules = {name: getattr(args, name) for name in ("undefined", "convention", "nan", "ties")}
     return {**rules, "n_threads": args.threads}
 
@@ -212,6 +212,6 @@ def to_json(
 
 
 def _findings(report: Audit) -> dict[str, Any]:
-    """What was found, under the names that the library gives it."""
+    """The findings of an audit, under the names of the library."""
     found = {name: finding._asdict() for name, finding in report.findings.items()}
     return {"k": report.k, "dtype": report.dtype, "findings": found}

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like end the command at once, whatever it is doing."""
+"""Ctrl-C and other signals end the command at once, during any work."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import NoReturn
 
 from recmetrics.cli._named import first_changed
 
-EXIT_CODE = 128 + signal.SIGINT  # what the shell reports of a program that a signal ended
-_CLEAN_LINE = b"\r\x1b[K\x1b[?25h"  # back to its start, erase it, show the cursor
+EXIT_CODE = 128 + signal.SIGINT  # the shell's code of a program that a signal ended
+_CLEAN_LINE = b"\r\x1b[K\x1b[?25h"  # go to its start, erase it, show the cursor
 _FROM_C = ctypes.CFUNCTYPE(None, ctypes.c_int)
 
 unfinished: set[Path] = set()
-"""Files to remove when the command ends before its time."""
+"""Files to remove when the command ends early."""
 
 
 def handle_signals() -> None:
-    """Let signals end the process at once, with nothing left behind.
+    """Let signals end the process at once, without unfinished files.
 
-    Ctrl-C, SIGTERM and a terminal that closes give 128 + the signal, and say nothing. A
-    KeyboardInterrupt would first wait for threads that compile a kernel, seconds each, and is lost
-    where it meets the compiler's callbacks.
+    Ctrl-C, SIGTERM and a closing terminal give 128 + the signal, without a message. A
+    KeyboardInterrupt would first wait for threads that compile a kernel, seconds each, and would be
+    lost in the callbacks of the compiler.
     """
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        # A shell has commands in the background ignore Ctrl-C, nohup has them ignore the
-        # terminal's end: they go on doing so.
+        # A signal that is ignored stays so: a shell lets commands in the background ignore
+        # Ctrl-C, nohup the end of the terminal.
         if number is not None and signal.getsignal(number) in (
             signal.default_int_handler,
             signal.SIG_DFL,
@@ -38,7 +38,7 @@ def handle_signals() -> None:
             signal.signal(number, _end)
     if hasattr(signal, "SIGBUS"):  # pragma: no branch - Windows has none
         # Not by signal.signal: Python's handlers run after the instruction that failed, which
-        # fails again. This one is called on the spot, by the thread that reads.
+        # fails again. This one is called at once, in the thread that reads.
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).signal(signal.SIGBUS, _ON_LOST_PAGE)
 
@@ -52,11 +52,11 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 
 def _lost_page(_number: int) -> NoReturn:
-    """A page of a mapped file is gone: the file was cut, or its disk fails. There is no return."""
+    """End the process: a page of a mapped file is gone, as the file was cut or its disk fails."""
     _remove_unfinished()
     source = first_changed()
     found = "a file could not be read: its disk fails, or it is gone"
-    if source is not None:  # pragma: no branch - a disk that fails is not to be had
+    if source is not None:  # pragma: no branch - no test has a failing disk
         found = f"{source} was cut while it was read; wait until it is written, try again"
     with suppress(OSError, ValueError, AttributeError):
         clean = _CLEAN_LINE if sys.stderr.isatty() else b""
@@ -64,7 +64,7 @@ def _lost_page(_number: int) -> NoReturn:
     os._exit(2)
 
 
-_ON_LOST_PAGE = _FROM_C(_lost_page)  # kept here: C does not count who refers to it
+_ON_LOST_PAGE = _FROM_C(_lost_page)  # kept here: C holds no Python reference to it
 
 
 def _remove_unfinished() -> None:

@@ -10,8 +10,8 @@ from scipy import sparse
 Interactions: TypeAlias = "sparse.csr_array[Any]"  # a string: old SciPy takes no [Any]
 
 _TASTES = 8  # latent dimensions of taste
-_TASTE_WEIGHT = 2.5  # how much more taste counts than chance; the popularity is log-normal
-_POPULARITY_SKEW = 1.2
+_TASTE_WEIGHT = 2.5  # of taste against chance
+_POPULARITY_SKEW = 1.2  # sigma of the log-normal popularity
 _TYPICAL_LENGTH = 30  # median interactions of a user
 
 
@@ -43,7 +43,7 @@ def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactio
 
 
 def split(interactions: Interactions, rng: np.random.Generator) -> Split:
-    """Deal each user's interactions at random: 70 % train, 10 % validation, 20 % test."""
+    """Split each user's interactions at random: 70 % train, 10 % validation, 20 % test."""
     users = np.repeat(np.arange(interactions.shape[0]), np.diff(interactions.indptr))
     lengths = np.bincount(users, minlength=interactions.shape[0])
     # Position of each interaction in its user's own shuffled order, from 0 to just below 1.

@@ -25,7 +25,7 @@ _UNDEFINED = "-"
 def evaluation_table(
     summaries: Mapping[str, Summary], levels: Mapping[str, Mapping[str, float | None]]
 ) -> Table:
-    """Lay out one metric a row, with the levels that its mean can be compared with."""
+    """Lay out one metric per row, with the levels to compare its mean with."""
     table = _table("metric", numbers=["mean", *levels, "95 % interval", "std", "users"])
     for metric, summary in summaries.items():
         table.add_row(
@@ -40,13 +40,13 @@ def evaluation_table(
 
 
 def comparison_tables(comparison: Comparison) -> list[RenderableType]:
-    """Lay out a comparison as it prints itself, for the terminal's width, and its legend."""
+    """Lay out the tables of a comparison for the terminal's width, and its legend."""
     from rich.text import Text
 
     parts: list[RenderableType] = []
     for grid in grids(comparison):
         table = _table()
-        table.padding = (0, 1, 0, 0)  # the widest tables of the command: no room to waste
+        table.padding = (0, 1, 0, 0)  # little, for the widest tables of the command
         for i, column in enumerate(grid.columns):
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
             # A heading folds before the numbers below it have to.
@@ -91,12 +91,12 @@ def options_table(metric: Metric) -> Table:
 
 
 def title(metric: Metric) -> str:
-    """Write a metric as it is asked for."""
+    """Write a metric as users type it."""
     return f"{metric.name}@k" if metric.takes_k else metric.name
 
 
 def _in_order(metrics: Mapping[str, Metric]) -> list[Metric]:
-    """Put accuracy first and what has one value for all lists last."""
+    """Sort the metrics: accuracy first, system metrics last."""
     order = get_args(Reads)
     return sorted(metrics.values(), key=lambda metric: order.index(metric.reads))
 
@@ -115,7 +115,7 @@ def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
     from rich import box
     from rich.table import Table
 
-    # In a narrow terminal cells fold: nothing is ever cut off.
+    # In a narrow terminal cells fold: nothing is cut off.
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in texts:
         table.add_column(heading, overflow="fold")

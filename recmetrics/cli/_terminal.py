@@ -1,4 +1,4 @@
-"""What the command shows: text and tables on stdout, progress on stderr."""
+"""The output of the command: text and tables on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 INSTALL = "pip install 'recmetrics-numba[cli]'"
-# Where no terminal sets a width, no line is ever cut or wrapped.
+# Without the width of a terminal, no line is cut or wrapped.
 _UNBOUNDED = 100_000
 
 
 class OnProgress(Protocol):
-    """What is told how much is done, and maybe what is being done."""
+    """A callback for the amount of work done, and maybe a note on the work."""
 
     def __call__(self, done: int, total: int, note: str = ...) -> None: ...
 
 
 def require_rich() -> None:
-    """Refuse to begin what would end in a table that cannot be drawn."""
+    """Refuse to start work whose table cannot be drawn."""
     try:
         import rich  # noqa: F401
     except ImportError as error:
@@ -77,14 +77,14 @@ def write(text: str) -> None:
 
 
 def discard_stdout() -> None:
-    """Send what stdout still holds nowhere, or the interpreter fails on it as it ends."""
+    """Discard the buffer of stdout: the interpreter would fail on it when it exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def require_stdout() -> TextIO:
-    """Stdout, which a shell may have closed."""
+    """Give stdout, or refuse to run where a shell has closed it."""
     if sys.stdout is None:
         msg = "standard output is closed; redirect it to a file or to /dev/null"
         raise CommandError(msg)
@@ -96,7 +96,7 @@ def quiet() -> Iterator[None]:
     """Keep libraries in other languages from writing to stderr beside the one line of the error."""
     try:
         kept = os.dup(2)
-    except OSError:  # pragma: no cover - it is closed; what measures opens its file in that place
+    except OSError:  # pragma: no cover - closed; coverage opens its file in that place
         yield
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -111,7 +111,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def progress(title: str) -> Iterator[OnProgress | None]:
-    """Show a bar on stderr while it is a terminal; give what ``Metrics.compute`` reports to."""
+    """Show a bar on stderr if it is a terminal; yield the callback for ``Metrics.compute``."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return

@@ -26,8 +26,8 @@ def read_pairs(
     """Read a matrix of ``shape`` from text.
 
     ``graded`` text is a truth: relevance 1 where a line gives none, and no pair twice. Other
-    text is a set of items per user: every pair listed belongs to it, whatever its third number.
-    A LineError says what is wrong.
+    text is a set of items per user: every pair belongs to it, whatever its third number. A
+    LineError says what is wrong.
     """
     users, items, values, numbers = array("q"), array("q"), array("d"), array("q")
     for number, line in read_lines(file):
@@ -50,7 +50,7 @@ def read_pairs(
 
 
 def _byte(line: str) -> ValueError | None:
-    """What tells more of a line that could not be read; a comment may hold any byte."""
+    """The error of a byte in a line that cannot be read; a comment may hold any byte."""
     try:
         refuse_bytes(line.partition("#")[0])
     except ValueError as error:
@@ -64,7 +64,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
-    """Read one line; a ValueError says what is wrong with it."""
+    """Read one line; a ValueError says what is wrong."""
     if not 2 <= len(fields) <= 3:
         msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {EXPECTED}"
         raise ValueError(msg)
