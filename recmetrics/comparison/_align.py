@@ -1,4 +1,4 @@
-"""Data frames of per-list metrics: pandas, polars, pyarrow and whatever else narwhals reads."""
+"""Data frames of per-list metrics: pandas, polars, pyarrow and others that narwhals reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError, InputError
 
 INSTALL = "pip install 'recmetrics-numba[tables]'"
-_COUNTS = "nrecs"  # how long a list is, in the output of recmetrics.tables
+_COUNTS = "nrecs"  # the length of a list, in the output of recmetrics.tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Frame:
 
 
 def read_frame(native: Any) -> Frame | None:
-    """Read a frame; None where it is none.
+    """Read a data frame; None for any other object.
 
-    The index of a pandas frame names the lists, too, unless it only counts them.
+    The index of a pandas frame names the lists, too, unless it is 0, 1, 2, ...
     """
     if not hasattr(native, "columns"):
         return None
@@ -53,7 +53,7 @@ def _names_lists(native: Any) -> bool:
 
 
 def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Columns of every model, those of frames in the order of the lists of the first frame."""
+    """Give the columns of every model, those of frames in the order of the first frame."""
     frames = {model: each for model, each in results.items() if isinstance(each, Frame)}
     if not frames:
         return results
@@ -111,7 +111,7 @@ def _constant_keys(keys: list[str], *names: dict[tuple[Any, ...], int]) -> list[
 
 
 def _names(model: str, frame: Frame) -> dict[tuple[Any, ...], int]:
-    """The place of each list by what names it."""
+    """The row of each list by its keys."""
     keys = [frame.rows[key].to_list() for key in frame.keys]
     places: dict[tuple[Any, ...], int] = {}
     for row, name in enumerate(zip(*keys, strict=True)):
@@ -123,7 +123,7 @@ def _names(model: str, frame: Frame) -> dict[tuple[Any, ...], int]:
 
 
 def _values(column: Any) -> Any:
-    """Values with NaN where the frame holds a null."""
+    """The values of a column, NaN where it holds a null."""
     if not column.null_count():
         return column.to_numpy()
     return np.array([np.nan if v is None else v for v in column.to_list()], dtype=np.float64)

@@ -41,7 +41,7 @@ def compare(
     n_resamples: int = 2_000,
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
-    """Tell whether one model is really better than another, by what each user gets.
+    """Compare models by the metrics of each user: means, paired differences and tests.
 
     >>> import recmetrics
     >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
@@ -65,34 +65,33 @@ def compare(
         The model with which each other one is compared. None compares all pairs, each model with
         those before it.
     confidence
-        Of the intervals; a difference is significant where p < 1 - confidence.
+        Confidence of the intervals; a difference is significant where p < 1 - confidence.
     tests
         Paired, two-sided tests of the differences, one or several of "t" (Student's), "wilcoxon"
         (signed ranks; users who do not differ are left out) and "permutation" (9,999 sign flips of
-        the mean; all flips up to 13 differing users). The first decides what is significant. By
-        default "t", which keeps its level on such data and finds most (Urbano et al., SIGIR 2019).
-        Of a binary metric such as hit, "permutation" is the sign test, which has few p-values and
+        the mean; all flips up to 13 differing users). The first decides on significance. The
+        default "t" keeps its level on such data and finds most (Urbano et al., SIGIR 2019).
+        For a binary metric such as hit, "permutation" is the sign test, which has few p-values and
         so is conservative: where about 50 users differ it rejects a true null in 3.7 %, not 5 %.
     correction
-        Of the p-values of each test, for all pairs and metrics together (and for all groups
-        together, where there are groups): "holm" for the chance of a single false discovery, "bh"
+        Correction of the p-values of each test, for all pairs and metrics together (and for all
+        groups together, if any): "holm" for the chance of a single false discovery, "bh"
         (Benjamini and Hochberg) for the share of false ones, or None.
     by
-        (n_users,) the group of each user, such as a segment or a quartile of activity: adds the
-        same for each group, and the worst group.
+        (n_users,) the group of each user, such as a segment or a quartile of activity: adds means
+        and differences of each group, and the worst group.
     lower_is_better
-        Metrics whose lower value is the better one, beside those that the library knows, such as
-        gini.
+        Metrics for which lower is better, beside those that the library knows, such as gini.
     levels
-        What the means can be compared with, by name, such as ``{"chance": Metrics.chance(truth,
-        metrics), "ceiling": Metrics.ceiling(truth, metrics)}``: shown below the means of the
-        models, in no pair, not tested, and never the best. They may lack metrics of the models.
+        Levels to show below the means of the models, by name, such as ``{"chance":
+        Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. They are in
+        no pair, not tested, and never the best. They may lack metrics of the models.
     n_resamples
         Resamples of the bootstrap. Time grows with users, memory hardly: a million users, three
         models and one metric take about a minute.
     rng
-        Seed or generator of all that is random. With a seed, each number depends on nothing but
-        the values that it is about: other metrics, models and groups do not change it.
+        Seed or generator of all random draws. With a seed, each number depends only on its own
+        values: other metrics, models and groups do not change it.
 
     Returns
     -------
@@ -172,7 +171,7 @@ class _Cell(NamedTuple):
 def _describe(
     results: Results, group: Any, users: npt.NDArray[np.intp] | None, options: _Options
 ) -> tuple[list[Mean], list[Difference]]:
-    """Means and differences of ``users``, all where it is None, in the order of metrics."""
+    """Compute the means and differences of ``users`` (None: all), in the order of metrics."""
     n_users = results.n_users if users is None else users.size
     cells = [
         _Cell(metric, model, against)
@@ -215,7 +214,7 @@ def _sample(results: Results, cell: _Cell, users: npt.NDArray[np.intp] | None) -
 def _of_one_length(
     cells: Iterable[_Cell], results: Results, users: npt.NDArray[np.intp] | None
 ) -> Iterator[list[_Cell]]:
-    """Cells that can be resampled together: of one number of users, and not too many at once."""
+    """Group cells to resample together: of one number of users, and not too many at once."""
     by_length: dict[int, list[_Cell]] = {}
     for cell in cells:
         by_length.setdefault(_sample(results, cell, users).size, []).append(cell)
@@ -282,7 +281,7 @@ def _system(results: Results, metric: str, model: str) -> Mean:
 
 
 def _marked(means: list[Mean], models: Collection[str], options: _Options) -> list[Mean]:
-    """Mark the best of the models; where all are equal none is."""
+    """Mark the best of the models, or none where all are equal."""
     values = [each.mean for each in means if each.model in models and each.mean == each.mean]
     if len(set(values)) < 2:
         return means
@@ -293,7 +292,7 @@ def _marked(means: list[Mean], models: Collection[str], options: _Options) -> li
 def _corrected(
     differences: list[Difference], correction: Correction | None, confidence: float
 ) -> list[Difference]:
-    """Correct each test for all of ``differences``; the first test decides what is significant."""
+    """Correct each test for all of ``differences``; the first test decides on significance."""
     if not differences:
         return []
     tests = list(differences[0].p_values)
@@ -331,7 +330,7 @@ def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozense
 
 
 def _higher_is_better(metric: str) -> bool:
-    """What the registry says; of another metric, that higher is better."""
+    """Look a metric up in the registry; for an unknown one higher is better."""
     try:
         return parse(metric).metric.higher_is_better
     except MetricSpecError:

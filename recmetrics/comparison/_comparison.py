@@ -1,4 +1,4 @@
-"""Comparison: the numbers, and the forms in which they are handed out."""
+"""Comparison: the numbers, and their output as text, tables and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Comparison(Compared):
-    """What ``recmetrics.compare`` found; printing it shows it as a table.
+    """The result of ``recmetrics.compare``; it prints as a table.
 
     >>> import recmetrics
     >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
@@ -32,12 +32,12 @@ class Comparison(Compared):
     Attributes
     ----------
     models, levels, metrics, groups
-        What was compared, in the order given; ``groups`` is empty without ``by=``.
+        The names, in the order given; ``groups`` is empty without ``by=``.
     means, differences
         ``Mean`` and ``Difference`` records: those of all users, whose ``group`` is None, then
-        those of each group. A level has means alone, as a ``model`` of its name.
+        those of each group. Levels (e.g. chance) appear in ``means`` only.
     baseline, confidence, tests, correction, lower_is_better, n_resamples
-        How they were compared.
+        The settings of the comparison.
     """
 
     __slots__ = ()
@@ -48,14 +48,14 @@ class Comparison(Compared):
     __repr__ = __str__
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
-        """One dict of plain values for each row of ``table``, "differences" or "means"."""
+        """Give a dict of plain values for each row of ``table``, "differences" or "means"."""
         if table not in get_args(Table):
             msg = f"table must be 'differences' or 'means', got {table!r}"
             raise ArgumentError(msg)
         return [each.as_dict() for each in getattr(self, table)]
 
     def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
-        """The same as a data frame.
+        """Give a table as a data frame.
 
         Parameters
         ----------
@@ -84,13 +84,13 @@ class Comparison(Compared):
         return package.DataFrame(records)
 
     def to_markdown(self) -> str:
-        """The printed tables and their legend in Markdown, the best means in bold."""
+        """Write the printed tables and their legend in Markdown, the best means in bold."""
         return _render.to_markdown(self)
 
     def to_latex(self) -> str:
-        r"""Two LaTeX tables and their legend: models by metrics, and the differences.
+        r"""Write two LaTeX tables and their legend: models by metrics, and the differences.
 
-        The best mean is bold; superscripts name the models than which one is significantly better.
+        The best mean is bold; superscripts name the models that a model significantly beats.
         Needs ``\usepackage{booktabs}``.
         """
         return _render.to_latex(self)
@@ -110,7 +110,7 @@ class Comparison(Compared):
             and differences right. Matplotlib axes to draw one table of all metrics on. None only
             makes the figure.
         table
-            What to draw on axes.
+            The table to draw on axes.
 
         Returns
         -------

@@ -27,7 +27,7 @@ _TITLE_WIDTH = 60
 _LINE = 0.19  # inches
 _WIDTH = 5.6
 _DPI = 150
-_MOST_PIXELS = 60_000  # of a side, below what PNG writers refuse
+_MOST_PIXELS = 60_000  # of a side; PNG writers refuse more
 
 
 def draw(comparison: Compared, target: Any, table: str) -> Figure:
@@ -66,7 +66,7 @@ def _save(figure: Figure, target: Any) -> None:
 def _figure(
     comparison: Compared, means: Sequence[Mean], differences: Sequence[Difference]
 ) -> Figure:
-    """A row for each metric, as high as its names are; the legend below."""
+    """Draw a row for each metric, as high as its names need; the legend below."""
     from matplotlib.figure import Figure
 
     left = [[each for each in means if each.metric == m] for m in comparison.metrics]
@@ -80,7 +80,7 @@ def _figure(
     bottom = len(notes) * _LINE
     n_columns = 2 if differences else 1
     size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
-    # A figure of its own draws without a display and leaves pyplot's state alone.
+    # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
     above, below = parts
@@ -107,7 +107,7 @@ def _draw(
     *,
     with_metric: bool = False,
 ) -> None:
-    """A line for each record, the first on top; filled where best or significant."""
+    """Draw a line for each record, the first on top; filled where best or significant."""
     if records and isinstance(records[0], Difference):
         axes.axvline(0, color="0.6", linewidth=1)
     colours = {model: f"C{i % 10}" for i, model in enumerate(comparison.models)}
@@ -155,4 +155,4 @@ def _wrapped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("$", r"\$")  # which would begin a formula
+    return text.replace("$", r"\$")  # a $ would begin a formula

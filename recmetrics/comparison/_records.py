@@ -1,4 +1,4 @@
-"""The numbers of a comparison: its means, its differences, and the record of all."""
+"""The numbers of a comparison: its means, its differences, and all together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recmetrics.comparison._statistics import Correction, Test
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The mean of a metric of one model; of a system metric its one value.
+    """The mean of a metric of one model; for a system metric its one value.
 
     ``low`` and ``high`` bound it with the confidence asked for; NaN where fewer than two users
     have a value, and for a system metric, whose user counts are None. ``group`` is None for all
@@ -32,7 +32,7 @@ class Mean:
 
     @property
     def value(self) -> float:
-        """What groups are ordered by."""
+        """The number that groups are ordered by."""
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
@@ -42,11 +42,11 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What ``model`` has more than ``against``, user by user.
+    """The difference of ``model`` from ``against``, user by user.
 
     ``n_undefined`` counts the users left out because a value of theirs is undefined in either
-    model. ``wins`` counts the users for whom ``model`` is better, which is lower where the metric
-    says so. ``p_values`` and ``corrected`` hold one p-value per test; ``significant`` is that of
+    model. ``wins`` counts the users for whom ``model`` is better: higher, or lower where lower is
+    better. ``p_values`` and ``corrected`` hold one p-value per test; ``significant`` is that of
     the first test, corrected.
     """
 
@@ -69,7 +69,7 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """What groups are ordered by."""
+        """The number that groups are ordered by."""
         return self.difference
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Compared:
-    """All that was found; ``Comparison`` adds the forms in which it is handed out."""
+    """All numbers of a comparison; ``Comparison`` adds their output."""
 
     models: tuple[str, ...]
     levels: tuple[str, ...]
@@ -102,7 +102,7 @@ class Compared:
     def worst_group(
         self, metric: str, model: str, against: str | None = None
     ) -> Mean | Difference | None:
-        """The group in which a model does worst, or worst against another one.
+        """Find the group in which a model does worst, or worst against another one.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Compared:
 
 
 def _worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:
-    """The record of the worst group: the lowest value, or the highest; None where none has one."""
+    """The record of the worst group: the lowest value, or the highest; None without a value."""
     values: npt.NDArray[np.float64] = np.array([record.value for record in records])
     if np.isnan(values).all():
         return None

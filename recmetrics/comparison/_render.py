@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of text; ``strong`` names the cells that stand out by row and column."""
+    """A table of text; ``strong`` holds the (row, column) of the highlighted cells."""
 
     columns: list[Column]
     rows: list[list[str]]
@@ -73,7 +73,7 @@ def to_latex(comparison: Compared) -> str:
     parts += ["\n".join(_latex(grid, _escape_latex)) for grid in _difference_grids(comparison)]
     letters = ", ".join(f"{_letter(i)} {name}" for i, name in enumerate(comparison.models))
     notes = [*legend(comparison), f"superscripts: significantly better than {letters}"]
-    # A line break of its own: these lines are one paragraph otherwise.
+    # With LaTeX line breaks: these lines would be one paragraph otherwise.
     parts.append(" \\\\\n".join(_escape_latex(line) for line in notes))
     return "\n\n".join(parts) + "\n"
 
@@ -89,7 +89,7 @@ def grids(comparison: Compared) -> list[Grid]:
 
 
 def legend(comparison: Compared) -> list[str]:
-    """What the tables do not say themselves."""
+    """The notes below the tables."""
     tested = [each for each in comparison.differences if each.group is None]
     lines = [
         f"{_percent(comparison.confidence)} intervals by percentile bootstrap over users, "
@@ -131,7 +131,7 @@ def decimals(comparison: Compared, metric: str) -> int:
 
 
 def pair(difference: Difference) -> str:
-    """Name a pair as the difference it is."""
+    """Name a pair as a difference."""
     return f"{_one_line(difference.model)} - {_one_line(difference.against)}"
 
 
@@ -185,7 +185,7 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
     worst_of = bool(comparison.groups) and not by_group
     left_out = _leaves_out(differences)
     names = {pair(each) for each in differences}
-    # One pair needs no column of its own: it heads the differences.
+    # A single pair needs no column: it is the heading of the differences.
     heading = names.pop() if len(names) == 1 else None
     tests = comparison.tests
     columns = [
@@ -224,7 +224,7 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
 
 
 def _models_by_metrics(comparison: Compared, group: Any) -> tuple[Grid, Callable[[str], str]]:
-    """The table of a paper: its cells are LaTeX already."""
+    """The table for a paper, with cells in LaTeX already."""
     better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
@@ -301,7 +301,7 @@ def _latex(grid: Grid, escape: Callable[[str], str]) -> Iterable[str]:
 
 
 def _ditto(rows: list[list[str]], n_columns: int) -> list[list[str]]:
-    """Leave out what the row above says already, in the first columns."""
+    """Leave the first columns empty where they repeat the row above."""
     found, above = [], [""] * n_columns
     for row in rows:
         same = 0

@@ -1,4 +1,4 @@
-"""Whatever a user holds of each model becomes one array per metric and model, or an exact error."""
+"""Results in any form -> one array per metric and model, or an exact error."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Per model and metric (n_users,) values, NaN where undefined; of shape () for all users."""
+    """Values per model and metric: (n_users,), NaN where undefined; () for a system metric."""
 
     models: tuple[str, ...]
-    levels: tuple[str, ...]  # what models are shown beside; these may lack metrics
+    levels: tuple[str, ...]  # shown beside the models; they may lack metrics
     metrics: tuple[str, ...]
     values: dict[str, dict[str, Floats]]
     n_users: int
 
     def having(self, metric: str) -> list[str]:
-        """The models, and the levels that have a metric."""
+        """List the models, and the levels that have a metric."""
         return [*self.models, *(each for each in self.levels if metric in self.values[each])]
 
     def is_system(self, metric: str) -> bool:
-        """Tell whether a metric has one value for all users together."""
+        """Say whether a metric has one value for all users together."""
         return self.values[self.models[0]][metric].ndim == 0
 
 
@@ -78,7 +78,7 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
 
 
 def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
-    """The indices of the users of each group, groups in sorted order."""
+    """Read the indices of the users of each group, groups in sorted order."""
     labels = np.asarray(by)
     if labels.shape != (n_users,):
         msg = f"by must hold one group per user, shape ({n_users},), got shape {labels.shape}"
@@ -102,7 +102,7 @@ def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
 
 
 def _read(model: str, result: Any) -> Any:
-    """A mapping of metrics and values, or a frame that can be aligned with others."""
+    """Read a mapping of metrics and values, or a frame that can be aligned with others."""
     if isinstance(result, Mapping):
         return dict(result)
     if callable(getattr(result, "compute", None)):
@@ -195,7 +195,7 @@ def _n_users(values: dict[str, dict[str, Floats]]) -> int:
 
 
 def check_baseline(baseline: object, models: tuple[str, ...]) -> None:
-    """Refuse a baseline that is none of the models."""
+    """Refuse a baseline that is not one of the models."""
     if baseline is not None and baseline not in models:
         known = ", ".join(repr(model) for model in models)
         msg = f"baseline must be one of {known}, got {baseline!r}"

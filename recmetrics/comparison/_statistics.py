@@ -1,4 +1,4 @@
-"""What scipy.stats says of differences: intervals, p-values, corrected p-values.
+"""Statistics of differences by scipy.stats: intervals, p-values, corrected p-values.
 
 Nothing here holds more than a few copies of its input. scipy.stats is imported where it is called:
 importing it takes longer than importing the package.
@@ -21,17 +21,17 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
 _ROUNDING = 1e-12
-_DRAW_BYTES = 1 << 21  # what stays in a core's cache: twenty times faster than what does not
+_DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
 _BYTES_PER_DRAW = 32  # indices, SciPy's copy of them, how often each was drawn, that as a float
 
 
 def bootstrap_intervals(
     rows: Sequence[Floats], confidence: float, n_resamples: int, seed: int
 ) -> list[tuple[float, float]]:
-    """Percentile bootstrap intervals of the means of ``rows``, which have one length.
+    """Compute percentile bootstrap intervals of the means of ``rows``, which have one length.
 
-    All rows are resampled at the same places: what is drawn depends on their length and the seed
-    alone. Fewer than two values have no interval, NaN.
+    All rows are resampled at the same places, which depend only on their length and the seed. The
+    interval of fewer than two values is NaN.
 
     The percentile method, because the mean needs no other: the jackknife of BCa takes time
     quadratic in the number of users.
@@ -43,7 +43,7 @@ def bootstrap_intervals(
         return [(math.nan, math.nan)] * len(rows)
 
     def means(drawn: npt.NDArray[np.int64], axis: int) -> Floats:  # noqa: ARG001  # SciPy's name
-        # Sums weighted by how often a user was drawn: no row is gathered again and again.
+        # Sums weighted by how often a user was drawn: no row is gathered for each resample.
         times = np.empty(drawn.shape, np.float64)
         for row, indices in zip(times, drawn, strict=True):
             row[:] = np.bincount(indices, minlength=n)
@@ -65,7 +65,7 @@ def bootstrap_intervals(
 
 
 def p_value(test: Test, differences: Floats, seed: int) -> float:
-    """Two-sided p-value of a paired test that the differences are centred at zero.
+    """Compute the two-sided p-value of a paired test that the differences are centred at zero.
 
     1 where no user differs, NaN where there are fewer than two users.
     """
@@ -83,11 +83,11 @@ def p_value(test: Test, differences: Floats, seed: int) -> float:
 
 
 def effect_size(differences: Floats) -> float:
-    """Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
+    """Compute Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
     if differences.size < 2:
         return math.nan
     mean, std = float(differences.mean()), float(differences.std(ddof=1))
-    if std <= _ROUNDING * abs(mean):  # the same for everyone
+    if std <= _ROUNDING * abs(mean):  # equal for all users
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / std
 
@@ -132,7 +132,7 @@ def _permutation(differing: Floats, seed: int) -> float:
             ).pvalue
         )
     generator = np.random.default_rng(seed)
-    width = -(-n // 64) * 8  # whole words of the generator, so that batches change no bit
+    width = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
     total = differing.sum()
 
     def keep(*, size: tuple[int, ...]) -> Floats:
@@ -156,7 +156,7 @@ def _permutation(differing: Floats, seed: int) -> float:
 
 
 def _dot(weights: Floats, row: Floats) -> Floats:
-    """Weighted sums in this thread: threads of BLAS wait for each other on a busy machine."""
+    """Sum with weights in this thread: threads of BLAS wait for each other on a busy machine."""
     return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
 
 
@@ -181,7 +181,7 @@ _CORRECTIONS = {"holm": _holm, "bh": _bh}
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """SciPy warns of equal differences and of small samples; the docstrings say what they get."""
+    """Silence SciPy's warnings of equal differences and small samples, which are documented."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

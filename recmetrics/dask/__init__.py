@@ -33,7 +33,7 @@ def compute(
     lazy: bool = False,
     **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
-    """``Metrics.compute`` of a Dask array: the same bits, wherever its chunks are computed.
+    """Compute metrics of a Dask array: the bits of ``Metrics.compute``, on any workers.
 
     >>> import dask.array as da
     >>> import recmetrics.dask
@@ -49,19 +49,18 @@ def compute(
     Parameters
     ----------
     pred_scores
-        (n_users, n_items) dask.array of real numbers, with any chunks of known length. Of each
-        chunk the best items of its users are selected where it lies, as many as the largest
-        cutoff asks for, and these are merged across the chunks of a row. A metric without a cutoff
-        and a tie policy read whole rows: where one is asked for, the chunks of a row are put
-        together, one block of users at a time, so that a worker must hold its blocks of whole rows
-        twice.
+        (n_users, n_items) dask.array of real numbers, with any chunks of known length. The best
+        items of the users of a chunk, as many as the largest cutoff needs, are selected on its
+        worker and merged across the chunks of a row. A metric without a cutoff, and any tie
+        policy other than "index", need whole rows: then the chunks of a row are concatenated, one
+        block of users at a time, and a worker must hold its blocks of whole rows twice.
     ground_truth, exclude, candidates
-        As in ``Metrics.compute``: each task gets what belongs to its users. Or Dask arrays of shape
-        (n_users, n_items) with any chunks, each of which is dense or sparse (of SciPy or of the
-        library ``sparse``), which are read by the workers alone.
+        As in ``Metrics.compute``: each task gets the part of its users. Or Dask arrays of shape
+        (n_users, n_items) with any chunks, each dense or sparse (of SciPy or of the library
+        ``sparse``), which only the workers read.
     metrics_list, undefined, convention, nan, ties
         As in ``Metrics.compute``. The first block with NaN, or with an undefined value under
-        ``undefined="raise"``, ends the computation: the error counts what is wrong in that block.
+        ``undefined="raise"``, ends the computation: the error counts those of that block.
     n_threads
         Threads of each task. Dask runs a task on each of its own threads already.
     popularity, features, similarity, genres, profile
@@ -80,7 +79,7 @@ def compute(
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-        As ``Metrics.compute``; what is wrong with entries that only workers read, when they do.
+        As ``Metrics.compute``; faults of entries that only workers read, when they read them.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     request = Request(metrics_list, **shared)
@@ -100,10 +99,10 @@ def compute_factors(
     lazy: bool = False,
     **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
-    """Metrics of the scores user_factors @ item_factors.T + item_bias, a block of users per task.
+    """Compute metrics of user_factors @ item_factors.T + item_bias, a block of users per task.
 
     BLAS may round the last bit of a score differently in blocks of another number of users, and so
-    order two items whose scores differ by as little.
+    exchange two items whose scores differ by that little.
 
     >>> import dask.array as da
     >>> import recmetrics.dask
@@ -120,7 +119,7 @@ def compute_factors(
     item_factors
         (n_items, d) array, of NumPy or of Dask, which every worker holds whole.
     item_bias
-        (n_items,) what is added to the scores of each item.
+        (n_items,) added to the scores of each item.
     ground_truth, metrics_list, exclude, candidates
         As in ``compute``.
     undefined, convention, nan, ties, n_threads

@@ -1,9 +1,8 @@
-"""The best items of every user, chunk by chunk of the catalogue, and what is best of these.
+"""The best items of every user in each chunk of the catalogue, and the best of these.
 
-An item that is among the k best of all is among the k best of its own chunk. So a chunk is read
-where it lies, its k best items per user are all that leaves it, and the order of the package, which
-``kernels`` decides for chunks and for what is best of them alike, makes the same list of them as of
-the whole row.
+An item among the k best of all is among the k best of its chunk. So a chunk is read on its worker,
+and only its k best items per user leave it. ``kernels`` orders items within chunks and across them,
+so the list is the same as that of the whole row.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ Best = Rows
 
 
 class _Keep:
-    """Keeps the ``depth`` best items of each user, for no metric."""
+    """A reader that keeps the ``depth`` best items of each user, without any metric."""
 
     row_items = 0
 
@@ -40,7 +39,7 @@ class _Keep:
 def best_of_chunk(
     chunk: npt.NDArray[Any], first_item: int, users: Users, depth: int, rules: Request
 ) -> Best:
-    """The ``depth`` best items of each user among the items of a chunk that begins there."""
+    """Select the ``depth`` best items of each user in a chunk that begins at ``first_item``."""
     scores = ScoreMatrix(chunk)
     n_users, n_items = scores.shape
     items = slice(first_item, first_item + n_items)
@@ -55,33 +54,33 @@ def best_of_chunk(
     best = _Keep(n_users, n_items, depth)
     MatrixRanker(scores, own).hits(None, rules, best)
     lists = best.kept.joined()
-    listed = lists >= 0
-    start = np.concatenate(([0], np.cumsum(np.count_nonzero(listed, axis=1))))
-    chosen = lists[listed]
-    return Best(start, chosen + first_item, scores.array[np.nonzero(listed)[0], chosen])
+    is_item = lists >= 0
+    start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
+    chosen = lists[is_item]
+    return Best(start, chosen + first_item, scores.array[np.nonzero(is_item)[0], chosen])
 
 
 def best_of(parts: Sequence[Best], depth: int) -> Best:
-    """The ``depth`` best items of each user among those of ``parts``, ranges of items in order."""
-    pool = side_by_side(parts)
-    places, length = _best_places(pool, depth)
+    """Select the ``depth`` best items of each user from ``parts``, ranges of items in order."""
+    found = side_by_side(parts)
+    places, length = _best_places(found, depth)
     kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
     start = np.concatenate(([0], np.cumsum(length)))
-    return Best(start, pool.items[kept], pool.values[kept])
+    return Best(start, found.items[kept], found.values[kept])
 
 
 def ranking_of(parts: Sequence[Best], depth: int) -> IntArray:
-    """(n_users, longest) the ``depth`` best items of each user, best first, -1 after the last."""
-    pool = side_by_side(parts)
-    places, length = _best_places(pool, depth)
-    listed = np.arange(places.shape[1]) < length[:, np.newaxis]
+    """Rank the ``depth`` best items of each user: (n_users, longest), -1 after the last."""
+    found = side_by_side(parts)
+    places, length = _best_places(found, depth)
+    is_item = np.arange(places.shape[1]) < length[:, np.newaxis]
     ranking = np.full(places.shape, -1, np.int64)
-    ranking[listed] = pool.items[places[listed]]
+    ranking[is_item] = found.items[places[is_item]]
     return ranking
 
 
 def side_by_side(parts: Sequence[Rows]) -> Rows:
-    """One row per user from parts with the same users, each of later items than the one before."""
+    """Join parts with the same users, in the order of their items, into one row per user."""
     if len(parts) == 1:
         return parts[0]
     # A stable sort by user leaves the parts of each in order.
@@ -93,17 +92,17 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def _best_places(pool: Best, depth: int) -> tuple[IntArray, IntArray]:
-    """Where in ``pool`` each user's best items are, best first, and how many."""
-    counts = np.diff(pool.start)
+def _best_places(found: Best, depth: int) -> tuple[IntArray, IntArray]:
+    """The places in ``found`` of each user's best items, best first, and their number."""
+    counts = np.diff(found.start)
     longest = int(counts.max(initial=0))
     places = np.empty((len(counts), min(depth, longest)), np.int64)
     length = np.zeros(len(counts), np.int64)
-    block = ScoreMatrix(pool.values[np.newaxis]).block(slice(0, 1))
+    block = ScoreMatrix(found.values[np.newaxis]).block(slice(0, 1))
     kernels.list_candidates(
         block.values[0],
-        pool.start,
-        np.arange(len(pool.items)),
+        found.start,
+        np.arange(len(found.items)),
         depth,
         block.lowest,
         block.lowest_recommendable,

@@ -1,8 +1,8 @@
-"""The tasks of a call, and what they hand to each other: one chain of them per block of users.
+"""The tasks of a call and their inputs: one chain of tasks per block of users.
 
-Nothing is computed here. Whatever a task reads is another task's result or a slice of what the
-caller holds, which travels with the task: nothing lies in the memory of one worker alone, so a
-worker that dies costs the time to do its tasks again.
+Nothing is computed here. A task reads another task's result, or a slice of the caller's data, which
+is sent with the task. No data are only in the memory of one worker, so a lost worker costs only the
+time to run its tasks again.
 """
 
 from __future__ import annotations  # the types of Dask are not those of the stubs
@@ -51,14 +51,14 @@ except ImportError as error:
     raise ImportError(_msg) from error
 
 Task = Any
-"""The result of a task, which is not there yet: a ``dask.delayed.Delayed``."""
+"""The result of a task that has not run yet: a ``dask.delayed.Delayed``."""
 
-# Results that one task puts together: more would fill its memory, fewer would make more tasks.
+# Results that one task merges: more would fill its memory, fewer would make more tasks.
 _FAN_IN = 8
 
 
 class TaskGraph:
-    """The tasks of one call: what is known of each block of users, and what comes of it."""
+    """The tasks of one call: the data and the results of each block of users."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class TaskGraph:
         shape = blocks[-1].stop, n_items
         profile = given.get("profile")
         checked = given
-        if isinstance(profile, da.Array):  # here its shape is checked, by the workers its entries
+        if isinstance(profile, da.Array):  # its shape is checked here, its entries by workers
             checked = {**given, "profile": sp.csr_array(profile.shape)}
         specs = (definition.spec for definition in request.of_lists.values())
         side = read_side(specs, checked, *shape)
@@ -112,7 +112,7 @@ class TaskGraph:
         ]
 
     def result(self, measured: Sequence[Task], *, lazy: bool) -> dict[str, Any]:
-        """What ``Metrics.compute`` returns, as arrays of NumPy or, ``lazy``, of Dask."""
+        """Give the result of ``Metrics.compute``, as arrays of NumPy or, ``lazy``, of Dask."""
         request = self._job.request
         per_user, of_all = request.per_user, list(request.of_exposure)
         values = da.concatenate(
@@ -122,11 +122,11 @@ class TaskGraph:
             ],
             axis=1,
         )
-        # No task of its own for each metric and block: all metrics of a block are one chunk.
+        # All metrics of a block are one chunk: a task per metric and block would be too many.
         parts = [values]
         if of_all:
-            listed = [listed for _, listed in measured]
-            few = _narrowed(listed, lambda few: _task(add_up)(few, self._sent), _FAN_IN)
+            lists = [lists for _, lists in measured]
+            few = _narrowed(lists, lambda few: _task(add_up)(few, self._sent), _FAN_IN)
             measured_all = _task(measure_all)(few, self._sent)
             parts.append(da.from_delayed(measured_all, (len(of_all),), np.float64))
         found: dict[str, Any] = {}
@@ -139,13 +139,13 @@ class TaskGraph:
 
 
 def blocks_of(chunks: Sequence[int]) -> list[slice]:
-    """The ranges that chunks of these lengths cover."""
+    """List the ranges that chunks of these lengths cover."""
     edges = np.concatenate(([0], np.cumsum(chunks))).astype(int).tolist()
     return [slice(*edge) for edge in pairwise(edges)]
 
 
 def check_array(array: Any, what: str, instead: str) -> None:
-    """Refuse what is no Dask array of real numbers in two dimensions, of known shape."""
+    """Refuse anything but a Dask array of real numbers, 2-d and of known shape."""
     if not isinstance(array, da.Array):
         msg = (
             f"{what} must be a dask.array, got {type(array).__name__}; "
@@ -170,19 +170,19 @@ def _task(function: Callable[..., Any], nout: int | None = None) -> Callable[...
 
 
 def _shared(value: Any) -> Task:
-    """One value that many tasks read: sent to a worker once."""
+    """A value that many tasks read: sent to a worker once."""
     return delayed(value, traverse=False, pure=False)
 
 
 def _narrowed(parts: list[Task], merge: Callable[[list[Task]], Task], at_most: int) -> list[Task]:
-    """``parts`` merged a few at a time, until there are ``at_most``."""
+    """Merge ``parts`` a few at a time, until there are ``at_most``."""
     while len(parts) > at_most:
         parts = [merge(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
     return parts
 
 
 def _lines(array: Any) -> list[list[Chunk]]:
-    """The chunks of a Dask array line by line, without those that hold nothing beside others."""
+    """The chunks of a Dask array line by line, without empty ones beside others."""
     users, columns = (blocks_of(chunks) for chunks in array.chunks)
     kept = [i for i, own in enumerate(columns) if own.stop > own.start] or [0]
     return [
@@ -206,7 +206,7 @@ def _by_block(
     shape: tuple[int, int],
     blocks: Sequence[slice],
 ) -> list[Task | ItemSets | None]:
-    """What each block of users has of ``value``, in any form."""
+    """The part of ``value``, in any form, for each block of users."""
     if isinstance(value, da.Array):
         _check_known(value, what)
         if what != "profile":
@@ -236,5 +236,5 @@ def _chunks_by_block(
 
 
 def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets:  # noqa: ARG001
-    """The shape tells what it holds, which has been checked."""
+    """Read a profile, whose shape has been checked."""
     return read_numbers(matrix, "profile")

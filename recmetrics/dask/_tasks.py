@@ -1,4 +1,4 @@
-"""What a worker does with a block of users: functions of arrays, which know nothing of Dask."""
+"""The work on a block of users: functions of arrays, without Dask."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,28 +26,28 @@ from recmetrics.dask._best import Best, best_of_chunk, ranking_of, side_by_side
 
 
 class Job(NamedTuple):
-    """What is done for every block of users."""
+    """The work that is the same for every block of users."""
 
     request: Request
-    side: Side  # without what is known of users
+    side: Side  # without the profile, which is of users
     cutoffs: Cutoffs
     n_items: int
 
     @property
     def depth(self) -> int:
-        """How much of a list is read."""
+        """The length read of a list."""
         return max(self.cutoffs.hits or 0, self.cutoffs.lists or 0)
 
 
 class Chunk(NamedTuple):
-    """A chunk of a Dask array, and which users and items of it."""
+    """A chunk of a Dask array, with its users and items."""
 
     array: Any
     users: slice
     items: slice
 
     def checked(self, what: str) -> Any:
-        """The chunk, if it has the shape that Dask believes it has."""
+        """Give the chunk, or refuse it if its shape is not the one that Dask declares."""
         expected = self.users.stop - self.users.start, self.items.stop - self.items.start
         if np.shape(self.array) != expected:
             msg = (
@@ -59,11 +59,11 @@ class Chunk(NamedTuple):
         return self.array
 
 
-class Listed(NamedTuple):
+class BlockLists(NamedTuple):
     """The lists of a block of users, for system metrics."""
 
     lists: IntArray  # (n_users, depth) -1 after the end of a list
-    offered: IntArray | None  # which items may be in a list; None: all
+    offered: IntArray | None  # the items that may be in a list; None: all
 
 
 def read_block(
@@ -73,14 +73,14 @@ def read_block(
     candidates: ItemSets | None,
     profile: ItemSets | None,
 ) -> Users:
-    """Put together what is known of the users of a block."""
-    if candidates is not None:  # one set for all, perhaps
+    """Combine the sets and the profile of the users of a block."""
+    if candidates is not None:  # may be one set for all
         candidates = candidates.take(slice(0, index.stop - index.start))
     return Users(truth, exclude, candidates, Side(profile=profile), truth.n_items, index)
 
 
 def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
-    """The sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
+    """Read the sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
     blocks, n_items = [], 0
     for line in lines:
         own = line[0].users
@@ -114,8 +114,8 @@ def select(chunk: Chunk, users: Users, job: Job) -> Best:
 
 def measure_rows(
     line: Sequence[Chunk], users: Users, job: Job
-) -> tuple[FloatArray, Listed | Exposures]:
-    """Measure whole rows of scores, whose chunks lie side by side."""
+) -> tuple[FloatArray, BlockLists | Exposures]:
+    """Measure whole rows of scores, whose chunks are side by side."""
     chunks = [chunk.checked("scores") for chunk in line]
     scores = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
     return _measure(ScoreMatrix(scores), users, job)
@@ -123,29 +123,29 @@ def measure_rows(
 
 def measure_best(
     parts: Sequence[Best], users: Users, job: Job
-) -> tuple[FloatArray, Listed | Exposures]:
-    """Measure the lists that come of the best items of all chunks."""
-    # Excluded items are left out already; candidates say what might have been listed.
+) -> tuple[FloatArray, BlockLists | Exposures]:
+    """Measure the lists made of the best items of all chunks."""
+    # Excluded items are left out already; candidates give the items that may be in a list.
     rankings = Rankings(ranking_of(parts, job.depth))
     return _measure(rankings, users._replace(exclude=None), job)
 
 
 def measure_factors(
     user_factors: Chunk, item_factors: npt.NDArray[Any], item_bias: Any, users: Users, job: Job
-) -> tuple[FloatArray, Listed | Exposures]:
+) -> tuple[FloatArray, BlockLists | Exposures]:
     """Measure users by their factors."""
     own = user_factors.checked("user_factors")
     return _measure(read_factors(own, item_factors, item_bias), users, job)
 
 
-def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, Listed | Exposures]:
-    """One row per user metric, and the lists for the system metrics."""
+def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockLists | Exposures]:
+    """Compute one row per user metric, and the lists for the system metrics."""
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
     if users.side.profile is not None:
         side = replace(side, profile=users.side.profile)
     depth = cutoffs.exposure
-    # Whichever is smaller leaves the worker: the lists, or how often they list each item.
+    # The smaller one leaves the worker: the lists, or how often each item is in them.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None
     sums = exposures(request, cutoffs)
     users = users._replace(side=side, n_items=n_items)
@@ -155,17 +155,17 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, Listed
     rows = np.empty((len(request.per_user), n_users))
     for row, text in zip(rows, request.per_user, strict=True):
         row[:] = settled(values[text], text, request.definitions[text], rows=names)
-    return rows, sums if kept is None else _listed(kept, n_items)
+    return rows, sums if kept is None else _block_lists(kept, n_items)
 
 
-def _listed(kept: KeptLists, n_items: int) -> Listed:
+def _block_lists(kept: KeptLists, n_items: int) -> BlockLists:
     item = np.int32 if n_items < 1 << 31 else np.int64
     offered = None if kept.offered.all() else np.flatnonzero(kept.offered)
-    return Listed(kept.joined().astype(item), offered)
+    return BlockLists(kept.joined().astype(item), offered)
 
 
-def add_up(parts: Sequence[Listed | Exposures], job: Job) -> Exposures:
-    """Add up how often each item is listed in all of ``parts``."""
+def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
+    """Add up how often each item is in the lists of all ``parts``."""
     whole = exposures(job.request, job.cutoffs)
     for part in parts:
         if isinstance(part, Exposures):
@@ -178,7 +178,7 @@ def add_up(parts: Sequence[Listed | Exposures], job: Job) -> Exposures:
     return whole
 
 
-def measure_all(parts: Sequence[Listed | Exposures], job: Job) -> FloatArray:
+def measure_all(parts: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
     """Compute the system metrics, of the lists of all users."""
     found = system_values(add_up(parts, job), job.request, job.cutoffs)
     of_exposure = job.request.of_exposure.items()

@@ -38,7 +38,7 @@ class RecListAnalysis:
     Parameters
     ----------
     group_cols
-        The columns that tell the lists apart; None for all columns of the recommendations but
+        The columns that identify a list; None for all columns of the recommendations except
         ``item``, ``rank``, ``score`` and ``rating``.
     """
 
@@ -73,7 +73,7 @@ class RecListAnalysis:
         name: str | None = None,
         **options: Any,
     ) -> None:
-        """Have a metric computed, as a column of the result.
+        """Add a metric, as a column of the result.
 
         Parameters
         ----------
@@ -123,20 +123,20 @@ class RecListAnalysis:
         ----------
         recs
             Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
-            ``item`` and the columns that tell the lists apart, such as ``user``. The rows of a
+            ``item`` and the columns that identify a list, such as ``user``. The rows of a
             list are in the order of ``rank`` where there is such a column, else of descending
             ``score`` where there is one, else as they come; equal scores keep the order of the
             rows. Only the order of ranks matters: gaps in them do not. Ids may be of any type.
         truth
             The truth, of the same kind of table: ``item`` and those of the grouping columns that
             it has; it is matched on these. ``rating`` gives graded relevance; without it every
-            item has 1. Metric strings take an item rated 0 for not relevant; LensKit's ``precision,
-            recall, hit, recip_rank`` take every item of the truth for relevant.
+            item has 1. For metric strings an item rated 0 is not relevant; for LensKit's
+            ``precision, recall, hit, recip_rank`` every item of the truth is relevant.
         include_missing
-            Whether users in the truth without recommendations get rows, as empty lists: of zeros
-            where a metric is defined for them; and a column ``ntruth`` is added, the number of
-            rows of the truth. Where the recommendations have grouping columns that the truth has
-            not, such as the algorithm, for each combination of these.
+            Add rows for users in the truth without recommendations, as empty lists: 0 where a
+            metric is defined for them; and a column ``ntruth``, the number of rows of the truth.
+            Where the recommendations have grouping columns that the truth lacks, such as the
+            algorithm, rows are added for each combination of these.
 
         Returns
         -------
@@ -145,18 +145,18 @@ class RecListAnalysis:
             the grouping columns, ``nrecs`` (the length of the list), and one column for each
             metric. The same kind of table as ``recs``; pandas indexed by the grouping columns. A
             list whose user has no truth has undefined values: NaN, but 0 in LensKit's ``precision``
-            and ``recip_rank``, and in ``dcg`` and ``cg``. How many users of the truth have no
-            recommendations is told by ``summary``.
+            and ``recip_rank``, and in ``dcg`` and ``cg``. ``summary`` counts the users of the truth
+            without recommendations.
 
         Raises
         ------
         InputError, InputTypeError
-            What are no tables, missing columns, null ids, ids of two types, an item twice in a list
-            or in a truth, a rank twice in a list, scores and ratings that are no such: the message
+            Arguments that are no tables, missing columns, null ids, ids of two types, an item twice
+            in a list or in a truth, a rank twice in a list, invalid scores and ratings: the message
             names the columns and the first row.
         """
-        listed, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
-        has, rated = listed.columns, "rating" in relevant.columns
+        frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
+        has, rated = frame.columns, "rating" in relevant.columns
         keys = self.group_cols
         if keys is None:
             keys = [column for column in has if column not in _NOT_KEYS]
@@ -170,7 +170,7 @@ class RecListAnalysis:
             score="score" if "score" in has else None,
             rating="rating" if rated else None,
         )
-        problem = read_problem(listed, relevant, columns)
+        problem = read_problem(frame, relevant, columns)
         missing = problem.missing()
         if include_missing:
             problem = problem.with_missing()
@@ -183,7 +183,7 @@ class RecListAnalysis:
 
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
-    """The spec of a metric string, and of options that are given beside it."""
+    """Make the spec of a metric string and of options that are given beside it."""
     spec = parse(str(metric)) if isinstance(metric, str) else metric
     own = dict(spec.options)
     k = options.pop("k", None)

@@ -80,11 +80,11 @@ def evaluate_table(
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
         one of items, ids of any type; all other tables must be of the same library.
     truth
-        What was relevant: users, items and maybe ratings. It is matched on ``user``, and on the
+        The relevant items: users, items and maybe ratings. It is matched on ``user``, and on the
         columns of ``by`` that it has.
     metrics_list
         Metric strings, as ``Metrics.compute`` takes them. A cutoff is never cut to the size of
-        the catalogue unless ``catalogue`` tells it.
+        the catalogue unless ``catalogue`` gives it.
     user, item
         The names of these columns, in all tables.
     score, rank
@@ -96,12 +96,12 @@ def evaluate_table(
         The column of ``truth`` with graded relevance, 0 = not relevant; by default "rating" where
         there is one, else every item of the truth has 1.
     by
-        Columns of ``recs`` beside the user that tell lists apart, such as the model. Other columns
-        are not looked at.
+        Columns of ``recs`` that identify a list together with the user, such as the model. Other
+        columns are ignored.
     include_missing
-        Whether users in the truth without recommendations get rows, as empty lists, for each
-        combination of the ``by`` columns that the truth does not have; and a column ``ntruth`` is
-        added, the number of rows of the truth.
+        Add rows for users in the truth without recommendations, as empty lists, for each
+        combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
+        the number of rows of the truth.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue
@@ -113,8 +113,8 @@ def evaluate_table(
     features
         A table of the item and the numbers of its vector, one column each.
     similarity
-        A table of the item, another item, and their similarity; in this order. A pair that stands
-        in one direction holds for both, a pair that does not stand is 0.
+        A table of the item, another item, and their similarity; in this order. A pair given in
+        one direction holds for both, a missing pair is 0.
     genres
         A table of the item and a column for each genre, 1 where the item has it.
     profile
@@ -137,8 +137,8 @@ def evaluate_table(
     MetricSpecError, ArgumentError, UndefinedMetricError
         As in ``Metrics.compute``.
     InputError, InputTypeError
-        As in ``RecListAnalysis.compute``; also for the other tables, where an id stands twice or
-        an item that is listed has no row in ``features`` or ``genres``.
+        As in ``RecListAnalysis.compute``; also for the other tables, where an id occurs twice or
+        an item of ``recs`` has no row in ``features`` or ``genres``.
     """
     side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
     rules: dict[str, Any] = {
@@ -147,16 +147,16 @@ def evaluate_table(
         "n_threads": n_threads,
     }
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
-    listed, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
+    frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
     by = [by] if isinstance(by, str) else list(by or ())
     keys = [*by, user]
-    columns = _columns(listed, relevant, keys, item, score, rank, rating)
-    require_columns(listed, "recs", [*keys, item])
+    columns = _columns(frame, relevant, keys, item, score, rank, rating)
+    require_columns(frame, "recs", [*keys, item])
     require_columns(relevant, "truth", [user, item])
-    require_same_kind(listed, "recs", relevant, "truth")
-    tables = _side_tables(request, side, listed)
-    items = _ItemNumbers(listed, relevant, tables, item)
-    problem = read_problem(listed, relevant, columns, items.of_both)
+    require_same_kind(frame, "recs", relevant, "truth")
+    tables = _side_tables(request, side, frame)
+    items = _ItemNumbers(frame, relevant, tables, item)
+    problem = read_problem(frame, relevant, columns, items.of_both)
     missing = problem.missing()
     if include_missing:
         problem = problem.with_missing()
@@ -189,7 +189,7 @@ def _columns(
     rank: str | None,
     rating: str | None,
 ) -> Columns:
-    """The columns to read; those that are named must be there."""
+    """Choose the columns to read; refuse a named one that is missing."""
     if rank is not None and score is not None:
         msg = f"lists are in the order of rank= or of score=, got both ({rank!r}, {score!r})"
         raise ArgumentError(msg)
@@ -218,7 +218,7 @@ def _side_tables(request: Request, side: Mapping[str, Any], recs: Frame) -> dict
 
 
 class _ItemNumbers:
-    """The items of all tables, numbered together; those of the catalogue first."""
+    """The items of all tables, numbered together, the catalogue first."""
 
     def __init__(self, recs: Frame, truth: Frame, tables: Mapping[str, Frame], item: str) -> None:
         self.tables, self.item, self.recs = tables, item, recs
@@ -287,7 +287,7 @@ def _side_arrays(items: _ItemNumbers, problem: Problem, user: str) -> dict[str, 
 
 
 def _systems(problem: Problem, by: Sequence[str]) -> IntArray:
-    """Which lists a system metric takes together: those with the same ``by`` columns."""
+    """The number of the system of each list; lists with equal ``by`` columns are one system."""
     if not by:
         return np.zeros(problem.n_lists, np.int64)
     columns = [number(as_integers([(problem.keys, "recs", name)]))[0] for name in by]

@@ -30,7 +30,7 @@ _COMMON: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings"
 
 
 def read_frame(value: Any, what: str) -> Frame:
-    """A table of one of the three kinds, as narwhals sees it."""
+    """Read a table of one of the three kinds through narwhals."""
     expected = "a pandas or polars DataFrame or a pyarrow Table"
     try:
         frame: Any = nw.from_native(value)
@@ -50,7 +50,7 @@ def read_frame(value: Any, what: str) -> Frame:
 
 
 def require_same_kind(frame: Frame, what: str, other: Frame, other_what: str) -> None:
-    """Refuse tables of two libraries: ids of one would have to become those of the other."""
+    """Refuse tables of two libraries: the ids of one would have to be converted."""
     if frame.implementation is not other.implementation:
         kinds = [table.implementation.value for table in (frame, other)]
         msg = (
@@ -87,24 +87,24 @@ def _index_names(frame: Frame) -> set[Any]:
 
 
 def with_item_column(frame: Frame, item: str) -> Frame:
-    """The table with its pandas index as the column ``item``, where it has no such column."""
+    """Make the pandas index the column ``item`` of a table without such a column."""
     if item in frame.columns or frame.implementation is not _PANDAS:
         return frame
     return nw.from_native(frame.to_native().rename_axis(item).reset_index(), eager_only=True)
 
 
 def value_at(frame: Frame, column: str, row: int) -> Any:
-    """One value as Python has it, for a message."""
+    """Give one value as a Python object, for a message."""
     return frame[column][row : row + 1].to_list()[0]
 
 
 def described(frame: Frame, columns: Sequence[str], row: int) -> str:
-    """The values of a row in some columns, for a message."""
+    """Write the values of a row in some columns, for a message."""
     return ", ".join(f"{name}={value_at(frame, name, row)!r}" for name in columns)
 
 
 def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
-    """A column of numbers as float64; null and NaN are refused."""
+    """Read a column of numbers as float64; refuse null and NaN."""
     series = frame[column]
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         msg = f"{what}, column {column!r} holds {series.dtype}, expected numbers"
@@ -138,7 +138,7 @@ def _refuse_lists(series: Series, what: str) -> None:
 
 
 def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
-    """Columns of ids, each as (table, what it is, name), one after the other, as integers.
+    """Convert columns of ids, each as (table, what it is, name), to one array of integers.
 
     Integers are equal where the ids are.
     """
@@ -233,7 +233,7 @@ def _of_pyarrow(parts: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def stack(upper: Frame, lower: Frame) -> Frame:
-    """The rows of two tables with the same columns, one below the other."""
+    """Concatenate the rows of two tables with the same columns."""
     if not len(upper) or not len(lower):
         return upper if len(upper) else lower
     for name in upper.columns:
@@ -245,14 +245,14 @@ def stack(upper: Frame, lower: Frame) -> Frame:
 
 
 def take(frame: Frame, rows: IntArray) -> Frame:
-    """Some rows of a table, in the order given."""
+    """Take some rows of a table, in the order given."""
     if frame.implementation is _PYARROW:  # narwhals would go through a list of Python integers
         return nw.from_native(frame.to_native().take(rows), eager_only=True)
     return frame[rows]
 
 
 def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
-    """The table with these columns after its own."""
+    """Add columns behind those of a table."""
     backend = frame.implementation
     return frame.with_columns(
         *(nw.Series.from_numpy(name, values, backend=backend) for name, values in columns.items())
@@ -260,7 +260,7 @@ def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
 
 
 def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:
-    """What cuts the rows first .. last - 1 out of the caller's own kind of table.
+    """Make a function that cuts rows first .. last - 1 out of the caller's own kind of table.
 
     A pandas table is indexed by the column ``index`` first.
     """
@@ -273,7 +273,7 @@ def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:
 
 
 def keyed(frame: Frame, keys: Sequence[str]) -> Any:
-    """The caller's own kind of table: pandas indexed by ``keys``, others with these first."""
+    """Convert to the caller's own kind of table: pandas indexed by ``keys``, others unchanged."""
     native = frame.to_native()
     if frame.implementation is _PANDAS:
         return native.set_index(list(keys))

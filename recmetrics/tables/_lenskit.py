@@ -23,7 +23,7 @@ Discount = Callable[[Any], Any]
 
 
 def precision(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Hits / length of the list, at most ``k`` of it.
+    """Compute hits / length of the list, at most ``k`` of it.
 
     0 where the truth is empty, undefined for an empty list. An item of the truth is relevant
     whatever its rating.
@@ -36,7 +36,7 @@ def precision(recs: Any, truth: Any, k: int | None = None) -> float:
         The truth of the same user: a table with the column ``item``, or a pandas table indexed by
         item; and maybe ``rating``.
     k
-        How many ranks count; None for all.
+        The number of ranks that count; None for all.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def precision(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def recall(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Hits / R; with ``k`` hits in the top k / min(R, k).
+    """Compute hits / R; with ``k`` hits in the top k / min(R, k).
 
     Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
 
@@ -67,7 +67,7 @@ def recall(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def hit(recs: Any, truth: Any, k: int | None = None) -> float:
-    """1 if the list, or its top ``k``, holds an item of the truth, else 0.
+    """Give 1 if the list, or its top ``k``, holds an item of the truth, else 0.
 
     Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
 
@@ -81,7 +81,7 @@ def hit(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def recip_rank(recs: Any, truth: Any, k: int | None = None) -> float:
-    """1 / rank of the first item of the truth in the list, or in its top ``k``; 0 if there is none.
+    """Compute 1 / rank of the first item of the truth in the list, or in its top ``k``, else 0.
 
     0 where the truth is empty, too. Parameters, result and what is relevant: as ``precision``.
 
@@ -94,15 +94,15 @@ def recip_rank(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def dcg(recs: Any, truth: Any, discount: Discount = np.log2) -> float:
-    """Sum of the ratings of the list, each divided by max(``discount(rank)``, 1).
+    """Sum the ratings of the list, each divided by max(``discount(rank)``, 1).
 
     Parameters
     ----------
     recs, truth
         As ``precision`` takes them. Without ``rating`` every item of the truth has 1.
     discount
-        What the gain at a rank is divided by, as a callable of the rank (1, 2, ...) that never
-        falls; below 1 it counts as 1, so that log2 does at the first rank.
+        The divisor of the gain at a rank, as a callable of the rank (1, 2, ...) that never falls;
+        below 1 it counts as 1, as does log2 at the first rank.
 
     Returns
     -------
@@ -121,14 +121,14 @@ def dcg(recs: Any, truth: Any, discount: Discount = np.log2) -> float:
 
 
 def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = None) -> float:
-    """``dcg`` / ``dcg`` of all the truth in the best order; with ``k`` both of the top k.
+    """Compute ``dcg`` / ``dcg`` of all the truth in the best order; with ``k`` both of the top k.
 
     Parameters
     ----------
     recs, truth, discount
         As ``dcg`` takes them.
     k
-        How many ranks count; None for all. Then the ideal has all of the truth, also what is
+        The number of ranks that count; None for all. Then the ideal has all of the truth, also
         beyond the length of the list.
 
     Returns
@@ -185,12 +185,12 @@ _DEFINITIONS: dict[Callable[..., float], tuple[Callable[..., MetricSpec], bool, 
 
 
 def is_defined(function: Callable[..., Any]) -> bool:
-    """Whether it is one of the functions of this module."""
+    """Say whether a metric is one of the functions of this module."""
     return any(function is known for known in _DEFINITIONS)  # any callable; it may have no hash
 
 
 def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> StringMetric:
-    """What a function of this module stands for with these options."""
+    """Define a function of this module with these options as a metric string."""
     make, of_presence, without_truth = _DEFINITIONS[function]
     try:
         bound = inspect.signature(function).bind(None, None, **options)
@@ -204,13 +204,13 @@ def definition(function: Callable[..., Any], name: str, options: Mapping[str, An
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
-    """The metric of one list, its rows in the order in which they come."""
+    """Compute the metric of one list, its rows in the order given."""
     asked = definition(function, function.__name__, options)
-    listed = read_frame(recs, "recs")
+    frame = read_frame(recs, "recs")
     relevant = with_item_column(read_frame(truth, "truth"), "item")
     rating = "rating" if "rating" in relevant.columns else None
     columns = Columns(keys=(), item="item", rank=None, score=None, rating=rating)
-    problem = read_problem(listed, relevant, columns)
-    if function is precision and not len(listed):
+    problem = read_problem(frame, relevant, columns)
+    if function is precision and not len(frame):
         return nan
     return float(measure_problem(problem, [asked])[asked.name][0])

@@ -1,4 +1,4 @@
-"""Ids become numbers 0, 1, 2, ... in the order in which they first appear, without sorting them."""
+"""Numbers 0, 1, 2, ... for ids, in the order in which they first appear, without a sort."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,23 +8,23 @@ from recmetrics._types import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
-_SHORT = 32  # rows, which are sorted faster by comparing them all than by a call of a sort
+_SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than by a sort
 _LARGEST = int(np.iinfo(np.int64).max)
 
 
 def number(values: IntArray) -> tuple[IntArray, IntArray]:
-    """The number of each value, and for each number the place where its value first appears."""
+    """Number the values; gives the number of each, and for each number its first place."""
     if not values.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     least, largest = int(values.min()), int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
         return _by_table(values, least, largest - least + 1)
-    with np.errstate(over="ignore"):  # of the product that is the hash, where nothing is compiled
+    with np.errstate(over="ignore"):  # the product of the hash overflows, a warning without JIT
         return _by_hash(values)
 
 
 def combine(columns: list[IntArray]) -> IntArray:
-    """One integer for each row of several columns of numbers, equal where all of them are."""
+    """Combine columns of numbers into one integer for each row, equal where all columns are."""
     whole, *rest = columns
     for column in rest:
         size = int(column.max(initial=0)) + 1
@@ -78,7 +78,7 @@ def _by_hash(values: IntArray) -> tuple[IntArray, IntArray]:
 def _slot(
     slots: npt.NDArray[np.int32], bits: np.uint64, values: IntArray, first: IntArray, value: int
 ) -> int:
-    """Where ``value`` stands in the table, or the free place where it belongs."""
+    """The place of ``value`` in the table, or the free place where it belongs."""
     # Fibonacci hashing: the upper bits of a product with 2^64 / golden ratio.
     slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> (np.uint64(64) - bits))
     while slots[slot] >= 0 and values[first[slots[slot]]] != value:
@@ -88,7 +88,7 @@ def _slot(
 
 @allocating_kernel
 def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """The rows of each code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
+    """Group the rows by code, in their order: code c has ``order[start[c]:start[c + 1]]``."""
     start = np.zeros(n + 1, np.int64)
     together = 0  # the rows up to which codes ascend
     while together < codes.size and (together == 0 or codes[together - 1] <= codes[together]):
@@ -114,9 +114,9 @@ def group(codes: IntArray, n: int) -> tuple[IntArray, IntArray]:
 
 @allocating_kernel
 def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) -> None:
-    """Bring each group into ascending order of ``key``; equal keys stay as they are.
+    """Sort each group by ascending ``key``; equal keys keep their order.
 
-    ``key`` stands beside ``order``, and both are sorted in place.
+    ``key`` has the order of ``order``, and both are sorted in place.
     """
     short_order, short_key = np.empty(_SHORT, np.int64), np.empty(_SHORT)
     for code in range(start.size - 1):
@@ -133,7 +133,7 @@ def sort_groups(start: IntArray, order: IntArray, key: npt.NDArray[np.float64]) 
         for i in range(n):
             short_order[i], short_key[i] = order[first + i], key[first + i]
         for i in range(n):
-            # Counting what comes before takes no branch: faster than moving what does.
+            # Counting the keys before takes no branch: faster than moving them.
             place = first
             for j in range(i):
                 place += short_key[j] <= short_key[i]
@@ -151,7 +151,7 @@ def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
 
 @allocating_kernel
 def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
-    """Whether a value below ``n_values`` stands twice in a group; values stand by group."""
+    """Say whether a value below ``n_values`` occurs twice in a group; values are in groups."""
     found = False
     seen = np.full(n_values, -1, np.int64)
     for code in range(start.size - 1):
@@ -162,7 +162,7 @@ def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
 
 
 def first_repeat(codes: IntArray) -> tuple[int, int]:
-    """The first row whose code an earlier row has, and that row; -1 where there is none."""
+    """Find the first row whose code an earlier row has, and that row; -1 where there is none."""
     numbers, first = number(codes)
     repeated = first[numbers] != np.arange(len(codes))
     if not repeated.any():

@@ -33,7 +33,7 @@ from recmetrics.tables._numbering import (
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns that are read; ``keys`` tell the lists apart."""
+    """The names of the columns that are read; ``keys`` identify a list."""
 
     keys: tuple[str, ...]
     item: str
@@ -55,7 +55,7 @@ class Problem:
     truth: Frame
     columns: Columns
     keys: Frame  # of each list
-    truth_keys: list[str]  # those that the truth has
+    truth_keys: list[str]  # the key columns that the truth has
     start: IntArray
     order: IntArray
     items: IntArray  # of the rows in ``order``
@@ -66,24 +66,24 @@ class Problem:
 
     @property
     def n_lists(self) -> int:
-        """Lists, the empty ones of ``with_missing`` too."""
+        """The number of lists, with the empty ones of ``with_missing``."""
         return len(self.start) - 1
 
     @property
     def truth_sizes(self) -> IntArray:
-        """Rows of the truth of each list."""
+        """The number of rows of the truth of each list."""
         return np.diff(self.truth_rows.start)[self.truth_of]
 
     def key_of(self, one: int) -> str:
-        """The keys of a list, for a message."""
+        """Write the keys of a list, for a message."""
         return described(self.keys, self.keys.columns, one)
 
     def missing(self) -> tuple[int, str]:
-        """How many lists the truth expects that are not there, and the keys of the first."""
+        """Count the missing lists that the truth expects, and give the keys of the first."""
         has_truth = np.diff(self.truth_rows.start) > 0
-        listed = self.model_of[has_truth[self.truth_of]]
+        present = self.model_of[has_truth[self.truth_of]]
         n_models = max(1, int(self.model_of.max(initial=0)) + 1)
-        short = has_truth.sum() - np.bincount(listed, minlength=n_models)
+        short = has_truth.sum() - np.bincount(present, minlength=n_models)
         if not short.any():
             return 0, ""
         model = int(np.flatnonzero(short)[0])
@@ -92,7 +92,7 @@ class Problem:
         return int(short.sum()), described(self.truth, self.truth_keys, int(row))
 
     def with_missing(self) -> Problem:
-        """The same with an empty list wherever the truth expects one."""
+        """Add an empty list wherever the truth expects one."""
         expected = np.flatnonzero(np.diff(self.truth_rows.start))
         models, lists = np.unique(self.model_of, return_index=True)
         others = [name for name in self.keys.columns if name not in self.truth_keys]
@@ -118,7 +118,7 @@ class Problem:
 def read_problem(
     recs: Frame, truth: Frame, columns: Columns, items: IntArray | None = None
 ) -> Problem:
-    """Number the ids, group the rows, and check all that can be wrong with them.
+    """Number the ids, group the rows, and check both.
 
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
     has numbered them together with those of other tables.
@@ -160,8 +160,8 @@ def read_problem(
     start, order = group(list_ids, n_lists)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
     rank = _sort_lists(recs, columns, start, order)
-    listed = items[:n_recs][order]
-    if has_repeat(start, listed, n_items):
+    ranked = items[:n_recs][order]
+    if has_repeat(start, ranked, n_items):
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
     if rank is not None:
         _refuse_equal_ranks(recs, columns, start, order, rank)
@@ -182,7 +182,7 @@ def read_problem(
         truth_keys=truth_keys,
         start=start,
         order=order,
-        items=listed,
+        items=ranked,
         truth_of=np.zeros(1, np.int64) if no_keys else truth_ids[:n_recs][first_rows],
         model_of=np.zeros(1, np.int64) if no_keys else model_ids[first_rows],
         truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
@@ -228,9 +228,9 @@ def _refuse_repeats(
 def _sort_lists(
     recs: Frame, columns: Columns, start: IntArray, order: IntArray
 ) -> FloatArray | None:
-    """Bring the rows of each list into its order: by rank, else by score, else as they come.
+    """Sort the rows of each list by rank, else by score, else leave them as they come.
 
-    Gives the ranks in that order, where there are any.
+    Gives the ranks in that order, or None.
     """
     if columns.rank is not None:
         rank = numbers_of(recs, "recs", columns.rank)[order]

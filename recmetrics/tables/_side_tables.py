@@ -41,11 +41,11 @@ class ItemTable:
     codes: IntArray
 
     def __post_init__(self) -> None:
-        if self.what not in ("popularity", "similarity"):  # of which a pair of columns is unique
+        if self.what not in ("popularity", "similarity"):  # unique by a pair of columns
             refuse_repeats(self.frame, self.what, [self.item], self.codes)
 
     def columns(self, *but: str) -> list[str]:
-        """All columns but these and the item's."""
+        """List all columns but these and the item's."""
         return [name for name in self.frame.columns if name not in (self.item, *but)]
 
 
@@ -62,7 +62,7 @@ def refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntAr
 
 
 def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
-    """The share of users who have each item; 0 where the table has no row of it."""
+    """Compute the share of users who have each item; 0 where the table has no row of it."""
     if user not in table.frame.columns:
         columns = table.columns()
         if len(columns) != 1:
@@ -78,9 +78,9 @@ def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
     return counts / max(1, len(first_of_user))
 
 
-def matrix_of(table: ItemTable, n_items: int, listed: tuple[Frame, str, IntArray]) -> FloatArray:
-    """The numbers of each item, one row per item; every item that is listed must have them."""
-    frame, item, codes = listed
+def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray]) -> FloatArray:
+    """Read the numbers of each item, one row per item; every item of recs must have them."""
+    frame, item, codes = recs
     known = np.zeros(n_items, bool)
     known[table.codes[table.codes < n_items]] = True
     absent = ~known[codes]
@@ -100,7 +100,7 @@ def matrix_of(table: ItemTable, n_items: int, listed: tuple[Frame, str, IntArray
 
 
 def similarity_of(table: ItemTable, others: IntArray, value: str, n_items: int) -> Any:
-    """The similarity of every two items: 0 where no row names them, the same both ways."""
+    """Read the similarity of every two items: 0 where no row names them, symmetric."""
     refuse_repeats(
         table.frame,
         table.what,
@@ -110,7 +110,7 @@ def similarity_of(table: ItemTable, others: IntArray, value: str, n_items: int) 
     numbers = numbers_of(table.frame, table.what, value)
     inside = (table.codes < n_items) & (others < n_items)
     rows, columns, numbers = table.codes[inside], others[inside], numbers[inside]
-    # A pair that stands in one direction alone holds for the other, too.
+    # A pair given in only one direction holds for the other, too.
     mirrored = ~np.isin(columns * n_items + rows, rows * n_items + columns)
     places = (
         np.concatenate([rows, columns[mirrored]]),
@@ -121,7 +121,7 @@ def similarity_of(table: ItemTable, others: IntArray, value: str, n_items: int) 
 
 
 def similarity_columns(frame: Frame, item: str) -> tuple[str, str]:
-    """The columns of the other item and of the similarity."""
+    """Find the columns of the other item and of the similarity."""
     require_columns(frame, "similarity", [item])
     columns = [name for name in frame.columns if name != item]
     if len(columns) != 2:
@@ -132,7 +132,7 @@ def similarity_columns(frame: Frame, item: str) -> tuple[str, str]:
 
 
 def profile_of(frame: Frame, user: str, keys: Frame, genres: Sequence[str]) -> FloatArray:
-    """The genres of the user of each list; zeros where the table has no row of the user."""
+    """Read the genres of the user of each list; zeros where the table has no row of the user."""
     require_columns(frame, "profile", [user, *genres])
     codes, first = number(as_integers([(keys, "recs", user), (frame, "profile", user)]))
     lists, rows = codes[: len(keys)], codes[len(keys) :]

@@ -1,4 +1,4 @@
-"""What is said of a result as a whole."""
+"""The summary of a result: counts and means."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TableSummary:
     missing_included
         Whether these have rows in the result.
     means
-        For each metric the mean over the lists where it is defined, NaN where it is nowhere.
+        For each metric the mean over the lists where it is defined, NaN if there are none.
     n_defined
         For each metric the number of these lists.
     """
@@ -64,7 +64,7 @@ class TableSummary:
 def summarise(
     problem: Problem, values: Mapping[str, UserValues], missing: tuple[int, str], *, included: bool
 ) -> TableSummary:
-    """The summary of the values of ``problem``; ``missing`` is what was missing at first."""
+    """Summarise the values of ``problem``; ``missing`` is from before lists were added."""
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
     return TableSummary(
         n_lists=problem.n_lists,

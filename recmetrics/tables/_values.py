@@ -19,7 +19,7 @@ from recmetrics.tables._frames import slicer, take
 from recmetrics.tables._numbering import fill_ranking
 from recmetrics.tables._problem import Problem
 
-_PADDED = 4  # entries of a matrix of rankings per item listed, beyond which lists go by length
+_PADDED = 4  # entries of a matrix of rankings per item, beyond which lists are split by length
 _ALWAYS = 1 << 22  # entries that such a matrix may have in any case
 
 
@@ -68,11 +68,11 @@ def measure_problem(
     n_items: int | None = None,
     systems: IntArray | None = None,
 ) -> dict[str, UserValues]:
-    """Every metric for every list of ``problem``, in the order asked.
+    """Compute every metric for every list of ``problem``, in the order given.
 
     ``given`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
-    call. ``n_items`` is the size of the catalogue, or None where nothing gives it. ``systems`` says
-    which lists belong together: a system metric has one value for all of them, repeated.
+    call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
+    of the system of each list: a system metric has one value for each, repeated for its lists.
     """
     of_kind: dict[tuple[bool, bool], dict[str, Definition]] = {}
     has_zeros = not np.all(problem.truth_rows.values)
@@ -112,7 +112,7 @@ def _of_groups(
     groups: Iterable[tuple[IntArray, Mapping[str, Any]]],
     n_items: int | None,
 ) -> dict[str, UserValues]:
-    """The values of all lists, computed for the lists of each group together."""
+    """Compute the values of all lists, group by group."""
     values = {text: np.empty(problem.n_lists) for text in request.definitions}
     for chosen, given in groups:
         ranking = _ranking(problem, chosen, request)
@@ -140,7 +140,7 @@ def _lengths(
 
 
 def _of_similar_length(problem: Problem, request: Request) -> list[IntArray]:
-    """The lists, apart by length where one matrix of rankings would be mostly padding."""
+    """Split the lists by length where one matrix of rankings would be mostly padding."""
     lengths = np.minimum(np.diff(problem.start), _depth(request))
     padded = len(lengths) * int(lengths.max(initial=0))
     if padded <= max(_ALWAYS, _PADDED * int(lengths.sum())):
@@ -150,7 +150,7 @@ def _of_similar_length(problem: Problem, request: Request) -> list[IntArray]:
 
 
 def _depth(request: Request) -> int:
-    """How much of a list is read; a metric without a cutoff reads all."""
+    """The length read of a list; a metric without a cutoff reads all."""
     whole = np.iinfo(np.int64).max
     return max(whole if d.spec.k is None else d.spec.k for d in request.definitions.values())
 
@@ -170,7 +170,7 @@ def _compute(
     given: Mapping[str, Any],
     n_items: int | None,
 ) -> dict[str, UserValues]:
-    """``Metrics.compute_ranked``, for a catalogue that may be larger than all that is named."""
+    """Compute as ``Metrics.compute_ranked`` does, for a catalogue of any size."""
     specs = (definition.spec for definition in request.of_lists.values())
     side = read_side(specs, given, len(ranking), n_items)
     users = Users(truth, side=side, n_items=n_items)
