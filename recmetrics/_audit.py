@@ -1,4 +1,4 @@
-"""``audit``: what is odd about scores and truth, before anyone believes a number made of them."""
+"""``audit``: properties of scores and truth that make metrics misleading."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Finding(NamedTuple):
-    """Of how many users something was found, and the first of them.
+    """The number of users with a finding, and the first of them.
 
-    Where it is of single entries, ``entries`` counts them and ``item`` is that of the first; else
-    they are 0 and None.
+    Where it counts matrix entries, ``entries`` is their number and ``item`` the item of the first;
+    otherwise they are 0 and None.
     """
 
     users: int = 0
@@ -49,10 +49,10 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Audit:
-    """What ``audit`` found: a ``Finding`` for each question; ``str`` is a short report.
+    """The result of ``audit``: a ``Finding`` for each question; ``str`` is a short report.
 
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
-    ``explicit_zeros`` and ``duplicates`` are of single entries, the others of users.
+    ``explicit_zeros`` and ``duplicates`` count matrix entries; the others count users.
     """
 
     n_users: int
@@ -74,7 +74,7 @@ class Audit:
 
     @property
     def findings(self) -> dict[str, Finding]:
-        """What was found at all, by name."""
+        """All findings, keyed by name."""
         found = {name: getattr(self, name) for name in _MEANINGS}
         return {name: finding for name, finding in found.items() if finding.users}
 
@@ -106,7 +106,7 @@ def audit(
     n_threads: int | None = None,
     progress: Progress = None,
 ) -> Audit:
-    """Look for what makes metrics of these scores misleading, in one pass over them.
+    """Look for properties that make metrics of these scores misleading, in one pass over them.
 
     >>> import recmetrics
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
@@ -119,10 +119,10 @@ def audit(
     Parameters
     ----------
     scores, ground_truth, exclude, candidates, n_threads, progress
-        As in ``Metrics.compute``. NaN among the scores is no error here, but counted; with
-        ``candidates``, only their scores are looked at.
+        As in ``Metrics.compute``. NaN among the scores are counted and not an error; with
+        ``candidates``, only their scores are read.
     k
-        The cutoff of the metrics that are to be computed.
+        The cutoff of the metrics that will be computed.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def audit(
 
 
 class _Inspection:
-    """Reads the lists of a call, one item deeper than k, and the scores that they come from."""
+    """A reader of the lists of a call, one item deeper than k, and of their scores."""
 
     row_items = 0
 
@@ -168,7 +168,7 @@ class _Inspection:
         self._found: dict[str, dict[int, Finding]] = {}
 
     def offer(self, rows: slice, items: IntArray | slice) -> None:
-        """Nothing is asked about the catalogue."""
+        """Ignore the catalogue, which no question is about."""
 
     def read(self, lists: Lists) -> None:
         first = lists.rows.start
@@ -176,7 +176,7 @@ class _Inspection:
             self._found.setdefault(name, {})[first] = finding
 
     def findings(self) -> dict[str, Finding]:
-        """Those of all blocks; the first block that has any tells where."""
+        """Add up the findings of all blocks; the place is that of the first block with any."""
         whole = {}
         for name, blocks in self._found.items():
             found = [blocks[first] for first in sorted(blocks) if blocks[first].users]
@@ -194,9 +194,9 @@ class _Inspection:
         recommendable = np.ones(values.shape, np.bool_)
         candidates, excluded = self._users.candidates, self._users.exclude
         if candidates is not None:
-            pool = candidates.rows(rows)
+            own = candidates.rows(rows)
             recommendable[:] = False
-            recommendable[pool.users(), pool.items] = True
+            recommendable[own.users(), own.items] = True
         read = recommendable.copy()
         if excluded is not None:
             seen = excluded.rows(rows)
@@ -220,7 +220,7 @@ class _Inspection:
         }
 
     def _is_tied(self, values: npt.NDArray[Any], lists: Lists) -> BoolArray:
-        """Whether the last item of a list and the first that is left out have equal scores."""
+        """True where the last item of a list and the first one left out have equal scores."""
         if self._k >= lists.items.shape[1]:
             return np.zeros(len(values), np.bool_)
         beyond = lists.length > self._k
@@ -234,7 +234,7 @@ class _Inspection:
 def _is_constant(
     values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_recommendable: IntArray
 ) -> BoolArray:
-    """Whether all that may be recommended to a user, two items or more, has one score."""
+    """True where all recommendable items of a user, two or more, have one score."""
     if not lists.items.shape[1]:
         return np.zeros(len(values), np.bool_)
     best = np.where(lists.length > 0, lists.items[:, 0], 0)
@@ -244,7 +244,7 @@ def _is_constant(
 
 
 def _depends_on_order(hits: Hits) -> BoolArray:
-    """Users for whom a group of equal scores within reach of k mixes different relevances."""
+    """True for users with a group of equal scores within reach of k that mixes relevances."""
     n_users = len(hits.n_hits)
     slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
     tied = np.flatnonzero(slots < np.repeat(hits.n_hits, np.diff(hits.start)))
@@ -259,7 +259,7 @@ def _depends_on_order(hits: Hits) -> BoolArray:
 
 
 def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
-    """What a sparse truth stores that no dense one could."""
+    """The explicit zeros and the repeated entries that a sparse truth stores."""
     if not sp.issparse(truth):
         return {}
     matrix: Any = truth
@@ -276,7 +276,7 @@ def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:
 
 
 def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Finding:
-    """The relevant items that are, or are not, in a user's set."""
+    """The relevant items that are, or with ``belongs=False`` are not, in a user's set."""
     if sets is None:
         return _NONE
     relevant = lists.relevant

@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 def alone(declaration: Callable[P, R]) -> Callable[P, R]:
-    """Make the method that computes one metric alone from the function that declares it."""
+    """Make the method that computes one metric from the function that declares it."""
     record = lookup(declaration.__name__.removesuffix(METHOD_SUFFIX))
     public = spelled_out(declaration, Shared)
 
@@ -56,7 +56,7 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
                     "for the whole list ask compute"
                 )
                 raise ArgumentError(msg)
-        # The options as they were typed: these win over a convention, even where they are default.
+        # Only typed options are passed on: they override a convention, even with a default value.
         options = tuple((name, v) for name, v in keywords.items() if name in record.options)
         spec = MetricSpec(record.name, cutoff, options)
         shared = {n: v for n, v in keywords.items() if n not in record.options and n != "k"}
@@ -73,8 +73,8 @@ class Metrics:
     The methods below ``compute_factors`` compute one metric. All take the keyword arguments of
     ``Metrics.compute`` beside their own, return a float64 array of shape (n_users,), of shape ()
     for a metric of all lists, and raise what ``Metrics.compute`` raises. ``k`` counts ranks from 1;
-    more than n_items means n_items. A user without relevant items is undefined: NaN unless
-    ``undefined=`` says otherwise.
+    a k above n_items means n_items. The value of a user without relevant items is undefined: NaN
+    unless ``undefined=`` is given.
     """
 
     @staticmethod
@@ -97,7 +97,7 @@ class Metrics:
         genres: Matrix | None = None,
         profile: Matrix | None = None,
     ) -> dict[str, UserValues]:
-        """Score every user's ranking with each of the metrics asked for.
+        """Compute the metrics of every user's ranking.
 
         >>> from recmetrics import Metrics
         >>> Metrics.compute([[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]], ["recall@3", "ndcg@2"])
@@ -117,27 +117,27 @@ class Metrics:
             Metric strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``; see
             ``recmetrics metrics`` for all. Without ``@k`` the user's whole list counts.
         exclude
-            Items that must not be recommended to a user, in any form that truth takes (what is
-            not 0 is excluded). Relevant ones still count as relevant.
+            Items that must not be recommended to a user, in any form that truth takes (every
+            entry other than 0). Relevant ones still count as relevant.
         candidates
             The only items that may be recommended, in any form that truth takes, or one array of
             item indices for all users. Only their scores are read.
         undefined
-            What a user without relevant items gets where the metric is undefined: "nan", "zero",
-            or "raise" for an error. None means what the convention says, without one "nan".
+            Value of a user without relevant items where the metric is undefined: "nan", "zero", or
+            "raise" for an error. Default: the convention's rule, or "nan" without a convention.
         convention
-            The system whose numbers the plain names mean: "rectorch", "lenskit", "capri", "trec",
-            "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". An option typed
-            in a metric string wins, and so do ``undefined`` and ``ties``; ``recmetrics.explain``
-            shows the definition.
+            The system whose definitions the plain names follow: "rectorch", "lenskit", "capri",
+            "trec", "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". Options
+            in a metric string, ``undefined`` and ``ties`` override it; ``recmetrics.explain`` shows
+            the definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
         ties
             How equal scores rank: "index", by the lower item index; "expected", the exact mean of
             each metric over all of their orders; "worst" and "best", the least and the greatest
-            value over these orders. Metrics that read the lists themselves know "index" alone.
-            ``auc`` averages over ties under "index", too: that is its definition. None means what
-            the convention says of each metric, without one "index".
+            value over these orders. List and catalogue metrics support only ties="index".
+            ``auc`` averages over ties under "index", too: that is its definition. Default: the
+            convention's rule for each metric, or "index" without a convention.
         n_threads
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
@@ -155,15 +155,15 @@ class Metrics:
             (n_users, g) the genres of each user, or the training matrix (n_users, n_items), whose
             values weigh the items; dense or sparse. Where both shapes fit it holds genres.
 
-        ``recmetrics metrics`` says which metric needs which of the last five; the others do not
-        look at them.
+        ``recmetrics metrics`` lists which metric needs which of the last five; other metrics
+        ignore them.
 
         Returns
         -------
         dict
             A float64 array of shape (n_users,) for each metric string as it was typed, in the
             order asked; of shape () for a system metric such as coverage, which has one value for
-            all lists. The same bits whatever the threads, batches or memory layout.
+            all lists. Threads, batches and memory layout do not change a bit.
 
         Raises
         ------
@@ -202,12 +202,12 @@ class Metrics:
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
             with one array of item indices per user.
         ground_truth
-            As in ``compute``. Lists of indices say nothing about the size of the catalogue; then k
-            is never cut to it and any item index from 0 on is accepted, unless side information
-            tells it; system metrics must know it. Plain nested lists that may be indices as well as
-            relevances are an error.
+            As in ``compute``. Lists of indices do not give the size of the catalogue. Unless side
+            information does, k is then not cut to it and any item index >= 0 is accepted; system
+            metrics need the size. Plain nested lists that could be either indices or relevances
+            are an error.
         metrics_list, undefined, convention, n_threads, progress
-            As in ``compute``. Metrics of the whole list read the items listed, no others.
+            As in ``compute``. Metrics of the whole list read only the items of the ranking.
         popularity, features, similarity, genres, profile
             As in ``compute``.
 
@@ -243,8 +243,8 @@ class Metrics:
 
         The scores are ``user_factors @ item_factors.T + item_bias``: tiles of the product are
         computed by BLAS and selected while in cache, so that memory does not grow with users times
-        items. Metrics that read whole rows, those without a cutoff and those for which ties are
-        not ranked by index, get the scores of a few users at a time.
+        items. Metrics without a cutoff, and any under a tie policy other than "index", read whole
+        rows: the scores of a few users at a time.
 
         >>> from recmetrics import Metrics
         >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
@@ -263,8 +263,8 @@ class Metrics:
         item_bias
             (n_items,) added to the scores of each item.
         exclude, candidates, undefined, convention, nan, ties, n_threads, progress
-            As in ``compute``. Our threads take the place of those of BLAS where threadpoolctl is
-            installed.
+            As in ``compute``. Where threadpoolctl is installed, BLAS is limited to one thread
+            within each of these threads.
         popularity, features, similarity, genres, profile
             As in ``compute``.
 
@@ -281,9 +281,9 @@ class Metrics:
         Notes
         -----
         The order is that of ``compute`` on the same products. float32, float16 and bfloat16 factors
-        are multiplied as float32, others as float64. A tile rounds as BLAS does for its shape:
-        against one product of all, two scores of d terms may differ by
-        2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64, and only items whose
+        are multiplied as float32, others as float64. BLAS may round differently for each shape of
+        a tile: compared with one product of all factors, a score of d terms may differ by
+        2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64. Only items whose
         scores are that close may change places.
         """
         request = Request(metrics_list, **shared)
@@ -300,10 +300,10 @@ class Metrics:
         n_items: int | None = None,
         **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
-        """What a random ranking gets: the exact mean over all orders of what may be recommended.
+        """Compute the exact means of a random ranking over all orders of the recommendable items.
 
-        It is what a model that scores all items alike gets under ``ties="expected"``, and reads no
-        scores.
+        A model that scores all items alike has these values under ``ties="expected"``. No scores
+        are read.
 
         >>> from recmetrics import Metrics
         >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # 1 - 2/4 * 1/3
@@ -328,8 +328,8 @@ class Metrics:
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
             As in ``compute``.
         ArgumentError
-            Also for a metric that reads the lists themselves or divides by what they happen to
-            hold, such as ``map(denom=hits)``, and where ``n_items`` is missing.
+            Also for a list or catalogue metric, for a metric that divides by the hits found, such
+            as ``map(denom=hits)``, and where ``n_items`` is missing.
         """
         request = Request(metrics_list, level="chance", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
@@ -345,10 +345,10 @@ class Metrics:
         n_items: int | None = None,
         **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
-        """What the best ranking gets: relevant items first, the most relevant before the others.
+        """Compute the values of the best ranking: relevant items first, by relevance.
 
-        It is below 1 where relevant items may not be recommended, or where k is not what the
-        metric divides by.
+        A value is below 1 where relevant items may not be recommended, or where the metric divides
+        by more items than can be hits.
 
         >>> from recmetrics import Metrics
         >>> Metrics.ceiling([[1, 0, 0, 1]], ["precision@3", "recall@3"], exclude=[[3]])
@@ -373,7 +373,7 @@ class Metrics:
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
             As in ``compute``.
         ArgumentError
-            Also for a metric that reads the lists themselves or has no ceiling, such as
+            Also for a list or catalogue metric, for a metric without a ceiling, such as
             ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.
         """
         request = Request(metrics_list, level="ceiling", **shared)

@@ -1,4 +1,4 @@
-"""Evaluator: truth and metrics once, then batches of users; the same numbers as one call."""
+"""Evaluator: truth and metrics once, then batches of users; the same values as one call."""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
@@ -29,14 +29,14 @@ from recmetrics._types import (
 )
 
 WhichUsers = slice | npt.NDArray[np.integer[Any]] | list[int] | None
-"""The users of a batch: indices, a slice, or None for those after the batch before."""
+"""The users of a batch: indices, a slice, or None for those after the previous batch."""
 
 
 class Evaluator:
-    """Metrics of users who come in batches, the same bits as ``Metrics.compute`` on all at once.
+    """Metrics of users in batches, the same bits as ``Metrics.compute`` on all users at once.
 
     Truth, exclude, candidates and side information are checked and prepared here, once; an update
-    costs what selecting and measuring its own rows costs.
+    only ranks and measures its own rows.
 
     >>> from recmetrics import Evaluator
     >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
@@ -54,7 +54,7 @@ class Evaluator:
     exclude, candidates, undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``, for all users.
     n_items
-        The size of the catalogue, where truth is a list of item indices, which does not tell it.
+        The size of the catalogue; needed where truth lists item indices.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users.
 
@@ -65,11 +65,11 @@ class Evaluator:
 
     Notes
     -----
-    The values of system metrics, such as coverage, need the lists of all users: they are kept, k
-    item indices of 4 bytes for each user, where such a metric is asked for, and nothing else is.
-    An update ranks its users; the metrics of several batches are then computed together, at the
-    latest when something is asked. One thread at a time may update an evaluator; an update itself
-    uses ``n_threads``.
+    System metrics, such as coverage, need the lists of all users. Where one is requested, these are
+    kept, k item indices of 4 bytes for each user; otherwise only the values are. An update ranks
+    its users; the metrics of several batches are then computed together, at the latest when a
+    result is requested. One thread at a time may update an evaluator; an update itself uses
+    ``n_threads``.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Evaluator:
         self._next = 0
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
-        """Take in a batch of users.
+        """Add a batch of users.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
@@ -114,16 +114,16 @@ class Evaluator:
         scores
             (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
         users
-            Whose they are: indices or a slice of the rows of the truth; None means the rows after
-            those of the batch before, the first ones at the start.
+            The users of these rows: indices or a slice of the rows of the truth. None means the
+            rows after the previous batch, starting with the first.
 
-        A user who comes again counts once: the later values stand.
+        A user who is added again counts once, with the later values.
 
         Raises
         ------
         InputError, InputTypeError
-            As in ``Metrics.compute``; also for users outside the truth, or as many users as there
-            are no rows. Nothing of such a batch is taken in.
+            As in ``Metrics.compute``; also for users outside the truth, or a number of users other
+            than that of the rows. Nothing of such a batch is added.
         """
         self._take_in(read_scores(scores), users)
 
@@ -135,7 +135,7 @@ class Evaluator:
         *,
         item_bias: ItemValues | None = None,
     ) -> None:
-        """Take in a batch of users of a factor model, whose score matrix is never made.
+        """Add a batch of users of a factor model, whose score matrix is never made.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
@@ -162,7 +162,7 @@ class Evaluator:
         self._take_in(read_factors(user_factors, item_factors, item_bias), users)
 
     def update_ranked(self, ranking: Truth, users: WhichUsers = None) -> None:
-        """Take in a batch of users whose rankings exist already.
+        """Add a batch of users whose rankings exist already.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
@@ -182,17 +182,17 @@ class Evaluator:
         ------
         InputError, InputTypeError
             As in ``Metrics.compute_ranked`` and ``update``; an InputError also where a ranking
-            names an excluded item, or one that is no candidate.
+            names an excluded item, or one that is not a candidate.
         """
         self._take_in(Rankings(ranking), users)
 
     def compute(self) -> dict[str, UserValues]:
-        """The values of all users, as ``Metrics.compute`` gives them; of users never updated, NaN.
+        """Compute the values of all users as ``Metrics.compute`` does; NaN for users never updated.
 
         Warns
         -----
         NotUpdatedWarning
-            Where users were never updated; says how many.
+            Where users were never updated; gives their number.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Evaluator:
         return self._results.compute()
 
     def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
-        """The mean of each metric over the users who have a value, as floats for a logger.
+        """Compute the mean of each metric over the users who have a value, as floats for a logger.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "ndcg(gain=exp2)@1")
@@ -214,15 +214,15 @@ class Evaluator:
         Parameters
         ----------
         prefix
-            What each key begins with.
+            The beginning of each key.
         at
-            What stands for ``@``. With anything else than ``@``, whatever is neither letter, digit
-            nor one of ``_ - . /`` becomes ``_``, since loggers that refuse one refuse the others.
+            The text in place of ``@``. If it is not ``@``, every character that is neither letter,
+            digit nor one of ``_ - . /`` becomes ``_``: loggers that refuse ``@`` refuse the others.
 
         Warns
         -----
         NotUpdatedWarning
-            Where users were never updated; ``counts`` says what each mean is over.
+            Where users were never updated; ``counts`` gives the users of each mean.
         """
         self._results.warn_of_missing()
         return self._means(prefix, at)
@@ -234,22 +234,22 @@ class Evaluator:
         }
 
     def counts(self) -> dict[str, UserCounts]:
-        """Of how many users each metric is defined, undefined, and how many were never updated.
+        """Count the users for whom each metric is defined, undefined, and never updated.
 
-        A system metric is of the lists of all users who were updated.
+        For a system metric all updated users count as defined.
         """
         return self._results.counts()
 
     def merge(self, other: Evaluator) -> Evaluator:
-        """Take in the users of another evaluator of the same metrics, users and items.
+        """Add the users of another evaluator of the same metrics, users and items.
 
-        Where both have a user, the other's values stand. The bits are those of one evaluator that
-        took all batches. Returns this evaluator, for ``functools.reduce``.
+        Where both have a user, the other's values count. The result has the bits of one evaluator
+        with all batches. Returns this evaluator, for ``functools.reduce``.
 
         Raises
         ------
         ArgumentError
-            If the two do not measure the same.
+            If the two differ in metrics, policies, users or items.
         """
         if not isinstance(other, Evaluator):
             msg = f"merge takes an Evaluator, got {type(other).__name__}"
@@ -258,11 +258,11 @@ class Evaluator:
         return self
 
     def all_gather(self, group: Any = None) -> Evaluator:
-        """The users of all processes of ``torch.distributed``, in every process.
+        """Gather the users of all processes of ``torch.distributed``, in every process.
 
-        Every process of the group must call it. This evaluator stays as it is; the one returned is
-        like one from ``from_state``: to compute, not to update. Where two processes have the same
-        user, as samplers that pad give, the one of higher rank stands, and the user counts once.
+        Every process of the group must call it. This evaluator does not change; the returned one
+        can compute but not update, like one from ``from_state``. Where two processes have the same
+        user, as with padding samplers, the user counts once, with the values of the higher rank.
 
         Parameters
         ----------
@@ -272,19 +272,19 @@ class Evaluator:
         Raises
         ------
         ArgumentError
-            Where torch.distributed is not initialised, or the processes measure different things.
+            Where torch.distributed is not initialised, or the evaluators cannot be merged.
         """
         return Evaluator._of(gather(self._results, group))
 
     def reset(self) -> None:
-        """Forget all users, for the next epoch; truth and metrics stay."""
+        """Remove all users, for the next epoch; truth and metrics stay."""
         self._results.clear()
         self._next = 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What was taken in so far, as plain arrays: for checkpoints, files and other machines.
+        """Export all updated users as plain arrays: for checkpoints, files and other machines.
 
-        Only users who were updated are in it, and neither truth nor scores.
+        The arrays hold neither truth nor scores.
 
         >>> import numpy as np
         >>> from recmetrics import Evaluator
@@ -300,15 +300,15 @@ class Evaluator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Evaluator:
-        """An evaluator with what ``state`` gave, to compute and to merge.
+        """Make an evaluator from the arrays of ``state``, to compute and to merge.
 
-        It has no truth, so it takes no updates; to go on updating, merge it into an evaluator that
-        was built as the first one was.
+        It has no truth, so it takes no updates. To continue updating, merge it into an evaluator
+        built with the same arguments as the first one.
 
         Raises
         ------
         InputError
-            If these are not the arrays that ``state`` gave.
+            If these are not the arrays of ``state``.
         """
         return cls._of(UserResults.from_state(state))
 
@@ -329,7 +329,7 @@ class Evaluator:
         )
 
     def _measured(self, scores: Source, users: WhichUsers) -> UserRows:
-        """The rows of a batch, not taken in."""
+        """The rows of a batch, which are not added."""
         return self._results.measured(*self._find(scores, users))
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
@@ -411,7 +411,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
     if first >= 0 and run.stop <= n_users and (users == np.arange(run.start, run.stop)).all():
         return run
     chosen = users.astype(np.int64)
-    # Without their sign, negative numbers are larger than any: one pass finds either.
+    # Read as unsigned, negative numbers exceed every index: one pass finds both errors.
     if chosen.size and chosen.view(np.uint64).max() >= n_users:
         outside = users[(users < 0) | (users >= n_users)]
         msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"

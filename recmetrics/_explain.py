@@ -1,4 +1,4 @@
-"""What a metric string means, in words: its formula with the options filled in, and who shares it.
+"""``explain``: the formula of a metric string with its options, and the systems that share it.
 
 Everything is read from the metric's declaration, its reference and the table of conventions.
 """
@@ -24,27 +24,27 @@ from recmetrics.metrics import OneUser
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """What a metric string means; it prints as text, one fact a line."""
+    """The meaning of a metric string; it prints as text, one fact a line."""
 
     metric: str
-    """The string, with what differs from the defaults."""
+    """The metric string, with the options that differ from their defaults."""
     summary: str
-    """One line on the metric; empty where options change what it says."""
+    """The metric in one line; empty where options are given, since they change the definition."""
     formula: str
     """With the options and the cutoff filled in; R is the number of relevant items of the user."""
     systems: tuple[str, ...]
-    """The systems that compute exactly this, with the call and what differs beside the formula."""
+    """The systems that compute exactly this, with the call and other differences."""
     no_relevant_item: str
-    """What a user without relevant items gets."""
+    """The value of a user without relevant items."""
     graded: str
-    """How graded truth is read."""
+    """The treatment of graded truth."""
     ties: str
     bounds: tuple[float, float]
     citation: str
 
     @property
     def title(self) -> str:
-        """The metric, and what it says of itself."""
+        """The metric string and its summary."""
         return f"{self.metric}: {self.summary}" if self.summary else self.metric
 
     @property
@@ -73,7 +73,7 @@ def interval(bounds: tuple[float, float]) -> str:
 
 
 def lines_of(facts: Mapping[str, str]) -> list[str]:
-    """One line for each fact after its label, and one for each further line of it."""
+    """Write each fact after its label, its further lines below."""
     return [
         f"{'' if number else label:<10}{line}"
         for label, fact in facts.items()
@@ -82,7 +82,7 @@ def lines_of(facts: Mapping[str, str]) -> list[str]:
 
 
 def explain(metric: str, *, convention: Convention | None = None) -> Explanation:
-    r"""Say what a metric string means.
+    r"""Explain a metric string.
 
     >>> import recmetrics
     >>> print(recmetrics.explain("map(denom=hits)@10").formula)
@@ -100,14 +100,14 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     metric
         A metric string, as ``Metrics.compute`` takes it.
     convention
-        The system whose numbers the plain name means, as in ``Metrics.compute``.
+        The system whose definition the plain name follows, as in ``Metrics.compute``.
 
     Returns
     -------
     Explanation
-        A record of strings that prints as text: the formula with the options and the cutoff filled
-        in, the systems that compute exactly this, what a user without relevant items gets, how
-        graded truth and ties are treated, bounds and source.
+        Strings that print as text: the formula with the options and the cutoff filled in, the
+        systems that compute exactly this, the value of a user without relevant items, the treatment
+        of graded truth and ties, bounds and source.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def formula_of(spec: MetricSpec) -> str:
 
 
 def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
-    """The systems that compute exactly this, and how."""
+    """Find the systems that compute exactly this, with the line of each."""
     asked = spec.name if spec.k is None else f"{spec.name}@k"
     for system in CONVENTIONS.values():
         for line in (*system.lines, *system.variants):
@@ -162,7 +162,7 @@ def _described(system: System, line: Line, spec: MetricSpec) -> str:
 
 
 def _alone(spec: MetricSpec) -> float:
-    """The metric of a user without relevant items, by its definition."""
+    """The value of a user without relevant items, by the reference of the metric."""
     if spec.metric.reads != "hits":
         return math.nan
     nobody = OneUser(gains=[0.0, 0.0], relevances=[], scores=[2.0, 1.0])

@@ -71,15 +71,15 @@ class Shared(_Sets, _Meaning, _Order, _Threads, _Progress, Side, total=False):
 
 
 class ForBatches(_Sets, _Meaning, _Order, _Threads, Side, total=False):
-    """The keywords of what takes users in batches."""
+    """The keywords of functions that take users in batches."""
 
 
 class ForRankings(_Meaning, _Threads, _Progress, Side, total=False):
-    """The keywords of what reads rankings: they have no ties, no NaN and no other candidates."""
+    """The keywords of functions that read rankings: without ties, NaN and other candidates."""
 
 
 class ForTruth(_Sets, _Meaning, total=False):
-    """The keywords of what reads no scores."""
+    """The keywords of functions that read no scores."""
 
 
 _NAMES = tuple(typing.get_type_hints(Shared))
@@ -96,7 +96,7 @@ def spelled_out(
 ) -> inspect.Signature:
     """Give the signature of a function with ``keywords`` in place of its ``**`` parameter.
 
-    All of them are None by default but ``nan``, and those that ``defaults`` names.
+    Their default is None, except for ``nan`` and those in ``defaults``.
     """
     defaults = {"nan": "raise", **defaults}
     signature = inspect.signature(function)
@@ -117,7 +117,7 @@ def spelled_out(
 def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
 
-    The function gets ``defaults``, too, where its caller gives nothing else.
+    ``defaults`` are passed on for keywords that the caller does not give.
     """
 
     def spell(function: F) -> F:
@@ -131,7 +131,7 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
                     raise TypeError(msg)
             return function(*arguments, **{**defaults, **given})
 
-        checked.__signature__ = public  # type: ignore[attr-defined]  # what inspect reads
+        checked.__signature__ = public  # type: ignore[attr-defined]  # inspect reads it
         return typing.cast(F, checked)
 
     return spell
@@ -147,16 +147,16 @@ def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what is neither a bool, a callable nor None."""
+    """Refuse a value that is neither a bool, a callable nor None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         msg = f"progress must be True, False or a callable of (rows done, rows), got {progress!r}"
         raise ArgumentError(msg)
 
 
 def whole_number(value: Any) -> int | None:
-    """``value`` as an int, or None where it is no integer of any kind.
+    """Convert ``value`` to an int; None where it is not an integer.
 
-    True is none: a flag in the place of a number is a mistake.
+    True is not accepted: a flag in place of a number is a mistake.
     """
     if isinstance(value, (bool, np.bool_)):
         return None

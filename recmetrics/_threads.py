@@ -1,7 +1,7 @@
 """Row blocks in threads.
 
-Threads are made for the call and joined before it returns: nothing survives that a ``fork`` could
-copy half-way, eight callers at once do not share a pool, and no setting of the process is touched.
+Threads are started for a call and joined before it returns. So there is no thread for a ``fork`` to
+copy half-way, simultaneous callers share no pool, and no setting of the process changes.
 """
 
 import threading
@@ -16,11 +16,11 @@ Result = TypeVar("Result")
 
 
 class _Stopped(BaseException):
-    """Ends work that nobody waits for any more."""
+    """Ends work whose result is no longer needed."""
 
 
 class _Here(threading.local):
-    """What a thread of ``map_blocks`` knows."""
+    """The state of a thread of ``map_blocks``."""
 
     interrupted: threading.Event | None = None
 
@@ -29,7 +29,7 @@ _here = _Here()
 
 
 def raise_if_stopped() -> None:
-    """Leave a long block early where the call it belongs to was interrupted."""
+    """Leave a long block early where its call was interrupted."""
     if _here.interrupted is not None and _here.interrupted.is_set():
         raise _Stopped
 
@@ -40,12 +40,12 @@ def map_blocks(
     n_threads: int,
     done: Callable[[int], None] | None = None,
 ) -> list[Result]:
-    """``[work(block) for block in blocks]`` on ``n_threads`` threads.
+    """Compute ``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
-    ``done`` is called in the calling thread with the number of rows of each finished block. An
-    error, Ctrl-C included, ends the threads with the block that they are at; after Ctrl-C work may
-    end within a block, see ``raise_if_stopped``. Of several errors that of the first block is
-    raised, so that the message does not depend on the threads.
+    ``done`` is called in the calling thread with the number of rows of each finished block. After
+    an error or Ctrl-C each thread stops after its current block; after Ctrl-C it may stop within
+    the block, see ``raise_if_stopped``. Of several errors that of the first block is raised, so
+    that the message does not depend on the threads.
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
@@ -92,7 +92,7 @@ def map_blocks(
             if thread.ident is not None:
                 thread.join()
     if errors:
-        # Blocks are begun in order: those before the one that failed are finished by now.
+        # Blocks start in order: those before the failed one are finished by now.
         while not finished.empty():
             number, _, error = finished.get()
             if error is not None:
@@ -100,8 +100,8 @@ def map_blocks(
         try:
             raise errors[min(errors)]
         finally:
-            # Else error and frame keep each other, and the threads, until garbage is collected; a
-            # Ctrl-C in that moment, which frees them, would be lost.
+            # Otherwise error and frame keep each other and the threads alive until garbage is
+            # collected, and a Ctrl-C during that collection would be lost.
             del errors, error
     return cast(list[Result], results)
 
@@ -119,11 +119,11 @@ def _call(
 def reporting(
     progress: Literal[True] | Callable[[int, int], object], rows: int
 ) -> Iterator[Callable[[int], None] | None]:
-    """Give a function that takes the number of rows just done, or None where nobody listens."""
+    """Yield a function that takes the number of rows just done, or None without tqdm."""
     if progress is True:
         try:
             from tqdm.auto import tqdm
-        except ImportError:  # a bar is a courtesy: without tqdm the work goes on in silence
+        except ImportError:  # the bar is optional
             yield None
             return
         with tqdm(total=rows, unit=" users") as bar:
@@ -146,7 +146,7 @@ def reporting(
 def in_blocks(
     work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, progress: Progress
 ) -> list[Any]:
-    """Do ``work`` for each block, in threads, with the progress of the call."""
+    """Run ``work`` for each block in threads and report the progress of the call."""
     if not progress:
         return map_blocks(work, blocks, n_threads)
     with reporting(progress, blocks[-1].stop) as done:
@@ -157,12 +157,12 @@ _BLOCKS_PER_THREAD = 8  # so that a thread that falls behind does not hold up th
 
 
 def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> list[slice]:
-    """``n_rows`` cut into blocks of about ``rows``, or less where that keeps threads busy.
+    """Cut ``n_rows`` into blocks of about ``rows``, or fewer where that keeps threads busy.
 
-    No less than ``least``, where the work on a block would be less than that of Python around it.
+    Blocks have at least ``least`` rows: with fewer, Python's overhead exceeds the work on a block.
     """
     rows = max(1, rows)
     if n_threads > 1:
         rows = min(rows, max(1, least, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
-    starts = range(0, max(1, n_rows), rows)  # no rows are one empty block
+    starts = range(0, max(1, n_rows), rows)  # zero rows are one empty block
     return [slice(first, min(first + rows, n_rows)) for first in starts]

@@ -1,4 +1,4 @@
-"""The types of what users hand in and get back."""
+"""The types of public arguments and results."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 UserValues: TypeAlias = npt.NDArray[np.float64]
-"""One value per user, shape (n_users,); of a system metric one for all, shape ()."""
+"""One value per user, shape (n_users,); for a system metric one value in all, shape ()."""
 
 
 class SupportsArray(Protocol):
-    """Anything that hands out a NumPy array."""
+    """An object that converts to a NumPy array."""
 
     def __array__(self) -> npt.NDArray[Any]: ...
 
 
 class SupportsDLPack(Protocol):
-    """Anything that hands out its memory by DLPack, such as a tensor on the CPU."""
+    """An object that exports its memory by DLPack, such as a tensor on the CPU."""
 
     def __dlpack__(self) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class SparseMatrix(Protocol):
-    """Any SciPy sparse matrix or array."""
+    """A SciPy sparse matrix or array."""
 
     def tocsr(self) -> Any: ...
 
@@ -61,7 +61,7 @@ Convention: TypeAlias = Literal[
     "torchmetrics",
     "irspack",
 ]
-"""The systems of ``_conventions.py``."""
+"""The systems of ``_spec/conventions.py``."""
 Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 IntArray = npt.NDArray[np.int64]

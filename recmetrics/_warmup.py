@@ -1,4 +1,4 @@
-"""Compile ahead of the first step."""
+"""Compilation ahead of the first call."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from recmetrics._spec import METRICS, MetricsList
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
-    """Compile what ``Metrics.compute`` needs, so that its first call does not wait for it.
+    """Compile the kernels of ``Metrics.compute``, so that its first call does not wait for them.
 
     Machine code is kept on disk where that is possible; then a warm-up costs seconds once and a
     tenth of a second in every later process.
@@ -22,7 +22,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     Parameters
     ----------
     metrics_list
-        The metrics that will be asked for; None means all.
+        The metrics that will be computed; None means all.
     dtype
         The dtype of the scores: each has machine code of its own.
 

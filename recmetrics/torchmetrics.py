@@ -38,8 +38,8 @@ except ImportError as error:
 __all__ = ["RankingMetrics"]
 _NUMBERS = itertools.count()
 
-# The states that grow, each 1-d, so that those of all processes can be strung together. Values are
-# kept as the bits of float64: exact on every device, and some devices have no float64.
+# The states that grow, each 1-d, so that those of all processes can be concatenated. Values are
+# kept as the bits of float64: exact on every device, also without float64.
 _STRUNG = ("user_index", "value_bits", "list_items", "list_length")
 
 
@@ -47,9 +47,9 @@ class RankingMetrics(Metric):
     """Means of ranking metrics over the users of all batches and processes.
 
     A ``torchmetrics.Metric`` whose states are the values of each user, and the lists of items that
-    system metrics need, never the scores. A user who comes twice counts once, also where a
-    distributed sampler hands the same user to two processes: the later values stand, those of the
-    process of higher rank. The values are those of ``Evaluator``, bit for bit.
+    system metrics need, never the scores. A user who is added twice counts once, with the later
+    values; where a distributed sampler gives the same user to two processes, with those of the
+    higher rank. The values are those of ``Evaluator``, bit for bit.
 
     >>> import torch
     >>> from recmetrics.torchmetrics import RankingMetrics
@@ -61,7 +61,7 @@ class RankingMetrics(Metric):
     >>> metric.compute()
     {'hit@1': tensor(0.5000)}
 
-    In a ``LightningModule``, which logs what a metric of many values computed, not the metric::
+    In a ``LightningModule``, log the computed values; it cannot log a metric of many values::
 
         def validation_step(self, batch, batch_idx):
             self.metric.update(self.scores(batch), batch)
@@ -92,15 +92,15 @@ class RankingMetrics(Metric):
 
     Notes
     -----
-    Users who never came are in no mean, and nothing warns of them: trainers evaluate some batches
-    alone to try out a loop. ``evaluator().counts()`` tells their number.
+    Users who were never updated are in no mean, without a warning: trainers evaluate a few batches
+    to try out a loop. ``evaluator().counts()`` gives their number.
     """
 
     full_state_update = False  # forward then updates once
     is_differentiable = False
     higher_is_better = None
 
-    offered: torch.Tensor  # (n_items,) what may be in a list
+    offered: torch.Tensor  # (n_items,) 1 for the items that may be in a list
 
     @takes(ForBatches)
     def __init__(
@@ -128,44 +128,44 @@ class RankingMetrics(Metric):
         nothing = self._evaluator._results.part()
         self._n_values = len(nothing.values)
         self.add_state("offered", _offered(nothing), dist_reduce_fx="max")
-        # A MetricCollection takes metrics for one whose states are equal after the first batch, as
-        # those of two truths can be by chance. The clones of a metric share its number.
+        # A MetricCollection merges metrics whose states are equal after the first batch, as those
+        # of two truths can be by chance. The number tells them apart; clones share it.
         self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
 
     def update(self, scores: Scores, users: WhichUsers) -> None:
-        """Take in a batch of users.
+        """Add a batch of users.
 
         Parameters
         ----------
         scores
             (n_batch, n_items) predicted scores, as in ``Evaluator.update``.
         users
-            Whose they are: indices or a slice of the rows of the truth.
+            The users of these rows: indices or a slice of the rows of the truth.
 
         Raises
         ------
         InputError, InputTypeError
-            As in ``Evaluator.update``. Nothing of such a batch is taken in.
+            As in ``Evaluator.update``. Nothing of such a batch is added.
         """
-        if users is None:  # the next rows are known to no process that has a share of them
+        if users is None:  # a process with a share of the users does not know the next rows
             msg = "users must be a slice or a 1-d array of integer user indices, got None"
             raise InputTypeError(msg)
         if isinstance(users, torch.Tensor):
             users = users.cpu()
         part = self._evaluator._measured(read_scores(scores), users)
-        listed = part.lists >= 0
+        is_item = part.lists >= 0
         batch = (
             part.users,
             np.ascontiguousarray(part.values.T).view(np.int64).reshape(-1),
-            part.lists[listed],
-            np.count_nonzero(listed, axis=1),
+            part.lists[is_item],
+            np.count_nonzero(is_item, axis=1),
         )
         for name, array in zip(_STRUNG, batch, strict=True):
             getattr(self, name).append(torch.from_numpy(array).to(self.device))
         self.offered = torch.maximum(self.offered, _offered(part).to(self.device))
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """The mean of each metric over the users who came and have a value, as scalars.
+        """Compute the mean of each metric over the updated users who have a value, as scalars.
 
         Raises
         ------
@@ -176,15 +176,15 @@ class RankingMetrics(Metric):
         return {key: torch.tensor(value, device=self.device) for key, value in means.items()}
 
     def evaluator(self) -> Evaluator:
-        """An Evaluator of the users who came in this process: the values per user, the counts.
+        """Make an Evaluator of the users of this process, for values per user and counts.
 
-        It is like one from ``Evaluator.from_state``: to compute, not to update. Its ``all_gather``
-        brings in the users of the other processes.
+        It can compute but not update, like one from ``Evaluator.from_state``. Its ``all_gather``
+        adds the users of the other processes.
         """
         users, bits, items, length = (self._strung(name) for name in _STRUNG)
-        listed = np.arange(length.max(initial=0)) < length[:, np.newaxis]
-        lists = np.full(listed.shape, -1, np.int64)
-        lists[listed] = items
+        is_item = np.arange(length.max(initial=0)) < length[:, np.newaxis]
+        lists = np.full(is_item.shape, -1, np.int64)
+        lists[is_item] = items
         values = bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
         results = self._evaluator._results.empty()
@@ -192,7 +192,7 @@ class RankingMetrics(Metric):
         return Evaluator._of(results)
 
     def _strung(self, name: str) -> npt.NDArray[np.int64]:
-        """A state as one array, whether it was synchronised or not; the last rows stand."""
+        """A state as one array, synchronised or not, in the order of the updates."""
         state = getattr(self, name)
         parts = state if isinstance(state, list) else [state]
         return np.concatenate([np.empty(0, np.int64), *(part.cpu().numpy() for part in parts)])
@@ -204,14 +204,14 @@ class RankingMetrics(Metric):
         should_sync: bool = True,
         distributed_available: Callable[..., Any] | None = None,
     ) -> None:
-        """Bring in the states of all processes, those without a batch too.
+        """Gather the states of all processes, also of those without a batch.
 
         Parameters are those of ``torchmetrics.Metric.sync``.
         """
         for name in _STRUNG:
             state = getattr(self, name)
             if isinstance(state, list) and not state:
-                # What torchmetrics sends for an empty list has a dtype of its own.
+                # For an empty list torchmetrics would send a tensor of another dtype.
                 state.append(torch.zeros(0, dtype=torch.int64, device=self.device))
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
