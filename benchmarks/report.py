@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+PARTS = ("np.argpartition", "bottleneck")  # what others are made of, not rivals
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 _FIGURE = ("", *"0123456789*≤≥")  # what a cell of a column of figures starts with
 Results = dict[str, dict[str, Any]]
@@ -242,28 +243,21 @@ def split_head(lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
 def short(results: Results) -> str:
     """Compose the table of the project's README: how many times longer each takes."""
     one = results["rivals"]
-    head, body = pivot(one | {"rows": [row | {"target": None} for row in one["rows"]]})
-    ours = results["read"]
-    unit = [
-        f"{size}: {number(row, ours)}"
-        for size in head[1:]
-        for row in ours["rows"]
-        if row["what"] == f"{size}, k = 20" and row["column"] == "informed"
-    ]
+    rows = [row | {"target": None} for row in one["rows"] if row["what"] not in PARTS]
+    head, body = pivot(one | {"rows": rows})
     environment = one["environment"]
     return "\n".join(
         [
             wrapped(
-                "How many times longer others take than recmetrics, from a float32 score matrix to "
-                "eight columns (ndcg, recall, map and hit at 10 and 20, or those of them that they "
-                "define alike):"
+                "Run time relative to recmetrics for eight metrics (ndcg, recall, map and hit at "
+                "10 and 20, or those that the tool defines alike), from a float32 score matrix, "
+                "10 relevant items per user:"
             )
             + "\n",
             table(head, body),
             wrapped(
-                f"recmetrics itself, as a multiple of reading the scores once: {'; '.join(unit)}. "
-                f"{environment['processor']}, {environment['cores']} cores. "
-                "How it was measured, and all else: [benchmarks](benchmarks/README.md)."
+                f"{environment['processor']}, {environment['cores']} cores, {environment['date']}. "
+                "Method and full results: [benchmarks](benchmarks/README.md)."
             ),
         ]
     )

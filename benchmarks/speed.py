@@ -396,6 +396,8 @@ def against_rivals(bench: Bench, asked: list[str], *, targets: bool) -> Iterator
     """Time every rival on two sizes."""
     for size in (SMALL, MIDDLE):
         problem = bench.make(size, "informed")
+        ours = bench.ratio(OURS.ready(problem, asked), OURS.ready(problem, asked))
+        yield Row("recmetrics", show_size(size), 1.0, note=f"{ours.ms:,.0f} ms")
         for rival in RIVALS:
             yield against(bench, rival, problem, show_size(size), asked, targets=targets)
 

@@ -1,8 +1,9 @@
 """What the user has: any array, list or sparse matrix becomes a form that kernels read.
 
     arrays      any array, without a copy; dtypes and indices
-    scores      ``ScoreMatrix`` in row blocks; float16 as integers of the same order; the error of
-                NaN; ``Rankings``, which ``_selection/rankings`` holds against the truth
+    scores      ``ScoreMatrix`` in row blocks; float16 read as integers that sort the same way;
+                NaN is refused here; ``Rankings`` as the user gave them, which
+                ``_selection/rankings`` checks against the truth
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
     side        side information: popularity, features, similarity, genres, profile

@@ -1,7 +1,8 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
-    batches   what is kept of a batch: its lists, and its hits until they are measured
+    batches   what an ``Evaluator`` keeps of a batch: its lists, for system metrics, and its hits
+              until they are measured
     state     ``UserResults``: one row per user; merging, saving, gathering from processes
 
 An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who comes twice

@@ -1,22 +1,23 @@
 """Which relevant items are among the k best of each user, and at which rank.
 
     sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
-               for scores that select their own lists: factors and devices
+               for factor models and GPU scores, whose own code picks the k best
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, computed in tiles
     device     scores on a GPU, selected there
-    rankings   ``GivenRanker``: rankings that exist, or what is wrong with them, such as an item
-               twice
-    tied       ``TiedRanker``: one score for all items, for the chance level and the ceiling
+    rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
+               item twice
+    tied       ``TiedRanker``: all items have the same score, for the chance level; the best
+               possible value, for the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
-    lists      ``Lists``, which other user metrics read, and ``ListReader``, which calls their
-               kernels
+    lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
+               ``ListReader`` calls their kernels
     exposure   ``Exposure``, which system metrics read: how often each item is listed
 
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
 rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
-block by block, and are not kept. The kernels share one file, since Numba's disk cache does not
+block by block; only an ``Evaluator`` with system metrics keeps them, in ``_results/batches``. The kernels share one file, since Numba's disk cache does not
 notice a change in a helper of another file.
 """
 

@@ -4,7 +4,8 @@
     conventions   how other systems define the metrics: a table
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; what is
-                  refused before any work; cutoffs, cut to the size of the catalogue
+                  refused before any work; the cutoffs k: a k larger than the catalogue becomes
+                  its size
 
 Every entry point makes one ``Request`` and hands it down. A request resolves what each metric means
 under the call's convention: its options, its tie policy, and what an undefined value becomes. It

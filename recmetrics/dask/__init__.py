@@ -4,8 +4,8 @@
     _tasks   what a worker does with a block: functions of arrays, without Dask
     _best    the best items of each user, chunk by chunk
 
-A few items per user leave a chunk, one number per user and metric leaves a block of users. No chunk
-is ever gathered in one place. Needs the extra ``dask``.
+Each chunk sends on only a few items per user; each block of users sends on one number per user and
+metric. No chunk is ever gathered in one place. Needs the extra ``dask``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
