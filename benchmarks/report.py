@@ -58,9 +58,7 @@ REASONS: dict[str, str] = {
     ),
 }
 
-PICTURES = {
-    "curves": "![Compute over reading the scores once, by items and by k](curves.png)",
-}
+PICTURES = {"curves": "![Compute over reading the scores once, by items and by k](curves.png)"}
 
 HEAD = """\
 # Benchmarks

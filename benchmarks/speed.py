@@ -371,10 +371,7 @@ def in_fresh_process(*arguments: str, cache: str | None = None) -> dict[str, flo
 
 
 @section(
-    "Rivals, eight columns",
-    unit="x",
-    at_least=True,
-    legend=lambda: how_called(eight_columns(20)),
+    "Rivals, eight columns", unit="x", at_least=True, legend=lambda: how_called(eight_columns(20))
 )
 def rivals(bench: Bench) -> Iterator[Row]:
     """How many times longer they take than recmetrics, and their time.

@@ -558,8 +558,7 @@ def test_nan_among_scores_are_counted_without_an_accuracy_metric_too(candidates)
     scores = np.array([[1.0, 2.0, 3.0, NAN], [1.0, 2.0, NAN, NAN]])
     truth = np.array([[1, 0, 0, 0]] * 2)
     expected = message_of(
-        NaNScoreError,
-        lambda: Metrics.compute(scores, truth, "hit@1", candidates=candidates),
+        NaNScoreError, lambda: Metrics.compute(scores, truth, "hit@1", candidates=candidates)
     )
     for metrics in ("coverage@1", ["hit@1", "coverage@1"]):
         got = message_of(

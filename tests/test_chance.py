@@ -58,10 +58,7 @@ def every_metric():
 def test_a_constant_scorer_reaches_the_level_to_the_bit(level, policy, given):
     rng = np.random.default_rng(0)
     truth = rng.integers(1, 5, (60, 700)) * (rng.random((60, 700)) < 0.03)
-    sets = {
-        "exclude": rng.random(truth.shape) < 0.3,
-        "candidates": rng.random(truth.shape) < 0.4,
-    }
+    sets = {"exclude": rng.random(truth.shape) < 0.3, "candidates": rng.random(truth.shape) < 0.4}
     sets = {name: value for name, value in sets.items() if given in (name, "both")}
     got = level(truth, every_metric(), **sets)
     expected = Metrics.compute(np.zeros(truth.shape), truth, every_metric(), ties=policy, **sets)

@@ -129,8 +129,7 @@ def test_an_array_of_pickled_objects_is_never_unpickled(capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
-    [("absent.npy", "No such file or directory"), ("folder", "Is a directory")],
+    ("name", "why"), [("absent.npy", "No such file or directory"), ("folder", "Is a directory")]
 )
 def test_missing_files_and_folders(name, why, capsys):
     Path("folder").mkdir()

@@ -500,7 +500,7 @@ def test_the_legend_says_what_was_done():
     assert lines[-1] == "left out: users whose value is undefined, in a pair in either model"
     header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
     assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
-        *("p (permutation)", "p (t)"),
+        *("p (permutation)", "p (t)")
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
@@ -665,7 +665,7 @@ def test_a_plot_on_axes():
     found.plot(right, table="means")
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["m\nnew - old *"]
     assert [tick.get_text() for tick in right.get_yticklabels()] == [
-        *("m\nold", "m\nnew (best)", "coverage@5\nold", "coverage@5\nnew (best)"),
+        *("m\nold", "m\nnew (best)", "coverage@5\nold", "coverage@5\nnew (best)")
     ]
     low, high = found.differences[0].low, found.differences[0].high
     assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
@@ -875,10 +875,7 @@ BAD_ARGUMENTS = [
     ({"baseline": "c"}, "baseline must be one of 'a', 'b', got 'c'"),
     ({"confidence": 1}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 1"),
     ({"confidence": 95.0}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 95"),
-    (
-        {"tests": "z"},
-        "tests must be one or several of 't', 'wilcoxon' and 'permutation', got 'z'",
-    ),
+    ({"tests": "z"}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got 'z'"),
     ({"tests": ()}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got ()"),
     ({"tests": ("t", "t")}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', "),
     ({"correction": "bonferroni"}, "correction must be 'holm', 'bh' or None, got 'bonferroni'"),
@@ -887,10 +884,7 @@ BAD_ARGUMENTS = [
     ({"n_resamples": True}, "n_resamples must be an integer >= 100, got True"),
     ({"rng": -1}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got -1"),
     ({"rng": "x"}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got 'x'"),
-    (
-        {"lower_is_better": ["n"]},
-        "lower_is_better must name metrics of the results, 'm', got 'n'",
-    ),
+    ({"lower_is_better": ["n"]}, "lower_is_better must name metrics of the results, 'm', got 'n'"),
     ({"by": [1]}, "by must hold one group per user, shape (2,), got shape (1,)"),
     ({"by": ["x", None]}, "by must name the group of every user; that of user 1 is undefined"),
     ({"by": [NAN, 1.0]}, "by must name the group of every user; that of user 0 is undefined"),

@@ -384,8 +384,7 @@ def test_undefined():
     )
     empty = np.full((2, 3), -np.inf)
     got = message_of(
-        UndefinedMetricError,
-        lambda: compute(empty, np.zeros((2, 3)), "gini@1", undefined="raise"),
+        UndefinedMetricError, lambda: compute(empty, np.zeros((2, 3)), "gini@1", undefined="raise")
     )
     assert got.startswith("gini@1 is undefined (")
 
@@ -428,12 +427,7 @@ def test_factors(chunks, bias):
     expected = Metrics.compute(scores, TRUTH, [*CUT, *WHOLE], **options)
     for items in (ITEM_FACTORS, in_chunks(ITEM_FACTORS, (10, 4))):
         got = recmetrics.dask.compute_factors(
-            in_chunks(USER_FACTORS, chunks),
-            items,
-            TRUTH,
-            [*CUT, *WHOLE],
-            item_bias=bias,
-            **options,
+            in_chunks(USER_FACTORS, chunks), items, TRUTH, [*CUT, *WHOLE], item_bias=bias, **options
         )
         assert_same(got, expected)
 

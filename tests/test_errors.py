@@ -482,10 +482,7 @@ def test_truth_as_a_corrupt_sparse_matrix():
             ShapeError, f"truth lists the items of 1 users, {ONE_EACH}", [[0]], [[0], []]
         ),
         "too many users": truth(
-            ShapeError,
-            f"truth lists the items of 3 users, {ONE_EACH}",
-            [{0}, {1}, {2}],
-            [{0}, {1}],
+            ShapeError, f"truth lists the items of 3 users, {ONE_EACH}", [{0}, {1}, {2}], [{0}, {1}]
         ),
         "no users": truth(
             ShapeError, f"truth lists the items of 0 users, {ONE_EACH}", [], [[], []]
@@ -823,11 +820,7 @@ COUNT = "must be an integer >= 1, got"
             right={"undefined": "zero"},
         ),
         "threads of rankings": option(
-            ArgumentError,
-            f"n_threads {COUNT} 0",
-            call=ranked,
-            n_threads=0,
-            right={"n_threads": 1},
+            ArgumentError, f"n_threads {COUNT} 0", call=ranked, n_threads=0, right={"n_threads": 1}
         ),
     }
 )

@@ -565,11 +565,7 @@ def test_reset_forgets_the_batches_that_wait():
 
 @pytest.mark.parametrize(
     "between",
-    [
-        lambda one: repr(one),
-        lambda one: one.update_ranked([[5]], [4]),
-        lambda one: one.counts(),
-    ],
+    [lambda one: repr(one), lambda one: one.update_ranked([[5]], [4]), lambda one: one.counts()],
     ids=["at once", "after a ranking", "after the metrics"],
 )
 def test_a_refused_batch_leaves_nothing_where_the_next_one_is_ranked(between):

@@ -317,9 +317,7 @@ BAD_SPARSE = {
         archive(**CSR).replace(b"data.npy", b"data.txt"), "its member 'data.txt' is no .npy", NPZ
     ),
     "a member twice": Hostile(
-        archive(**CSR, more=[("data", npy(np.zeros(2)))]),
-        "it has the member 'data.npy' twice",
-        NPZ,
+        archive(**CSR, more=[("data", npy(np.zeros(2)))]), "it has the member 'data.npy' twice", NPZ
     ),
     "a secret": Hostile(
         patched(NPZ, b"PK\x01\x02", 8, 1),
@@ -717,11 +715,7 @@ BAD_GROUPS = {
         b"x\ny\n",
         "--by 'bad.txt' must hold one group per user, shape (3,), got shape (2,)",
     ),
-    "text in Latin-1": (
-        "txt",
-        b"x\n\xe9\nx\n",
-        f"--by 'bad.txt', line 2: byte 0xe9 {NO_TEXT}",
-    ),
+    "text in Latin-1": ("txt", b"x\n\xe9\nx\n", f"--by 'bad.txt', line 2: byte 0xe9 {NO_TEXT}"),
     "csv without users": (
         "csv",
         b"group\nx\ny\nx\n",

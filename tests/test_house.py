@@ -104,11 +104,7 @@ def test_imports_point_downward_and_through_doors():
             "upward: _evaluator",
         ),
         ("tables/_values.py", "import recmetrics._selection.hits", "past a door: _selection/hits"),
-        (
-            "_evaluator.py",
-            "from recmetrics._inputs.sets import Rows",
-            "past a door: _inputs/sets",
-        ),
+        ("_evaluator.py", "from recmetrics._inputs.sets import Rows", "past a door: _inputs/sets"),
     ],
 )
 def test_a_wrong_import_is_seen(file, line, problem, tmp_path):

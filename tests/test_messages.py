@@ -71,11 +71,7 @@ def test_metrics_in_the_place_of_the_truth():
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [
-        ("precision_at_10", "precision@10"),
-        ("ndcg_at_10", "ndcg@10"),
-        ("hr_at_5", "hr@5"),
-    ],
+    [("precision_at_10", "precision@10"), ("ndcg_at_10", "ndcg@10"), ("hr_at_5", "hr@5")],
 )
 def test_a_cutoff_in_the_name(typed, meant):
     got = message_of(UnknownMetricError, lambda: Metrics.compute(SCORES, TRUTH, typed))

@@ -552,8 +552,7 @@ def test_the_public_names_are_sorted():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [("string", "large_string"), ("float32", "float64"), ("float64", "float32")],
+    ("one", "other"), [("string", "large_string"), ("float32", "float64"), ("float64", "float32")]
 )
 def test_ids_of_two_widths_are_the_same_ids(one, other):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -31,10 +31,7 @@ COPIED = {
     str(file.relative_to(ROOT)): f"benchmarks/{file.name.replace('README', 'index')}"
     for pattern in ("*.md", "*.png")
     for file in sorted((ROOT / "benchmarks").glob(pattern))
-} | {
-    "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "contributing.md",
-}
+} | {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 _MARK = re.compile(r"<!-- (picture|differences): (\w+) -->")
 _LOADED = re.compile(

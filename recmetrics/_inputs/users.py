@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from recmetrics._inputs.read_sets import (
-    read_candidates,
-    read_exclude,
-    read_truth,
-    read_whole_truth,
-)
+from recmetrics._inputs.read_sets import read_candidates, read_exclude, read_truth, read_whole_truth
 from recmetrics._inputs.scores import Rankings
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Users
 from recmetrics._inputs.side import read_side

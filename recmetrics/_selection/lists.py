@@ -61,12 +61,7 @@ class ListReader:
     """The metrics of one call that read lists; it passes the lists on to ``sink``."""
 
     def __init__(
-        self,
-        request: Request,
-        side: Side,
-        n_users: int,
-        cutoffs: Cutoffs,
-        sink: ListSink | None,
+        self, request: Request, side: Side, n_users: int, cutoffs: Cutoffs, sink: ListSink | None
     ) -> None:
         self.depth = cutoffs.lists or 0
         self.row_items = 0

@@ -88,13 +88,7 @@ class MatrixRanker:
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
-        self,
-        rows: slice,
-        relevant: Rows,
-        k: int,
-        ties: bool,
-        hits: Hits,
-        nan_found: IntArray,
+        self, rows: slice, relevant: Rows, k: int, ties: bool, hits: Hits, nan_found: IntArray
     ) -> None:
         block = self.scores.block(rows)
         excluded_start, excluded_items = self._excluded(rows)

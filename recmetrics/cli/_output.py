@@ -110,9 +110,7 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_per_user(
-    path: Path,
-    values: Mapping[str, npt.NDArray[np.float64]],
-    users: Sequence[str] | None = None,
+    path: Path, values: Mapping[str, npt.NDArray[np.float64]], users: Sequence[str] | None = None
 ) -> None:
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
@@ -137,9 +135,7 @@ def _write_npz(file: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def _write_csv(
-    file: BinaryIO,
-    columns: Mapping[str, npt.NDArray[np.float64]],
-    users: Sequence[str] | None,
+    file: BinaryIO, columns: Mapping[str, npt.NDArray[np.float64]], users: Sequence[str] | None
 ) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     try:

@@ -21,10 +21,7 @@ def is_available() -> bool:
 
 
 def plot_curve(
-    path: Path,
-    metric: str,
-    curves: Mapping[str, Sequence[float]],
-    levels: Mapping[str, float],
+    path: Path, metric: str, curves: Mapping[str, Sequence[float]], levels: Mapping[str, float]
 ) -> None:
     """Draw ``metric`` over epochs as PNG: trained models as curves, others as level lines."""
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.

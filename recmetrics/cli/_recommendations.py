@@ -16,13 +16,7 @@ from recmetrics.cli._means import summarise
 from recmetrics.cli._memory import refuse_beyond_memory
 from recmetrics.cli._named import Source, opened
 from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._score_files import (
-    SIDE,
-    default_metrics,
-    left_out,
-    read_request,
-    to_json,
-)
+from recmetrics.cli._score_files import SIDE, default_metrics, left_out, read_request, to_json
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import quiet, require_rich, show, write
 

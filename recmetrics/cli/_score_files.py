@@ -98,13 +98,7 @@ def evaluate(args: Namespace) -> None:
             show(with_options(str(report)), "")
         with progress("evaluating") as on_progress:
             values = Metrics.compute(
-                scores,
-                truth,
-                metrics,
-                **sets,
-                **side,
-                **_rules(args),
-                progress=on_progress,
+                scores, truth, metrics, **sets, **side, **_rules(args), progress=on_progress
             )
         levels = _levels(truth, request, sets, args) if args.chance else {}
     summaries = {metric: summarise(value) for metric, value in values.items()}

@@ -104,9 +104,7 @@ def _shorten(text: str) -> str:
 
 
 def _refuse_repeats(
-    users: npt.NDArray[np.int64],
-    items: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    users: npt.NDArray[np.int64], items: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
 ) -> None:
     """Refuse a pair given twice: a sparse matrix would add the two relevances."""
     order = np.lexsort((items, users))

@@ -96,10 +96,7 @@ class Comparison(Compared):
         return _render.to_latex(self)
 
     def plot(
-        self,
-        target: str | PathLike[str] | Axes | None = None,
-        *,
-        table: Table = "differences",
+        self, target: str | PathLike[str] | Axes | None = None, *, table: Table = "differences"
     ) -> Figure:
         """Draw means and differences of all users with their intervals.
 

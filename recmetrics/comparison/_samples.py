@@ -148,12 +148,7 @@ def _array(model: str, metric: Any, column: Any) -> Floats:
 
 
 def _require_same_metrics(
-    first: str,
-    expected: dict[str, Floats],
-    model: str,
-    given: dict[str, Floats],
-    *,
-    may_lack: bool,
+    first: str, expected: dict[str, Floats], model: str, given: dict[str, Floats], *, may_lack: bool
 ) -> None:
     for lacking, missing, having in (
         (model, [metric for metric in expected if metric not in given and not may_lack], first),

@@ -32,14 +32,7 @@ from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
-from recmetrics.metrics._reference import (
-    OneUser,
-    dcg_of,
-    gain_of,
-    hit_list,
-    n_relevant,
-    ratio,
-)
+from recmetrics.metrics._reference import OneUser, dcg_of, gain_of, hit_list, n_relevant, ratio
 
 _MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
 _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
@@ -456,8 +449,7 @@ def map_at_k(
     k: int = 100,
     *,
     denom: Annotated[
-        MapDenom,
-        "divide by min(R, k), by all R relevant items, or by the hits found",
+        MapDenom, "divide by min(R, k), by all R relevant items, or by the hits found"
     ] = "capped",
     rel: Rel = None,
     **shared: Unpack[Shared],
@@ -952,8 +944,7 @@ def err_at_k(
     k: int = 100,
     *,
     max_rel: Annotated[
-        float | None,
-        Number("top of the grade scale; unset: the largest relevance of the user"),
+        float | None, Number("top of the grade scale; unset: the largest relevance of the user")
     ] = None,
     **shared: Unpack[Shared],
 ) -> UserValues:

@@ -257,10 +257,7 @@ def _diversity_by_sparse_similarity(
     undefined="a list of fewer than two items",
 )
 def diversity_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Mean difference of the items of the list from each other.
 
@@ -342,8 +339,7 @@ def novelty_at_k(
         NoveltyDenom, "divide by the length of the list, or by k where it is shorter"
     ] = "list",
     unseen: Annotated[
-        Unseen,
-        "what an item of popularity 0 adds; skip: it does not count in the length either",
+        Unseen, "what an item of popularity 0 adds; skip: it does not count in the length either"
     ] = "zero",
     **shared: Unpack[Shared],
 ) -> UserValues:
@@ -382,10 +378,7 @@ def _mean_popularity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     undefined="nothing: 0 for an empty list",
 )
 def popularity_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Mean share of users who have the items of the list; 0 for an empty list.
 
@@ -641,10 +634,7 @@ def _divergence(
     undefined="no item with a genre in the list or the profile",
 )
 def calibration_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Divergence of the genres of the list from those of the user's profile, in nats.
 

@@ -72,11 +72,7 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:  # noqa: ARG0
     averages_ties=True,
 )
 def auc(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    *,
-    rel: Rel = None,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, *, rel: Rel = None, **shared: Unpack[Shared]
 ) -> UserValues:
     """Area under the ROC curve of each user, over the items that may be recommended.
 

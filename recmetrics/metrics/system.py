@@ -39,10 +39,7 @@ def _coverage(exposure: Exposure) -> float:
     undefined="a catalogue without items",
 )
 def coverage_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Share of the catalogue that is in at least one list: one value for all users.
 
@@ -94,10 +91,7 @@ def _personalization(exposure: Exposure) -> float:
     undefined="fewer than two lists that are not empty",
 )
 def personalization_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Mean difference of the lists of different users: one value for all users.
 
@@ -151,10 +145,7 @@ def _gini_of(amounts: FloatArray) -> float:
     undefined="no item is listed",
 )
 def gini_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Inequality of how often items are in lists, 0 if all are equal: one value for all users.
 
@@ -197,10 +188,7 @@ def _entropy(exposure: Exposure) -> float:
     undefined="no item is listed",
 )
 def entropy_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Shannon entropy in bits of the items of all lists: one value for all users.
 
@@ -241,10 +229,7 @@ def _exposure_gini(exposure: Exposure) -> float:
     undefined="no item is listed",
 )
 def exposure_gini_at_k(
-    pred_scores: Scores,
-    ground_truth: Truth,
-    k: int = 100,
-    **shared: Unpack[Shared],
+    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
     """Inequality of the attention that items get, by the discount of their ranks: one value.
 

@@ -112,10 +112,7 @@ def similarity_of(table: ItemTable, others: IntArray, value: str, n_items: int) 
     rows, columns, numbers = table.codes[inside], others[inside], numbers[inside]
     # A pair given in only one direction holds for the other, too.
     mirrored = ~np.isin(columns * n_items + rows, rows * n_items + columns)
-    places = (
-        np.concatenate([rows, columns[mirrored]]),
-        np.concatenate([columns, rows[mirrored]]),
-    )
+    places = (np.concatenate([rows, columns[mirrored]]), np.concatenate([columns, rows[mirrored]]))
     values = np.concatenate([numbers, numbers[mirrored]])
     return sp.csr_array((values, places), shape=(n_items, n_items))
 
