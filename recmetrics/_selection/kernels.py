@@ -695,21 +695,9 @@ def rank_rows(
                 # k = 370 of 3,700 and 500 relevant. Excluded items may be among the best.
                 bound = ordered[ordered.size - k - excluded.size]
         _rank_hits(
-            values,
-            ordered,
-            items,
-            among,
-            relevant,
-            gains,
-            bound,
-            k,
-            lowest,
-            lowest_recommendable,
-            ties,
-            user,
-            hits,
-            scratch,
-        )
+            values, ordered, items, among, relevant, gains, bound, k, lowest, lowest_recommendable,
+            ties, user, hits, scratch,
+        )  # fmt: skip
 
 
 @kernel

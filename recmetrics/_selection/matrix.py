@@ -100,22 +100,11 @@ class MatrixRanker:
         else:
             ordered = np.empty((len(block.values), 0), dtype)
         kernels.rank_rows(
-            block.values,
-            ordered,
-            relevant.items,
-            relevant.values,
-            excluded_start,
-            excluded_items,
-            k,
-            block.lowest,
-            block.lowest_recommendable,
-            ties,
-            hits,
-            nan_found,
-            lanes,
+            block.values, ordered, relevant.items, relevant.values, excluded_start, excluded_items,
+            k, block.lowest, block.lowest_recommendable, ties, hits, nan_found, lanes,
             kernels.pool_for(k, self.n_items, dtype),
             kernels.scratch_for(relevant.start, self.n_items if ties else k, ties=ties),
-        )
+        )  # fmt: skip
 
     def _rank_candidates(
         self,
@@ -130,18 +119,10 @@ class MatrixRanker:
         own, values, block = self._recommendable(candidates, rows, nan_found)
         depth = int(np.diff(own.start).max(initial=0)) if ties else k
         kernels.rank_candidates(
-            values,
-            own.start,
-            own.items,
-            relevant.items,
-            relevant.values,
-            k,
-            block.lowest,
-            block.lowest_recommendable,
-            ties,
-            hits,
+            values, own.start, own.items, relevant.items, relevant.values, k, block.lowest,
+            block.lowest_recommendable, ties, hits,
             kernels.scratch_for(relevant.start, depth, ties=ties),
-        )
+        )  # fmt: skip
 
     def _list(self, rows: slice, relevant: Rows, reader: Reader, nan_found: IntArray) -> Lists:
         """The lists of a block of users, as long as ``reader`` reads them."""
@@ -151,34 +132,21 @@ class MatrixRanker:
             lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
             dtype = block.values.dtype
             kernels.list_rows(
-                block.values,
-                start,
-                items,
-                reader.depth,
-                block.lowest,
-                block.lowest_recommendable,
-                lists.items,
-                lists.length,
-                nan_found,
+                block.values, start, items, reader.depth, block.lowest, block.lowest_recommendable,
+                lists.items, lists.length, nan_found,
                 kernels.lanes_for(reader.depth, self.n_items, dtype),
                 kernels.pool_for(reader.depth, self.n_items, dtype),
-            )
+            )  # fmt: skip
         else:
             reader.offer(rows, self.candidates.rows(rows).items)
             own, values, block = self._recommendable(self.candidates, rows, nan_found)
             longest = int(np.diff(own.start).max(initial=0))
             lists = _no_lists(rows, min(reader.depth, longest), relevant)
             kernels.list_candidates(
-                values,
-                own.start,
-                own.items,
-                reader.depth,
-                block.lowest,
-                block.lowest_recommendable,
-                lists.items,
-                lists.length,
+                values, own.start, own.items, reader.depth, block.lowest,
+                block.lowest_recommendable, lists.items, lists.length,
                 kernels.pool_for(reader.depth, longest, values.dtype),
-            )
+            )  # fmt: skip
         return lists
 
     def _excluded(self, rows: slice) -> tuple[IntArray, npt.NDArray[np.int64]]:
