@@ -270,7 +270,6 @@ def diversity_at_k(
     >>> Metrics.diversity_at_k([[3, 2, 1]], [[0, 0, 1]], k=3, features=features)
     array([0.66666667])
     """
-    raise NotImplementedError
 
 
 # --- novelty -------------------------------------------------------------------------------------
@@ -351,7 +350,6 @@ def novelty_at_k(
     >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
     array([2.])
     """
-    raise NotImplementedError
 
 
 # --- popularity ----------------------------------------------------------------------------------
@@ -386,7 +384,6 @@ def popularity_at_k(
     >>> Metrics.popularity_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
     array([0.375])
     """
-    raise NotImplementedError
 
 
 # --- long_tail -----------------------------------------------------------------------------------
@@ -455,7 +452,6 @@ def long_tail_at_k(
     >>> Metrics.long_tail_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, tail=0.5, popularity=popularity)
     array([0.5])
     """
-    raise NotImplementedError
 
 
 # --- serendipity ---------------------------------------------------------------------------------
@@ -530,7 +526,6 @@ def serendipity_at_k(
     >>> Metrics.serendipity_at_k([[3, 2, 1]], [[1, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
     array([0.25])
     """
-    raise NotImplementedError
 
 
 # --- calibration ---------------------------------------------------------------------------------
@@ -648,4 +643,3 @@ def calibration_at_k(
     >>> Metrics.calibration_at_k([[3, 2, 1]], [[0, 1, 0]], k=2, genres=genres, profile=train)
     array([0.])
     """
-    raise NotImplementedError

@@ -83,4 +83,3 @@ def auc(
     >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
     array([0.5])
     """
-    raise NotImplementedError

@@ -49,7 +49,6 @@ def coverage_at_k(
     >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
     array(0.75)
     """
-    raise NotImplementedError
 
 
 # --- personalization -----------------------------------------------------------------------------
@@ -102,7 +101,6 @@ def personalization_at_k(
     >>> Metrics.personalization_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
     array(0.5)
     """
-    raise NotImplementedError
 
 
 # --- gini ----------------------------------------------------------------------------------------
@@ -155,7 +153,6 @@ def gini_at_k(
     >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
     array(0.375)
     """
-    raise NotImplementedError
 
 
 # --- entropy --------------------------------------------------------------------------------------
@@ -198,7 +195,6 @@ def entropy_at_k(
     >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
     array(1.5)
     """
-    raise NotImplementedError
 
 
 # --- exposure_gini -------------------------------------------------------------------------------
@@ -239,4 +235,3 @@ def exposure_gini_at_k(
     >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)
     array(0.5)
     """
-    raise NotImplementedError
