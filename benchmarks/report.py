@@ -1,7 +1,7 @@
 """Write the tables from the results of speed.py; nobody types a figure.
 
-Without options: benchmarks/README.md. With --short: print the table for the project's README; with
---into README.md: put it there, between the two marks.
+Without options: benchmarks/README.md. With --short: print the headline and the table for the
+project's README; with --into README.md: put them there, between their marks.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("np.argpartition", "bottleneck")  # what others are made of, not rivals
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+HEADLINE = ("ranx", "torchmetrics")  # the rivals that the first lines of the README name
 _FIGURE = ("", *"0123456789*≤≥")  # what a cell of a column of figures starts with
 Results = dict[str, dict[str, Any]]
 
@@ -99,9 +99,10 @@ def main() -> None:
     args = parser.parse_args()
     results: Results = json.loads(args.results.read_text())
     if args.short:
-        print(short(results))
+        print(headline(results), short(results), sep="\n\n")
     elif args.into:
-        args.into.write_text(between_marks(args.into.read_text(), short(results)))
+        text = between_marks(args.into.read_text(), "headline", headline(results))
+        args.into.write_text(between_marks(text, "benchmarks", short(results)))
     else:
         args.page.write_text(page(results))
 
@@ -235,7 +236,22 @@ def split_head(lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     return lines[0], lines[1:]
 
 
-# --- the short table -----------------------------------------------------------------------------
+# --- for the project's README --------------------------------------------------------------------
+
+
+def headline(results: Results) -> str:
+    """Compose the figures of the first lines: our milliseconds, and how many times longer others.
+
+    They are those of the first size, whose rows come first.
+    """
+    one = results["rivals"]
+    rows = {row["what"]: row for row in reversed(one["rows"])}
+    size = rows["recmetrics"]["column"].replace(" x ", " users x ")
+    others = " and ".join(f"{name} {rows[name]['value']:,.0f} times" for name in HEADLINE)
+    return wrapped(
+        f"{size} items, eight metrics: {rows['recmetrics']['note']} on "
+        f"{one['environment']['cores']} cores. In the same comparison, {others} as long."
+    )
 
 
 def short(results: Results) -> str:
@@ -261,13 +277,14 @@ def short(results: Results) -> str:
     )
 
 
-def between_marks(text: str, new: str) -> str:
-    """Replace what stands between the marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def between_marks(text: str, name: str, new: str) -> str:
+    """Replace what stands between the marks of a name."""
+    first, last = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not (begin and end):
-        sys.exit(f"no {BEGIN} and {END} in the file; put them where the table belongs")
-    return f"{before}{BEGIN}\n{new}\n{END}{after}"
+        sys.exit(f"no {first} and {last} in the file; put them where the text belongs")
+    return f"{before}{first}\n{new}\n{last}{after}"
 
 
 if __name__ == "__main__":

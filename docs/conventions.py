@@ -1,4 +1,4 @@
-"""Write ``conventions.md`` from the table in ``recmetrics/_conventions.py``.
+"""Write ``conventions.md`` from the table in ``recmetrics/_spec/conventions.py``.
 
 python docs/conventions.py                  writes the page
 python docs/conventions.py --measure 1000   first measures the peers that are installed, on so many
@@ -42,7 +42,7 @@ DOCUMENTS = {
 HEAD = """\
 # Conventions
 
-<!-- written by `python docs/conventions.py` from recmetrics/_conventions.py; do not edit -->
+<!-- written by `python docs/conventions.py` from recmetrics/_spec/conventions.py; do not edit -->
 
 The field computes the same names in different ways. `convention=` makes the plain names mean what
 one system computes:
@@ -65,7 +65,7 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
   system leaves the user out of its mean, the value is NaN: take `np.nanmean`.
 - A metric that the system does not compute is an error that names those it does.
 - Where a system averages over all orders of tied scores, so does the plain name, unless `ties=` is
-  given. Any other order of ties is this library's; each section says what it is there.
+  given. Otherwise ties are broken by item index; each section states the system's own rule.
 - Where a system is wrong rather than different, its section says so, and the numbers here are the
   right ones.
 

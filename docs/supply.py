@@ -26,7 +26,7 @@ EXTRAS = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
 CONSTRAINTS = "torch==2.13.0\n"
 
 HEAD = """\
-# What is installed
+# Dependencies and licences
 
 <!-- written by `python docs/supply.py` from what pip would install; do not edit -->
 

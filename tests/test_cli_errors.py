@@ -233,7 +233,7 @@ BAD_LINES = {
     "0 1 -1": "relevance -1; expected a finite number >= 0",
     "0 1 nan": "relevance nan; expected a finite number >= 0",
     "0 1 inf": "relevance inf; expected a finite number >= 0",
-    "0 0 1": "user 0, item 0 stands on line 2 already; give every pair once",
+    "0 0 1": "user 0, item 0 is already on line 2; give every pair once",
 }
 
 

@@ -190,7 +190,7 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
     for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
         assert refused(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
     assert refused(capsys, *base, "-m", "coverage@2").startswith(
-        "coverage@2 needs the catalogue, which tables do not tell"
+        "coverage@2 needs the list of all items, which tables do not contain"
     )
     assert "did you mean 'ndcg'" in refused(capsys, *base, "-m", "ndgc@2")
     assert "is also an input" in refused(capsys, *base, "--per-user", files / "truth.csv")

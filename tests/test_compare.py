@@ -504,8 +504,8 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, "
-        "and apart from these for 2 groups together"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
+        "; apart from these, for the 2 groups together"
     ) in grouped
 
 

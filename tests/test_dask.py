@@ -378,8 +378,8 @@ def test_undefined():
     assert_same(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
     got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 of 5 users (no relevant item, or for auc nothing else), the "
-        "first is user 11; expected a value for every user; give undefined='nan' or 'zero', or "
+        "ndcg@2 is undefined for 2 of 5 users (no relevant items, or for auc only relevant ones), "
+        "the first is user 11; expected a value for every user; give undefined='nan' or 'zero', or "
         "leave these users out"
     )
     empty = np.full((2, 3), -np.inf)

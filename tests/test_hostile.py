@@ -611,8 +611,8 @@ OPTIONS = {
     "an undefined user under raise": Hostile(
         lambda: updated(truth=np.array([[1.0, 0, 0], [0, 0, 0]]), undefined="raise"),
         UndefinedMetricError,
-        "ndcg@2 is undefined for 1 of 2 users (no relevant item, or for auc nothing else), the "
-        "first is user 1; expected a value for every user; give undefined='nan' or 'zero', or "
+        "ndcg@2 is undefined for 1 of 2 users (no relevant items, or for auc only relevant ones), "
+        "the first is user 1; expected a value for every user; give undefined='nan' or 'zero', or "
         "leave these users out",
         lambda: updated(truth=np.array([[1.0, 0, 0], [0, 0, 0]]), undefined="zero"),
     ),

@@ -632,7 +632,7 @@ BAD_PER_USER_CSV = {
     ),
     "a user twice": Hostile(
         CSV.replace(b"2,1", b"0,1"),
-        "FILE 'bad.csv', line 4: user '0' stands on line 2 already; give every user once",
+        "FILE 'bad.csv', line 4: user '0' is already on line 2; give every user once",
         CSV,
     ),
     "a gap in the rows": Hostile(

@@ -29,7 +29,7 @@ KINDS = {
         "truth.",
     ),
     "exposure": (
-        "Of all lists",
+        "Catalogue metrics",
         "What does the recommender do to its catalogue? One value for all lists together.",
     ),
 }

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 METHOD_SUFFIX = "_at_k"
 _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
-NO_RELEVANT_ITEM = "no relevant item, or for auc nothing else"
+NO_RELEVANT_ITEM = "no relevant items, or for auc only relevant ones"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # The text of the placeholders of a formula, with a cutoff and without one.
 _CUTOFF = {

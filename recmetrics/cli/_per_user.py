@@ -67,7 +67,7 @@ def read_csv(file: BufferedReader) -> PerUser:
     columns = [array("d") for _ in header[1:]]
     for line, (user, *cells) in rows:
         if user in users:
-            msg = f"user {user[:40]!r} stands on line {users[user]} already; give every user once"
+            msg = f"user {user[:40]!r} is already on line {users[user]}; give every user once"
             raise LineError(line, msg)
         users[user] = line
         for metric, column, cell in zip(header[1:], columns, cells, strict=True):

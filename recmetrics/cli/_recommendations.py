@@ -47,7 +47,7 @@ def evaluate_recommendations(args: Namespace) -> None:
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
     for text in request.of_exposure:
         msg = (
-            f"{text} needs the catalogue, which tables do not tell; in Python type "
+            f"{text} needs the list of all items, which tables do not contain; in Python type "
             "recmetrics.tables.evaluate_table(..., catalogue=...)"
         )
         raise CommandError(msg)

@@ -72,12 +72,13 @@ def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
 
 
 def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
-    """Write every metric with its options and formula, as the README shows them."""
+    """Write every metric with its aliases, options and formula, as the README shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in _in_order(metrics):
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
         formula = f"of all lists: {metric.formula}" if not metric.per_user else metric.formula
-        rows.append((f"`{title(metric)}`", options, ", ".join(needs(metric)), formula))
+        names = ", ".join(f"`{name}`" for name in (title(metric), *metric.aliases))
+        rows.append((names, options, ", ".join(needs(metric)), formula))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -113,7 +113,7 @@ def _refuse_repeats(
     if again.size:
         first = again[np.argmin(numbers[again])]
         msg = (
-            f"user {users[first]}, item {items[first]} stands on line {numbers[first - 1]} "
-            "already; give every pair once"
+            f"user {users[first]}, item {items[first]} is already on line {numbers[first - 1]}; "
+            "give every pair once"
         )
         raise LineError(int(numbers[first]), msg)

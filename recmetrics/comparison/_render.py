@@ -106,7 +106,7 @@ def legend(comparison: Compared) -> list[str]:
         n_pairs = len(tested) // n_metrics
         family = f"{_count(n_metrics, 'metric')} x {_count(n_pairs, 'pair')}"
         if comparison.groups:
-            family += f", and apart from these for {len(comparison.groups)} groups together"
+            family += f"; apart from these, for the {len(comparison.groups)} groups together"
         how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
         if comparison.correction is None:
             how = "not corrected for their number"
