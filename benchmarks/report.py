@@ -247,10 +247,12 @@ def headline(results: Results) -> str:
     one = results["rivals"]
     rows = {row["what"]: row for row in reversed(one["rows"])}
     size = rows["recmetrics"]["column"].replace(" x ", " users x ")
-    others = " and ".join(f"{name} {rows[name]['value']:,.0f} times" for name in HEADLINE)
+    others = ", ".join(
+        f"{name} takes {rows[name]['value']:,.0f} times as long" for name in HEADLINE
+    )
     return wrapped(
         f"{size} items, eight metrics: {rows['recmetrics']['note']} on "
-        f"{one['environment']['cores']} cores. In the same comparison, {others} as long."
+        f"{one['environment']['cores']} cores. {others}."
     )
 
 
@@ -265,7 +267,8 @@ def short(results: Results) -> str:
             wrapped(
                 "Run time relative to recmetrics for eight metrics (ndcg, recall, map and hit at "
                 "10 and 20, or those that the tool defines alike), from a float32 score matrix, "
-                "10 relevant items per user:"
+                "10 relevant items per user. Each tool is timed in turn with recmetrics; a ratio "
+                "is the median over the pairs, so it differs from the quotient of the times:"
             )
             + "\n",
             table(head, body),

@@ -280,11 +280,19 @@ def test_text_without_a_pair(capsys):
         ),
         (
             ["evaluate", "scores.npy", "truth.npz", "--thread", "1"],
-            "unrecognized arguments: --thread 1; see 'recmetrics --help'",
+            "unrecognized arguments: --thread 1; see 'recmetrics evaluate --help'",
         ),
         (
             ["evaluate", "scores.npy", "truth.npz", "two\nlines"],
-            "unrecognized arguments: two lines; see 'recmetrics --help'",
+            "unrecognized arguments: two lines; see 'recmetrics evaluate --help'",
+        ),
+        (
+            ["evaluate", "scores.npy", "truth.npz", "-m", "ndcg@10", "recal@20"],
+            "in metric 'recal@20': unknown metric 'recal'; did you mean 'recall'?",
+        ),
+        (
+            ["evalute"],
+            "unknown command 'evalute'; did you mean 'evaluate'?; see 'recmetrics --help'",
         ),
         (
             ["demo", "--items", "99"],

@@ -56,6 +56,32 @@ def asked(metrics=ASKED):
     return [word for metric in metrics for word in ("-m", metric)]
 
 
+THREE = ["ndcg@3", "recall(rel=1,denom=relevant)@2", "auc"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["-m", THREE[0], "-m", THREE[1], "--metric", THREE[2]],
+        ["-m", ",".join(THREE)],
+        ["-m", *THREE],
+        ["-m", f"{THREE[0]}, {THREE[1]}", THREE[2]],
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_several_metrics_in_every_spelling(files, capsys, written, first):
+    names = [files / "scores.npy", files / "truth.npy"]
+    printed = run_json(capsys, *(written if first else names), *(names if first else written))
+    assert [metric.strip() for metric in printed["metrics"]] == THREE
+
+
+def test_a_file_with_the_name_of_a_metric_is_the_file(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    np.save("ndcg@3.npy", SCORES)
+    printed = run_json(capsys, "-m", "auc", "ndcg@3.npy", "truth.npy")
+    assert list(printed["metrics"]) == ["auc"]
+
+
 @pytest.mark.parametrize("suffix", ["npy", "npz", "tsv", "csv"])
 def test_every_form_of_truth_and_train_gives_what_compute_gives(files, capsys, suffix):
     found = run_json(

@@ -6,6 +6,8 @@ Other signals that end the command also give 128 + their number: 143 is SIGTERM.
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
+from recmetrics._spec import METRICS
 from recmetrics._types import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
@@ -25,11 +28,12 @@ from recmetrics.cli._signals import EXIT_CODE, handle_signals
 from recmetrics.cli._terminal import discard_stdout, require_stdout, write
 from recmetrics.comparison import Correction, Test
 
+_METRIC_FLAGS = ("-m", "--metric")
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
 _EXAMPLES = """\
 examples:
   recmetrics demo
-  recmetrics evaluate scores.npy test.npz -m ndcg@10 -m 'recall(denom=relevant)@20'
+  recmetrics evaluate scores.npy test.npz -m ndcg@10 'recall(denom=relevant)@20'
   recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user users.csv
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
@@ -80,18 +84,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        args = _parser().parse_args(argv)
+        given = _with_flags(sys.argv[1:] if argv is None else argv)
+        args, unknown = _parser().parse_known_args(given)
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
+    if unknown:
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     require_stdout()  # before the work whose result could not be shown
     args.run(args)
     return 0
+
+
+def _with_flags(argv: Sequence[str]) -> list[str]:
+    """Put ``-m`` before each metric of ``-m ndcg@10 recall@20``, unless a file has its name."""
+    words: list[str] = []
+    listing = False  # whether the word before is -m or one of its metrics
+    for word in argv:
+        if listing and words[-1] not in _METRIC_FLAGS:
+            named = "@" in word or word in METRICS
+            listing = named and not word.startswith("-") and not Path(word).exists()
+            if listing:
+                words.append(_METRIC_FLAGS[0])
+        listing = listing or word in _METRIC_FLAGS
+        words.append(word)
+    return words
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
+        found = re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if found:
+            near = difflib.get_close_matches(found[1], re.findall(r"\w+", found[2]), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose from {found[2]}"
+            message = f"unknown command {found[1]!r}; {hint}"
         msg = f"{message}; see '{self.prog} --help'"
         raise CommandError(msg)
 
@@ -129,7 +156,7 @@ def _add_demo(commands: _Commands) -> None:
         "interactions. Writes the learning curve as a picture.",
         allow_abbrev=False,
     )
-    parser.set_defaults(run=demo)
+    parser.set_defaults(run=demo, parser=parser)
     sizes: list[tuple[str, int, int, str]] = [
         ("--users", 3000, 10, "users to simulate"),
         ("--items", 2000, 100, "items in the catalogue"),
@@ -164,18 +191,18 @@ def _add_evaluate(commands: _Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=_evaluate)
+    parser.set_defaults(run=_evaluate, parser=parser)
     parser.add_argument(
         "scores", type=Path, metavar="SCORES", help="predicted scores, or recommendations (RECS)"
     )
     parser.add_argument("truth", type=Path, metavar="TRUTH", help="what was relevant")
     parser.add_argument(
-        "-m",
-        "--metric",
+        *_METRIC_FLAGS,
         dest="metrics",
-        action="append",
+        type=_split,
+        action="extend",
         metavar="METRIC",
-        help="name, name@k or 'name(option=value)@k', see 'recmetrics metrics'; may be repeated "
+        help="name, name@k or 'name(option=value)@k', or several; see 'recmetrics metrics' "
         f"(default: every accuracy metric with values in [0, 1], at cutoff {DEFAULT_K})",
     )
     parser.add_argument(
@@ -247,7 +274,7 @@ def _add_compare(commands: _Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=compare_files)
+    parser.set_defaults(run=compare_files, parser=parser)
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="per-user values, .npz or .csv"
     )
@@ -309,13 +336,18 @@ def _add_metrics(commands: _Commands) -> None:
         "compute exactly this.",
         allow_abbrev=False,
     )
-    parser.set_defaults(run=catalogue)
+    parser.set_defaults(run=catalogue, parser=parser)
     parser.add_argument(
         "--markdown", action="store_true", help="print the catalogue as a Markdown table"
     )
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="a metric, such as ndcg or 'map(denom=hits)@10'"
     )
+
+
+def _split(metrics: str) -> list[str]:
+    """Split ``ndcg@10,recall@20`` at the commas between metrics, not at those between options."""
+    return re.split(r",(?![^()]*\))", metrics)
 
 
 def _integer_from(least: int) -> Callable[[str], int]:
