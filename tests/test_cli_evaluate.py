@@ -75,6 +75,13 @@ def test_several_metrics_in_every_spelling(files, capsys, written, first):
     assert [metric.strip() for metric in printed["metrics"]] == THREE
 
 
+def test_the_case_of_a_convention_does_not_matter(files, capsys):
+    names = (files / "scores.npy", files / "truth.npy", "-m", "recall@2", "--convention")
+    printed = [run_json(capsys, *names, name) for name in ("RanX", "ranx", "lenskit")]
+    means = [each["metrics"]["recall@2"]["mean"] for each in printed]
+    assert means[0] == means[1] != means[2]
+
+
 def test_a_file_with_the_name_of_a_metric_is_the_file(files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     np.save("ndcg@3.npy", SCORES)

@@ -114,11 +114,15 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        found = re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        found = re.match(r"argument (.*): invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
-            near = difflib.get_close_matches(found[1], re.findall(r"\w+", found[2]), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"choose from {found[2]}"
-            message = f"unknown command {found[1]!r}; {hint}"
+            option, typed, choices = found.groups()
+            near = difflib.get_close_matches(typed, re.findall(r"\w+", choices), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose from {choices}"
+            if option == "COMMAND":
+                message = f"unknown command {typed!r}; {hint}"
+            elif near:
+                message = f"argument {option}: invalid choice: {typed!r}; {hint}"
         msg = f"{message}; see '{self.prog} --help'"
         raise CommandError(msg)
 
@@ -227,6 +231,7 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--convention",
+        type=str.lower,
         choices=get_args(Convention),
         metavar="NAME",
         help="the system whose definitions the plain names mean: %(choices)s",
