@@ -523,9 +523,9 @@ def test_an_incomplete_state_is_refused():
 
 
 def twice_in_waiting_batches():
-    """User 0 comes in the first batch, which is measured at once, and twice in those that wait."""
+    """User 0 comes twice in batches that wait, without a hit and then with one."""
     one = evaluator(["hit@1", "coverage@1"])
-    for scores, user in ([[1, 0, 0], 0], [[0, 1, 0], 0], [[0, 1, 0], 1], [[1, 0, 0], 0]):
+    for scores, user in ([[0, 1, 0], 0], [[0, 1, 0], 1], [[1, 0, 0], 0]):
         one.update([scores], [user])
     return one
 
@@ -592,12 +592,13 @@ def test_a_batch_in_room_that_was_used_begins_without_hits():
     truth[:, 5] = 1
     hit, miss = np.zeros((1, 800)), np.zeros((1, 800))
     hit[0, 5], miss[0, 6] = 1, 1
-    one = Evaluator(truth, "mrr@1")
-    one.update(hit, [0])  # measured at once
+    one, other = Evaluator(truth, "mrr@1"), Evaluator(truth, "mrr@1")
     one.update(hit, [0])
-    one.counts()
+    assert one.counts()["mrr@1"].defined == 1  # measured
+    other.update(miss, [0])
+    one.merge(other)
     one.update(miss, [1])
-    np.testing.assert_array_equal(one.compute()["mrr@1"], [1.0, 0.0])
+    np.testing.assert_array_equal(one.compute()["mrr@1"], [0.0, 0.0])
 
 
 def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
