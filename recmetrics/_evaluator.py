@@ -370,13 +370,13 @@ class Evaluator:
                 )
                 raise InputError(msg)
             return slice(self._next, self._next + n_rows)
+        shape = tuple(getattr(users, "shape", ()))
         if isinstance(users, slice):
             chosen = _sliced(users, n_users)
-        elif len(getattr(users, "shape", ())) > 1:
-            kind, shape = type(users).__name__, tuple(getattr(users, "shape", ()))
+        elif len(shape) > 1:
             msg = (
-                f"users is a {kind} of shape {shape}, expected user indices; update takes (scores, "
-                "users): truth was given to Evaluator"
+                f"users is a {type(users).__name__} of shape {shape}, expected user indices; "
+                "update takes (scores, users): truth was given to Evaluator"
             )
             raise InputTypeError(msg)
         else:

@@ -270,7 +270,7 @@ WRONG = {
     'recmetrics.Evaluator(lists, "hit@1", progress=True)': "[call-arg]",
     'recmetrics.Evaluator(lists, "hit@1", undefined="none")': "[arg-type]",
 }
-# The same errors as pyright names them.
+# Names that pyright has for the same errors.
 PYRIGHT = {
     "[arg-type]": "reportArgumentType",
     "[call-arg]": "reportCallIssue",

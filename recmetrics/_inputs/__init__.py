@@ -1,4 +1,4 @@
-"""What the user has: any array, list or sparse matrix becomes a form that kernels read.
+"""The data of the user: any array, list or sparse matrix becomes a form that kernels read.
 
     arrays      any array, without a copy; dtypes and indices
     scores      ``ScoreMatrix`` in row blocks; float16 read as integers that sort the same way;
@@ -17,6 +17,7 @@ names what was given, what was expected and what to type.
 from recmetrics._inputs.arrays import (
     as_array,
     as_kernel_array,
+    check_2d,
     check_matrix,
     half_to_single,
     is_half,

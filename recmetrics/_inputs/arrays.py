@@ -93,19 +93,20 @@ def _exported(value: Any) -> npt.NDArray[Any]:
         return np.asarray(value)
 
 
+def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
+    """Refuse a shape that is not 2-d; ``of_one_user`` is what to type where it is 1-d."""
+    if len(shape) != 2:
+        one = len(shape) == 1
+        hint = (
+            f"for one user type {of_one_user}" if one else f"type {what}.reshape(n_users, n_items)"
+        )
+        msg = f"{what} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}; {hint}"
+        raise ShapeError(msg)
+
+
 def check_matrix(array: npt.NDArray[Any], what: str) -> None:
     """Refuse an array that is not 2-d or does not hold real numbers."""
-    if array.ndim != 2:
-        hint = (
-            f"for one user type np.atleast_2d({what})"
-            if array.ndim == 1
-            else f"type {what}.reshape(n_users, n_items)"
-        )
-        msg = (
-            f"{what} must be 2-d (n_users, n_items), got {array.ndim}-d of shape {array.shape}; "
-            f"{hint}"
-        )
-        raise ShapeError(msg)
+    check_2d(array.shape, what, f"np.atleast_2d({what})")
     if not is_real(array.dtype):
         cast = _CAST.get(array.dtype.kind, "").format(what=what)
         msg = (

@@ -44,11 +44,7 @@ def read_truth(
     For rankings, n_items is None and ``largest_item`` the largest item in them.
     ``if_transposed`` is the hint where users and items are exchanged.
     """
-    if if_transposed is not None:
-        got = getattr(truth, "shape", None)
-        if got == shape[::-1] != shape:
-            check_shape(got, shape, "truth", if_transposed)
-    return _read(truth, "truth", shape, repeats="refuse", largest_item=largest_item)
+    return _read(truth, "truth", shape, "refuse", largest_item, if_transposed)
 
 
 def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
@@ -95,7 +91,7 @@ def _as_count(n_items: Any, n_users: int) -> int | None:
 
 def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets:
     """Read the items not to recommend to a user: the entries other than 0."""
-    return _read(exclude, "exclude", shape, repeats="merge")
+    return _read(exclude, "exclude", shape, "merge")
 
 
 def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
@@ -108,7 +104,7 @@ def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
         array = as_array(candidates, "candidates")
         if array.ndim == 1:
             return _shared(array, shape)
-    return _read(candidates, "candidates", shape, repeats="refuse")
+    return _read(candidates, "candidates", shape, "refuse")
 
 
 def read_numbers(matrix: Any, what: str) -> ItemSets:
@@ -122,7 +118,7 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
 def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
     train, shape = _whole(train, "train", n_items)
-    return _read(train, "train", shape, repeats="merge")
+    return _read(train, "train", shape, "merge")
 
 
 def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
@@ -137,13 +133,18 @@ def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
 
 
 def _read(
-    value: Any, what: str, shape: tuple[int, int | None], *, repeats: str, largest_item: int = -1
+    value: Any,
+    what: str,
+    shape: tuple[int, int | None],
+    repeats: str,
+    largest_item: int = -1,
+    if_transposed: str | None = None,
 ) -> ItemSets:
     """Read any form of ``what``; ``shape`` is that of the scores, n_items None where unknown."""
     n_users, n_items = shape
     if sp.issparse(value):
         matrix: Any = value
-        check_shape(matrix.shape, shape, what)
+        check_shape(matrix.shape, shape, what, if_transposed)
         return SparseSets(_from_sparse(matrix, what), matrix.shape[1])
     entries = per_user(value, what)
     if entries is None:
@@ -159,7 +160,7 @@ def _read(
         raise ShapeError(msg)
     else:
         return SparseSets(_from_lists(entries, what, n_items, repeats=repeats), n_items)
-    check_shape(array.shape, shape, what)
+    check_shape(array.shape, shape, what, if_transposed)
     return DenseSets(array, what)
 
 

@@ -1,4 +1,4 @@
-"""Which relevant items are among the k best of each user, and at which rank.
+"""Selection: the relevant items among the k best of each user, and their ranks.
 
     sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
                for factor models and GPU scores, whose own code picks the k best

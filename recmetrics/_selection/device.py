@@ -11,8 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW, ItemSets, Rows, SharedSet, as_array
+from recmetrics._errors import InputTypeError
+from recmetrics._inputs import (
+    N_NAN,
+    NAN_ITEM,
+    NAN_ROW,
+    ItemSets,
+    Rows,
+    SharedSet,
+    as_array,
+    check_2d,
+)
 from recmetrics._selection.factors import SWAPPED, check_bias, check_factors
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
@@ -306,17 +315,7 @@ def _check(tensor: Any, what: str) -> None:
     if layout != "strided":
         msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"
         raise InputTypeError(msg)
-    if tensor.ndim != 2:
-        hint = (
-            f"for one user type {what}[None]"
-            if tensor.ndim == 1
-            else f"type {what}.reshape(n_users, n_items)"
-        )
-        msg = (
-            f"{what} must be 2-d (n_users, n_items), got {tensor.ndim}-d of shape "
-            f"{tuple(tensor.shape)}; {hint}"
-        )
-        raise ShapeError(msg)
+    check_2d(tuple(tensor.shape), what, f"{what}[None]")
     if name not in _REAL:
         cast = f"{what}.real" if tensor.is_complex() else f"{what}.float()"
         msg = (

@@ -57,7 +57,7 @@ _POOL_BYTES = 32 << 20  # for the items collected for the users of a tile
 _SMALL = 1 << 22  # products of two numbers; fewer take less time than starting threads for them
 _BLOCKS_PER_THREAD = 4
 _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
-# What is wrong where truth has the users and items of the scores exchanged.
+# The hint where the truth has the users and items of the scores exchanged.
 SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
 
 Array = npt.NDArray[Any]

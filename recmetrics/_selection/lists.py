@@ -43,7 +43,8 @@ class Ranker(Protocol):
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
         """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
 
-        ``k`` is None where no metric reads ranks.
+        ``k`` is None where no metric reads ranks. The reader is offered the candidates of each
+        block; without candidates, the caller has offered it the whole catalogue.
         """
 
 

@@ -40,8 +40,6 @@ class MatrixRanker:
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
         """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``."""
         ties = rules.ties and k is not None
-        if reader is not None and self.candidates is None:
-            reader.offer(slice(0, self.n_users), slice(None))
         # Blocks write into the hits of all users where their size is known: joining the hits of
         # blocks took a tenth of a call, in one thread.
         known = self.truth.in_memory_rows()

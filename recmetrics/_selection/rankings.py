@@ -31,8 +31,6 @@ class GivenRanker:
         n_users, length = self._ranking.shape
         users = self.users
         depth = max(k or 0, 0 if reader is None else reader.depth)
-        if reader is not None and users.candidates is None:
-            reader.offer(slice(0, n_users), slice(None))
 
         def find_in_block(rows: slice) -> Hits:
             relevant = users.truth.rows(rows)

@@ -92,6 +92,8 @@ def find_hits(
         elif sink is None:
             sink = exposures(request, cutoffs)
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
+        if users.candidates is None:
+            reader.offer(slice(0, users.truth.n_users), slice(None))
     hits = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
     return Found(hits, {} if reader is None else reader.values, sink, cutoffs)
 
@@ -158,8 +160,6 @@ class SourceRanker:
         if rules.whole_rows:
             return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)
-        if reader is not None and users.candidates is None:
-            reader.offer(slice(0, self.n_users), slice(None))
 
         def select_block(rows: slice) -> tuple[Hits, IntArray]:
             relevant = users.truth.rows(rows)

@@ -1,4 +1,4 @@
-"""What is asked: metric strings, and the rules of a call.
+"""The request: metric strings, and the rules of a call.
 
     registry      the record of each metric: its options, their choices and checks
     conventions   how other systems define the metrics: a table
@@ -26,6 +26,7 @@ from recmetrics._spec.grammar import (
     lookup,
     make_spec,
     parse,
+    split_metrics,
 )
 from recmetrics._spec.registry import (
     METHOD_SUFFIX,

@@ -9,7 +9,7 @@ written from it, with the agreement measured against the installed packages.
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from recmetrics._errors import UnknownMetricError
 from recmetrics._options import one_of
@@ -346,13 +346,11 @@ def read_convention(convention: object) -> Convention:
         If there is no such system; the message names the nearest.
     """
     name = convention.lower() if isinstance(convention, str) else ""
-    for known in CONVENTIONS:
-        if known == name:
-            return known
-    near = difflib.get_close_matches(name, [*CONVENTIONS, *_ALSO], n=1)
-    hint = f"; did you mean {_ALSO.get(near[0], near[0])!r}?" if near else ""
-    one_of("convention", convention, Convention, hint)
-    raise AssertionError  # pragma: no cover - it was none of them
+    if name not in CONVENTIONS:
+        near = difflib.get_close_matches(name, [*CONVENTIONS, *_ALSO], n=1)
+        hint = f"; did you mean {_ALSO.get(near[0], near[0])!r}?" if near else ""
+        one_of("convention", convention, Convention, hint)
+    return cast(Convention, name)
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:

@@ -124,7 +124,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         raise MetricSpecError(msg)
     match = _SPEC.fullmatch(text)
     if match is None:
-        parts = [part.strip() for part in re.split(r"[,;\s]+(?![^(]*\))", text.strip())]
+        parts = split_metrics(text.strip(), between=r"[,;\s]+")
         several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
         hint = f"one string is one metric: type {parts}" if several else _EXPECTED
         msg = f"cannot read metric {text!r}; {hint}"
@@ -146,6 +146,11 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
         raise type(error)(msg) from None
+
+
+def split_metrics(text: str, between: str = ",") -> list[str]:
+    """Split text at the commas between metrics, not at those between options."""
+    return re.split(rf"{between}(?![^()]*\))", text)
 
 
 def _read_options(body: str | None, text: str) -> dict[str, str]:

@@ -66,9 +66,8 @@ class Formula:
 
     def filled(self, values: Mapping[str, Any], k: int | str | None) -> str:
         """Write the formula with these options and this cutoff, None for the whole list."""
-        cutoff = {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
         options = {name: self._word(name, value) for name, value in values.items()}
-        return _fill(self.template, cutoff | options)
+        return _fill(self.template, _cutoff_words(k) | options)
 
     def general(self, options: Mapping[str, "Option"]) -> str:
         """Write the formula with the default choices, numbers by their names, and k as k."""
@@ -77,9 +76,8 @@ class Formula:
         }
         text = self.filled(defaults, "k")
         if self.varies is not None:
-            cutoff = {name: pair[0].replace("{k}", "k") for name, pair in _CUTOFF.items()}
             for other in options[self.varies].choices[1:]:
-                words = _fill(self._word(self.varies, other), cutoff)
+                words = _fill(self._word(self.varies, other), _cutoff_words("k"))
                 text += f"; {self.varies}={other}: {words}"
         return text
 
@@ -88,6 +86,10 @@ class Formula:
         if value in words:
             return words[value]
         return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _cutoff_words(k: int | str | None) -> dict[str, str]:
+    return {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
 
 
 def _fill(template: str, words: Mapping[str, str]) -> str:

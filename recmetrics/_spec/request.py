@@ -153,7 +153,7 @@ class Request:
     def cutoffs(self, n_items: int | None, longest: int = 0) -> Cutoffs:
         """Limit the cutoffs to the catalogue.
 
-        Where its size is unknown, ``longest`` is the length of the longest list.
+        ``longest`` is the length of the longest list, for a catalogue of unknown size.
         """
         of: dict[str, int | None] = {}
         deepest = {"hits": 0, "lists": 0, "exposure": 0}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
-from recmetrics._spec import METRICS
+from recmetrics._spec import METRICS, split_metrics
 from recmetrics._types import Convention, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
@@ -203,7 +203,7 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         *_METRIC_FLAGS,
         dest="metrics",
-        type=_split,
+        type=split_metrics,
         action="extend",
         metavar="METRIC",
         help="name, name@k or 'name(option=value)@k', or several; see 'recmetrics metrics' "
@@ -348,11 +348,6 @@ def _add_metrics(commands: _Commands) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="a metric, such as ndcg or 'map(denom=hits)@10'"
     )
-
-
-def _split(metrics: str) -> list[str]:
-    """Split ``ndcg@10,recall@20`` at the commas between metrics, not at those between options."""
-    return re.split(r",(?![^()]*\))", metrics)
 
 
 def _integer_from(least: int) -> Callable[[str], int]:

@@ -29,8 +29,8 @@ Backend = Literal["polars", "pyarrow", "pandas"]
 _IDS = ("user", "item")
 _LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text
 _INSTALL = "pip install 'recmetrics-numba[tables]'"
-_SIDE_OF_SCORES = (name for name in SIDE if name != "popularity")
-_OF_SCORES = ("exclude", "candidates", *_SIDE_OF_SCORES, "ties", "chance", "audit")
+_SIDE = [name for name in SIDE if name != "popularity"]  # tables take popularity, too
+_OF_SCORES = ("exclude", "candidates", *_SIDE, "ties", "chance", "audit")
 
 
 def is_table(path: Path) -> bool:
@@ -103,8 +103,7 @@ def evaluate_recommendations(args: Namespace) -> None:
 def _refuse_what_goes_with_scores(args: Namespace) -> None:
     for name in _OF_SCORES:
         if getattr(args, name) not in (None, False):
-            option = f"--{name}"
-            msg = f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
+            msg = f"--{name} goes with SCORES, an .npy file; RECS is a table of recommendations"
             raise CommandError(msg)
 
 

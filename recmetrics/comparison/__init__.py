@@ -1,4 +1,4 @@
-"""Whether a difference between models is real: means, paired differences and tests.
+"""Comparison of models: means, paired differences, and tests of the differences.
 
     _compare      ``compare``: reads the results, resamples, tests
     _samples      results in any form -> one array of values per model and metric
