@@ -5,9 +5,12 @@ import itertools
 import math
 import subprocess
 import sys
+import threading
 import tracemalloc
 import types
 import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -21,6 +24,7 @@ from recmetrics.comparison import _compare, _statistics
 NAN = math.nan
 OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
 NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
+TESTS = ("t", "wilcoxon", "permutation")
 SMALL = {
     "old": {"m": OLD, "coverage@5": np.array(0.25)},
     "new": {"m": NEW, "coverage@5": np.array(0.5)},
@@ -207,6 +211,56 @@ def test_the_permutation_test_of_a_binary_metric_is_the_sign_test(wins, losses):
     assert _statistics.p_value("permutation", d, 0) == pytest.approx(expected, abs=error)
 
 
+def exact(ranks):
+    """The share of all flips whose sum lies as far from zero, by a count of each sum."""
+    counts = Counter([0])
+    for rank in ranks:
+        longer = Counter()
+        for so_far, n in counts.items():
+            longer[so_far + rank] += n
+            longer[so_far - rank] += n
+        counts = longer
+    return sum(n for s, n in counts.items() if abs(s) >= abs(sum(ranks))) / 2 ** len(ranks)
+
+
+def normal(ranks):
+    """Both tails beyond the sum, whose variance is that of independent signs."""
+    return math.erfc(abs(sum(ranks)) / math.sqrt(2 * sum(rank**2 for rank in ranks)))
+
+
+def signed(values):
+    """The last quarter, of the largest, is negative."""
+    n_positive = len(values) - len(values) // 4
+    return [*values[:n_positive], *(-value for value in values[n_positive:])]
+
+
+@pytest.mark.parametrize(
+    "sizes, ranks, distribution",
+    [
+        (range(1, 51), range(1, 51), exact),
+        (range(1, 52), range(1, 52), normal),
+        ([1] * 9 + [2] * 4, [5] * 9 + [11.5] * 4, exact),
+        ([1] * 9 + [2] * 5, [5] * 9 + [12] * 5, normal),
+        ([1] * 30, [15.5] * 30, normal),
+    ],
+)
+def test_the_distribution_of_signed_ranks(sizes, ranks, distribution):
+    d = np.array(signed(sizes) + [0] * 5, float)
+    expected = distribution(signed(ranks))
+    assert 0.001 < expected < 0.5
+    assert _statistics.p_value("wilcoxon", d, 0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_differences_that_rounding_tells_apart_share_a_rank():
+    assert 0.3 - 0.2 < 0.2 - 0.1
+    # Ranks 1.5, -1.5 and 3: of eight flips 6, 3, 3, -3, -3 and -6 are as far from zero as 3.
+    rounded = np.array([0.2 - 0.1, -(0.3 - 0.2), 0.4])
+    assert _statistics.p_value("wilcoxon", rounded, 0) == 6 / 8
+    # Ranks 2, -1 and 3: 6, 4, -4 and -6 are as far as 4.
+    apart = np.array([0.1 + 1e-11, -0.1, 0.4])
+    assert _statistics.p_value("wilcoxon", apart, 0) == 4 / 8
+
+
 def flips(n):
     return itertools.product((1, -1), repeat=n)
 
@@ -235,10 +289,19 @@ def test_equal_models_do_not_differ():
 
 def test_the_same_difference_for_everyone():
     ones = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}})
-    assert (only(ones).effect_size, only(ones).p_values["t"]) == (math.inf, 0.0)
+    assert (only(ones).effect_size, only(ones).p_values["t"]) == (math.inf, 2 / 2**3)
     assert only(compare({"b": {"m": [1, 1, 1]}, "a": {"m": [0, 0, 0]}})).effect_size == -math.inf
     rounded = compare({"a": {"m": OLD}, "b": {"m": [x + 0.1 for x in OLD]}})
-    assert only(rounded).effect_size == math.inf
+    assert (only(rounded).effect_size, only(rounded).p_values["t"]) == (math.inf, 2 / 2**6)
+    assert only(rounded).significant
+    many = compare({"a": {"m": np.zeros(5000)}, "b": {"m": np.ones(5000)}})
+    assert (only(many).p_values["t"], only(many).significant) == (0, True)
+
+
+def test_two_users_who_differ_by_the_same_show_nothing():
+    found = only(compare({"a": {"m": [0.1, 0.2]}, "b": {"m": [0.2, 0.3]}}, tests=TESTS, rng=0))
+    assert found.p_values == dict.fromkeys(TESTS, 2 / 2**2)
+    assert not found.significant
 
 
 @pytest.mark.parametrize("n_users", [0, 1])
@@ -254,19 +317,66 @@ def test_too_few_users_have_no_interval_and_no_test(n_users):
     assert " - " in str(found)
 
 
-def test_nothing_warns_and_nothing_is_modified():
-    values = {"a": np.array([NAN, 0.0, 0.0, 1.0]), "b": np.array([NAN, 0.0, 0.0, 1.0])}
+AWKWARD = {
+    "undefined": [NAN, 0.0, 0.0, 1.0],
+    "no user": [NAN],
+    "one user": [0.1],
+    "two users": [0.1, 0.4],
+    "two equal": [0.2 - 0.1, 0.3 - 0.2],
+    "two opposite": [0.1, -0.1],
+    "one who differs": [0.0, 0.0, 0.3],
+    "zeros": [0.0] * 9,
+    "few ties": [0.2 - 0.1, -(0.3 - 0.2), 0.1, 0.5, 0.0],
+    "many ties": [1.0] * 20 + [-1.0] * 10 + [0.0] * 30,
+    "all equal": [0.1] * 60,
+    "almost equal": [0.1 + i * 1e-12 for i in range(60)],
+    "untied": [i * (-1) ** i for i in range(40)],
+    "many": [math.sin(i) for i in range(400)],
+}
+
+
+def awkward(name):
+    zeros = np.where(np.isnan(AWKWARD[name]), NAN, 0.0)
+    results = {"a": {"m": zeros}, "b": {"m": np.array(AWKWARD[name])}}
+    return compare(results, tests=TESTS, by=["x"] * zeros.size, n_resamples=100, rng=0)
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_nothing_warns_and_nothing_is_modified(name):
+    values = {"a": np.array(AWKWARD[name]), "b": np.array(AWKWARD[name])[::-1]}
     before = {name: array.copy() for name, array in values.items()}
     for array in values.values():
         array.setflags(write=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare(
-            {name: {"m": array} for name, array in values.items()},
-            tests=("t", "wilcoxon", "permutation"),
-        )
+        awkward(name)
+        compare({name: {"m": array} for name, array in values.items()}, tests=TESTS)
     for name, array in values.items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def calls_of_warnings(calls):
+    """A profiler that collects the functions of the module warnings that are called."""
+
+    def watch(frame, event, _):
+        if event == "call" and frame.f_globals.get("__name__") in ("warnings", "_py_warnings"):
+            calls.append(frame.f_code.co_name)
+
+    return watch
+
+
+def test_threads_leave_the_filters_of_warnings_alone():
+    expected = [str(awkward(name)) for name in AWKWARD]
+    filters, calls = list(warnings.filters), []
+    threading.setprofile(calls_of_warnings(calls))
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = [str(each) for each in pool.map(awkward, [*AWKWARD] * 4)]
+    finally:
+        threading.setprofile(None)
+    assert found == expected * 4
+    assert calls == []  # even filters that are put back are wrong for the other threads meanwhile
+    assert warnings.filters == filters
 
 
 # --- What goes in --------------------------------------------------------------------------------
@@ -491,7 +601,7 @@ def test_the_legend_says_what_was_done():
     values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
     options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
     lines = str(compare(values, n_resamples=500, **options)).splitlines()
-    assert lines[-5:-2] == [
+    assert lines[-6:-3] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
         "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
@@ -507,6 +617,51 @@ def test_the_legend_says_what_was_done():
         "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
         "; apart from these, for the 2 groups together"
     ) in grouped
+
+
+@pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
+def test_too_few_users_are_noted(confidence, needed):
+    assert 2 / 2**needed < 1 - confidence <= 2 / 2 ** (needed - 1)
+    for n_users in (2, needed - 1, needed):
+        values = {"a": {"m": np.zeros(n_users)}, "b": {"m": np.arange(n_users) + 10.0}}
+        found = compare(values, confidence=confidence, n_resamples=100, rng=0)
+        note = (
+            f"{n_users} users: too few for a test at {100 * confidence:.0f} %; "
+            f"at least {needed} are needed"
+        )
+        is_noted = n_users < needed
+        assert (note in str(found).splitlines()) == is_noted
+        assert (f"- {note}" in found.to_markdown().splitlines()) == is_noted
+        latex = note.replace("%", r"\%") + r" \\"
+        assert (latex in found.to_latex().splitlines()) == is_noted
+
+
+def test_a_noted_difference_is_what_its_test_says():
+    values = {"a": {"m": [0.0] * 3}, "b": {"m": [0.10, 0.11, 0.12]}}
+    t_test, signs = (compare(values, tests=test, rng=0) for test in ("t", "permutation"))
+    assert "3 users: too few for a test at 95 %" in str(t_test)
+    assert only(t_test).p_values["t"] == pytest.approx(
+        2 * stats.t.sf(0.11 / (0.01 / math.sqrt(3)), df=2)
+    )
+    assert only(t_test).significant
+    assert (only(signs).p_values["permutation"], only(signs).significant) == (2 / 2**3, False)
+
+
+def test_too_few_users_of_some_differences_and_groups_are_noted():
+    sparse = [NAN] * 9 + [1.0, 2.0]
+    values = {
+        "a": {"m": np.arange(11.0), "n": np.arange(11.0), "o": sparse},
+        "b": {"m": np.zeros(11), "n": sparse, "o": [*sparse[:-1], NAN]},
+    }
+    why = "too few for a test at 95 %; at least 6 are needed"
+    lines = str(compare(values, rng=0, by=["x"] * 6 + ["y"] * 5)).splitlines()
+    assert f"1 to 2 users in 2 of 3 differences: {why}" in lines
+    assert f"0 to 5 users in 2 of 2 groups: {why}" in lines
+    dense = {model: {"m": columns["m"]} for model, columns in values.items()}
+    lines = str(compare(dense, rng=0, by=["x"] * 6 + ["y"] * 4 + ["z"])).splitlines()
+    assert [line for line in lines if why in line] == [f"1 to 4 users in 2 of 3 groups: {why}"]
+    alone = {model: {"o": columns["o"]} for model, columns in values.items()}
+    assert f"1 user: {why}" in str(compare(alone, rng=0)).splitlines()
 
 
 def test_small_numbers_keep_three_digits():
@@ -675,6 +830,18 @@ def test_a_plot_on_axes():
 def test_a_plot_without_intervals_and_differences():
     figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
     assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_leaves_the_filters_of_warnings_alone(tmp_path):
+    found, calls = compare(SMALL, rng=0), []
+    found.plot(tmp_path / "warm.png")  # what is imported on the way is not watched
+    sys.setprofile(calls_of_warnings(calls))
+    try:
+        found.plot(tmp_path / "plot.png")
+    finally:
+        sys.setprofile(None)
+    assert calls == []
 
 
 def test_plots_without_matplotlib(monkeypatch):

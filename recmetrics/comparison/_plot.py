@@ -108,6 +108,8 @@ def _draw(
     with_metric: bool = False,
 ) -> None:
     """Draw a line for each record, the first on top; filled where best or significant."""
+    from matplotlib.ticker import FixedFormatter
+
     if records and isinstance(records[0], Difference):
         axes.axvline(0, color="0.6", linewidth=1)
     colours = {model: f"C{i % 10}" for i, model in enumerate(comparison.models)}
@@ -123,10 +125,12 @@ def _draw(
             axes.plot(each.value, place, "o", color=colour, markerfacecolor=face)
         lines = _lines(each)
         ticks.append("\n".join([_wrapped(each.metric), *lines] if with_metric else lines))
-    axes.set_yticks(np.arange(len(records)), ticks, fontsize="small")
+    axes.set_yticks(np.arange(len(records)))
+    # Labels given to set_yticks would change the process's warning filters for a moment.
+    axes.yaxis.set_major_formatter(FixedFormatter(ticks))
     axes.set_ylim(len(records) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
-    axes.tick_params(axis="x", labelsize="small")
+    axes.tick_params(labelsize="small")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from recmetrics.comparison._statistics import fewest_users
+
 if TYPE_CHECKING:
     from recmetrics.comparison._records import Compared, Difference, Mean
 
@@ -116,10 +118,28 @@ def legend(comparison: Compared) -> list[str]:
             f"* significant: p < {1 - comparison.confidence:.2g} by {first}{also}, {how}",
             f"{COLUMNS}: mean / standard deviation of the differences; "
             "w/t/l: users for whom the first model is better, equal, worse",
+            *_few_users(comparison),
         ]
     if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
         lines.append("left out: users whose value is undefined, in a pair in either model")
     return lines
+
+
+def _few_users(comparison: Compared) -> Iterable[str]:
+    """Say where no signs can be significant: in how many differences, in how many groups."""
+    needed = fewest_users(comparison.confidence)
+    why = f"too few for a test at {_percent(comparison.confidence)}; at least {needed} are needed"
+    few = [each for each in comparison.differences if each.n_users < needed]
+    overall = [each.n_users for each in few if each.group is None]
+    if overall:
+        n_all = sum(each.group is None for each in comparison.differences)
+        where = "" if len(overall) == n_all else f" in {len(overall)} of {n_all} differences"
+        yield f"{_between(overall)}{where}: {why}"
+    of_groups = [each for each in few if each.group is not None]
+    if of_groups:
+        n_groups = len({each.group for each in of_groups})
+        users = _between([each.n_users for each in of_groups])
+        yield f"{users} in {n_groups} of {_count(len(comparison.groups), 'group')}: {why}"
 
 
 def decimals(comparison: Compared, metric: str) -> int:
@@ -348,6 +368,11 @@ def _percent(share: float) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _between(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return _count(high, "user") if low == high else f"{low} to {high} users"
 
 
 def _letter(index: int) -> str:

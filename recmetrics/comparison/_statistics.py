@@ -7,9 +7,8 @@ importing it takes longer than importing the package.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ Correction: TypeAlias = Literal["holm", "bh"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
+_EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
 _ROUNDING = 1e-12
 _DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
 _BYTES_PER_DRAW = 32  # indices, SciPy's copy of them, how often each was drawn, that as a float
@@ -68,26 +68,33 @@ def p_value(test: Test, differences: Floats, seed: int) -> float:
     """Compute the two-sided p-value of a paired test that the differences are centred at zero.
 
     1 where no user differs, NaN where there are fewer than two users.
+
+    SciPy is given only what it does not warn of: the filters that would silence it are those of the
+    whole process, and no thread may change them for the others.
     """
     if differences.size < 2:
         return math.nan
     differing = differences[differences != 0]
     if differing.size == 0:
         return 1.0
-    with _quiet():
-        if test == "t":
-            return _t(differences)
-        if test == "wilcoxon":
-            return _wilcoxon(differing)
-        return _permutation(differing, seed)
+    if test == "t":
+        return _t(differences)
+    if test == "wilcoxon":
+        return _wilcoxon(differing)
+    return _permutation(differing, seed)
+
+
+def fewest_users(confidence: float) -> int:
+    """Count the users whose signs, all equal, are significant: with fewer no signs are."""
+    return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
 def effect_size(differences: Floats) -> float:
     """Compute Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
     if differences.size < 2:
         return math.nan
-    mean, std = float(differences.mean()), float(differences.std(ddof=1))
-    if std <= _ROUNDING * abs(mean):  # equal for all users
+    mean, std = _mean_and_spread(differences)
+    if not std:
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / std
 
@@ -101,17 +108,58 @@ def correct(p_values: Sequence[float], correction: Correction | None) -> list[fl
     return p.tolist()  # type: ignore[no-any-return]
 
 
+def _mean_and_spread(differences: Floats) -> tuple[float, float]:
+    """The mean and the standard deviation (ddof = 1), 0 where that is rounding."""
+    mean, std = float(differences.mean()), float(differences.std(ddof=1))
+    return mean, 0.0 if std <= _ROUNDING * abs(mean) else std
+
+
+def _all_signs_equal(n: int) -> float:
+    """The exact two-sided p-value of the sign-flip test where all ``n`` differences are equal."""
+    return 2.0 ** (1 - n)
+
+
 def _t(differences: Floats) -> float:
+    """Student's test; it is not defined without spread, and the exact sign-flip test decides."""
     from scipy.stats import ttest_rel
 
+    if not _mean_and_spread(differences)[1]:
+        return _all_signs_equal(differences.size)
     return float(ttest_rel(differences, np.zeros_like(differences)).pvalue)
 
 
 def _wilcoxon(differing: Floats) -> float:
-    """The signed-rank test; users without a difference are left out, as Wilcoxon did."""
-    from scipy.stats import wilcoxon
+    """The signed-rank test; users without a difference are left out, as Wilcoxon did.
 
-    return float(wilcoxon(differing).pvalue)
+    The distribution is chosen here: the versions of SciPy choose differently where ranks are tied.
+    """
+    from scipy.special import ndtr
+    from scipy.stats import rankdata, wilcoxon
+
+    n = differing.size
+    sizes = np.abs(differing)
+    order = np.argsort(sizes)
+    larger = np.diff(sizes[order]) > _ROUNDING * sizes.max()  # than the one before
+    levels = np.empty(n, np.intp)
+    levels[order] = np.append(0, np.cumsum(larger))
+    ranks: Floats = np.copysign(rankdata(levels), differing)
+    if n <= _EXACT_RANKS and larger.all():
+        return float(wilcoxon(ranks, method="exact").pvalue)
+    if 2**n <= SIGN_FLIPS:
+        return _every_flip(ranks)
+    # Each sign is + or - by chance: the sum has the variance of the squares, tied or not.
+    return float(2 * ndtr(-abs(ranks.sum()) / math.sqrt(_dot(ranks, ranks))))
+
+
+def _every_flip(values: Floats) -> float:
+    """The sign-flip test of the mean by all flips."""
+    from scipy.stats import permutation_test
+
+    return float(
+        permutation_test(
+            (values,), np.mean, permutation_type="samples", n_resamples=SIGN_FLIPS
+        ).pvalue
+    )
 
 
 def _permutation(differing: Floats, seed: int) -> float:
@@ -120,17 +168,13 @@ def _permutation(differing: Floats, seed: int) -> float:
     All flips where they are few, else random ones: by ``monte_carlo_test``, because
     ``permutation_test`` shuffles an array per user and takes a hundred times longer.
     """
-    from scipy.stats import monte_carlo_test, permutation_test
+    from scipy.stats import monte_carlo_test
 
     n = differing.size
     if n == 1:
         return 1.0  # both signs are equally far from zero
     if 2**n <= SIGN_FLIPS:
-        return float(
-            permutation_test(
-                (differing,), np.mean, permutation_type="samples", n_resamples=SIGN_FLIPS
-            ).pvalue
-        )
+        return _every_flip(differing)
     generator = np.random.default_rng(seed)
     width = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
     total = differing.sum()
@@ -177,11 +221,3 @@ def _bh(p: Floats) -> Floats:
 
 
 _CORRECTIONS = {"holm": _holm, "bh": _bh}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence SciPy's warnings of equal differences and small samples, which are documented."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
