@@ -68,8 +68,8 @@ class Evaluator:
     System metrics, such as coverage, need the lists of all users. Where one is requested, these are
     kept, k item indices of 4 bytes for each user; otherwise only the values are. An update ranks
     its users; the metrics of several batches are then computed together, at the latest when a
-    result is requested. One thread at a time may update an evaluator; an update itself uses
-    ``n_threads``.
+    result is requested. An update itself uses ``n_threads``; several threads may update one
+    evaluator with ``users=``. Ctrl-C or an error leaves each batch added as a whole, or not at all.
     """
 
     def __init__(
@@ -95,10 +95,9 @@ class Evaluator:
         request = Request(metrics_list, **shared)
         known = read_whole_users(ground_truth, n_items, shared, request)
         self._users: Users | None = known.in_memory()
-        self._results = UserResults(request, known.truth.n_users, known.n_items or 0)
+        self._results = UserResults(request, known.truth.n_users, known.n_items or 0, self._users)
         relevance = self._users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
-        self._next = 0
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Add a batch of users.
@@ -249,12 +248,14 @@ class Evaluator:
         Raises
         ------
         ArgumentError
-            If the two differ in metrics, policies, users or items.
+            If the two differ in metrics, policies, users or items, or in the data that they were
+            built with, such as the truth.
         """
         if not isinstance(other, Evaluator):
             msg = f"merge takes an Evaluator, got {type(other).__name__}"
             raise InputTypeError(msg)
-        self._results.merge(other._results.part())
+        self._results.check_same(other._results.schema)
+        self._results.take(other._results.part())
         return self
 
     def all_gather(self, group: Any = None) -> Evaluator:
@@ -279,7 +280,6 @@ class Evaluator:
     def reset(self) -> None:
         """Remove all users, for the next epoch; truth and metrics stay."""
         self._results.clear()
-        self._next = 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Export all updated users as plain arrays: for checkpoints, files and other machines.
@@ -317,7 +317,6 @@ class Evaluator:
         evaluator = cls.__new__(cls)
         evaluator._users = None
         evaluator._results = results
-        evaluator._next = 0
         return evaluator
 
     def __repr__(self) -> str:
@@ -334,9 +333,7 @@ class Evaluator:
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
         chosen, found = self._find(scores, users)
-        self._results.add(chosen, found)
-        if n_chosen(chosen):
-            self._next = chosen.stop if isinstance(chosen, slice) else int(chosen[-1]) + 1
+        self._results.add(chosen, found, in_order=users is None)
 
     def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Found]:
         """The users of a batch, and their hits."""
@@ -362,14 +359,15 @@ class Evaluator:
         """The users of a batch of ``n_rows``."""
         n_users = self._results.n_users
         if users is None:
-            if self._next + n_rows > n_users:
+            first = self._results.next_user
+            if first + n_rows > n_users:
                 msg = (
-                    f"{what} of {n_rows} more users after the first {self._next}, but truth has "
+                    f"{what} of {n_rows} more users after the first {first}, but truth has "
                     f"{n_users}; expected each user once; call reset() before the next pass, or "
                     "give users="
                 )
                 raise InputError(msg)
-            return slice(self._next, self._next + n_rows)
+            return slice(first, first + n_rows)
         shape = tuple(getattr(users, "shape", ()))
         if isinstance(users, slice):
             chosen = _sliced(users, n_users)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,8 +34,7 @@ def kernel(function: F) -> F:
     miscount. So references are not counted: at every slice, that took a third of the time of short
     rows.
 
-    Numba refuses ``cache=True`` at import where no cache folder can be written; such a machine
-    compiles once per process instead.
+    Where no cache folder can be written, each process compiles once.
     """
     return _compiled(function, **_UNCOUNTED)
 
@@ -59,7 +59,28 @@ def allocating_helper(function: F) -> F:
 
 
 def _compiled(function: F, **options: bool) -> F:
-    try:
-        return _jit(cache=True, **options)(function)  # type: ignore[return-value]  # called like function
-    except RuntimeError:
-        return _jit(**options)(function)  # type: ignore[return-value]
+    compiled: Any = _jit(**options)(function)
+    # Without compilation this is the function itself. A folder that cannot be written is found now.
+    if hasattr(compiled, "enable_caching"):
+        with contextlib.suppress(RuntimeError):
+            compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return compiled  # type: ignore[no-any-return]
+
+
+class _Cache(FunctionCache):
+    """Numba's cache on disk; where it fails, the function is compiled without it.
+
+    Numba raises what it meets on a full disk, or in a damaged file, on every call.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # any: damaged files are pickles
+            with contextlib.suppress(Exception):
+                self.flush()  # type: ignore[no-untyped-call]  # the next process finds nothing
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(Exception):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]

@@ -1,18 +1,23 @@
-"""Row blocks in threads.
+"""Row blocks in threads, and objects that several threads use.
 
 Threads are started for a call and joined before it returns. So there is no thread for a ``fork`` to
 copy half-way, simultaneous callers share no pool, and no setting of the process changes.
 """
 
+import functools
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from recmetrics._types import Progress
 
+P = ParamSpec("P")
 Result = TypeVar("Result")
+Own = TypeVar("Own", bound="Exclusive")
 
 
 class _Stopped(BaseException):
@@ -166,3 +171,47 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
         rows = min(rows, max(1, least, -(-n_rows // (_BLOCKS_PER_THREAD * n_threads))))
     starts = range(0, max(1, n_rows), rows)  # zero rows are one empty block
     return [slice(first, min(first + rows, n_rows)) for first in starts]
+
+
+class Exclusive:
+    """An object whose ``exclusive`` methods run in one thread at a time.
+
+    Such a method changes the object by one statement, after all that may fail, or in a way that can
+    be repeated. So a fork may leave another thread's change half done: the child has a new lock.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _EXCLUSIVE.add(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        Exclusive.__init__(self)
+
+
+_EXCLUSIVE: weakref.WeakSet[Exclusive] = weakref.WeakSet()
+
+
+def exclusive(
+    method: Callable[Concatenate[Own, P], Result],
+) -> Callable[Concatenate[Own, P], Result]:
+    """Make a method of an ``Exclusive`` that runs in one thread at a time."""
+
+    @functools.wraps(method)
+    def alone(self: Own, *args: P.args, **kwargs: P.kwargs) -> Result:
+        # In one line: an interruption on the way to a next line would leave the lock locked.
+        with self._lock: return method(self, *args, **kwargs)  # fmt: skip  # noqa: E701
+
+    return alone  # type: ignore[return-value]  # a method again
+
+
+def _renew_locks() -> None:
+    for each in _EXCLUSIVE:
+        each._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -188,7 +188,7 @@ class RankingMetrics(Metric):
         values = bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
         results = self._evaluator._results.empty()
-        results.take(UserRows(results.schema, users, values, lists, offered))
+        results.take(UserRows(users, values, lists, offered))
         return Evaluator._of(results)
 
     def _strung(self, name: str) -> npt.NDArray[np.int64]:

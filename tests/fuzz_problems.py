@@ -20,8 +20,8 @@ DENSE_FORMS = ["dense", "float32", "float16", "F", "columns", "read-only", "byte
 SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split coo", "messy csr"]
 LIST_FORMS = ["arrays", "sets", "tuples of int32"]
 SHARED_FORMS = ["shared", "shared list", "mask"]
-BATCHES = {"evaluator", "dask", "dask factors"}
-SLOW = {"dask", "dask factors", "tables"}  # entries drawn less often
+BATCHES = {"evaluator", "interrupted", "threads", "dask", "dask factors"}
+SLOW = {"interrupted", "dask", "dask factors", "tables"}  # entries drawn less often
 RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
 CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
 

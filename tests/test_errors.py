@@ -449,6 +449,103 @@ def test_truth_with_indices_outside_its_shape(form):
         Metrics.compute([[3, 2, 1], [3, 2, 1]], bad, "ndcg@2")
 
 
+def _damaged(form, **fields):
+    """A matrix of 2 x 4 whose fields are replaced, as a program with an error would."""
+    matrix = sp.csr_array([[0.0, 1, 1, 0], [1, 0, 0, 2]]).asformat(form)
+    if form == "bsr":
+        matrix = matrix.tobsr((1, 2))
+    for name, value in fields.items():
+        if name == "keys":
+            matrix._dict = dict.fromkeys(value, 1.0)
+        elif form == "lil":
+            getattr(matrix, name)[0] = value
+        elif form == "coo" and name != "data":
+            matrix.coords = tuple(
+                np.array(value) if axis == name else index
+                for axis, index in zip(("row", "col"), matrix.coords, strict=True)
+            )
+        else:
+            setattr(matrix, name, np.array(value))
+    return matrix
+
+
+# The expected part of the message, the format and its damaged fields.
+DAMAGED = {
+    "csr, pointers of floats": (
+        "integers in indptr, got 1-d of dtype float64", "csr", {"indptr": [0.0, 2, 4]},
+    ),
+    "csr, pointers in two dimensions": (
+        "integers in indptr, got 2-d of dtype int64", "csr", {"indptr": [[0, 2, 4]]},
+    ),
+    "csc, indices of floats": (
+        "integers in indices, got 1-d of dtype float64", "csc", {"indices": [1.0, 0, 0, 1]},
+    ),
+    "csr, too few values": (
+        "3 pointers that rise from 0 to at most 1, got [0 2 4]", "csr", {"data": [1.0]},
+    ),
+    "csc, negative index": ("indices 0 .. 1, got -1 .. 1", "csc", {"indices": [1, 0, 0, -1]}),
+    "bsr, blocks of nothing": (
+        "blocks that divide its shape (2, 4), got 0 x 2", "bsr", {"data": np.zeros((4, 0, 2))},
+    ),
+    "bsr, blocks of three": (
+        "blocks that divide its shape (2, 4), got 1 x 3", "bsr", {"data": np.zeros((4, 1, 3))},
+    ),
+    "bsr, index beyond": ("indices 0 .. 1, got 0 .. 9", "bsr", {"indices": [0, 9, 0, 1]}),
+    "coo, fewer columns": (
+        "as many rows and columns as values, got 4, 3 and 4", "coo", {"col": [0, 1, 2]},
+    ),
+    "coo, fewer values": (
+        "as many rows and columns as values, got 4, 4 and 2", "coo", {"data": [1.0, 1.0]},
+    ),
+    "coo, rows of floats": ("integers in row, got 1-d of dtype float64", "coo", {"row": [0.0] * 4}),
+    "dia, fewer values than diagonals": (
+        "a row of values for each of 9 diagonals, got (3, 4)", "dia", {"offsets": range(9)},
+    ),
+    "dia, offsets of floats": (
+        "integers in offsets, got 1-d of dtype float64", "dia", {"offsets": [0.0, 1.0, 2.0]},
+    ),
+    "lil, far outside": ("indices 0 .. 3, got 0 .. 1000000000", "lil", {"rows": [1, 10**9]}),
+    "lil, negative": ("indices 0 .. 3, got -1 .. 3", "lil", {"rows": [-1, 2]}),
+    "lil, more values than items": (
+        "as many items as values in each of the 2 rows", "lil", {"data": [1.0] * 50},
+    ),
+    "lil, fewer values than items": (
+        "as many items as values in each of the 2 rows", "lil", {"data": []},
+    ),
+    "lil, items of floats": ("integers as indices, got 1.5", "lil", {"rows": [1.5, 2]}),
+    "lil, no list": (
+        "one that SciPy can convert, got \"object of type 'int' has no len()\"", "lil", {"rows": 3},
+    ),
+    "lil, values that are no numbers": (
+        "one that SciPy can convert, got 'must be real number, not str'",
+        "lil", {"data": ["x", "y"]},
+    ),
+    "dok, outside": ("indices 0 .. 3, got 1 .. 7", "dok", {"keys": [(0, 1), (1, 7)]}),
+    "dok, row outside": ("indices 0 .. 1, got 0 .. 5", "dok", {"keys": [(0, 1), (5, 1)]}),
+    "dok, keys of text": ("integers as indices, got 'a'", "dok", {"keys": [("a", 1)]}),
+    "dok, keys of three": (
+        "one that SciPy can convert, got 'too many values to unpack (expected 2",
+        "dok", {"keys": [(0, 1, 2)]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
+    expected, form, fields = DAMAGED[name]
+    scores, whole = np.ones((2, 4)), _damaged(form)
+    taken = {
+        "truth": lambda matrix: Metrics.compute(scores, matrix, "recall@2"),
+        "exclude": lambda matrix: Metrics.compute(scores, whole, "recall@2", exclude=matrix),
+        "train": recmetrics.popularity_from,
+    }
+    for what, call in taken.items():
+        call(whole)
+        message = f"{what} is a corrupt sparse matrix: expected {expected}"
+        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+            call(_damaged(form, **fields))
+
+
 def test_truth_as_a_corrupt_sparse_matrix():
     broken = sp.csr_array(TRUTH)
     broken.indices[-1] = 7

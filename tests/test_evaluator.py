@@ -371,6 +371,61 @@ def test_evaluators_of_different_questions_are_not_merged(other, what, shown):
     assert one.counts() == {"hit@1": UserCounts(2, 1, 0)}
 
 
+OTHER_TRUTH = TRUTH[::-1]
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("truth", lambda: evaluator("hit@1", OTHER_TRUTH)),
+        ("exclude", lambda: evaluator("hit@1", exclude=[[], [1], []])),
+        ("candidates", lambda: evaluator("hit@1", candidates=[0, 1])),
+        ("popularity", lambda: evaluator("novelty@1", popularity=[0.5, 0.5, 1.0])),
+        ("features", lambda: evaluator("diversity@1", features=np.eye(3))),
+    ],
+)
+def test_evaluators_of_other_data_are_not_merged(what, other):
+    own = {
+        "popularity": lambda: evaluator("novelty@1", popularity=[0.5, 0.25, 1.0]),
+        "features": lambda: evaluator("diversity@1", features=np.ones((3, 3))),
+    }.get(what, lambda: evaluator("hit@1"))
+    message = f"evaluators of different {what} cannot be merged; expected the same in both"
+    assert message_of(ArgumentError, lambda: own().merge(other())) == message
+    for make in (own, other):  # the same data in another form are the same
+        saved = Evaluator.from_state(make().state())
+        assert make().merge(saved).counts() == saved.counts()
+    assert (
+        message_of(ArgumentError, lambda: Evaluator.from_state(own().state()).merge(other()))
+        == message
+    )
+
+
+def test_the_same_truth_in_another_form_is_merged():
+    forms = [TRUTH, np.array(TRUTH, np.float32), sp.csr_array(TRUTH), sp.coo_array(TRUTH)]
+    one = evaluator("hit@1", [np.flatnonzero(row) for row in TRUTH], n_items=3)
+    for truth in forms:
+        assert one.merge(evaluator("hit@1", truth)).counts()["hit@1"].not_updated == 3
+
+
+def test_what_becomes_of_nan_scores_is_the_same_in_merged_evaluators():
+    message = DIFFERENT.format("nan", "raise and exclude")
+    assert (
+        message_of(
+            ArgumentError, lambda: evaluator("hit@1").merge(evaluator("hit@1", nan="exclude"))
+        )
+        == message
+    )
+
+
+def test_a_state_takes_the_memory_of_its_rows():
+    """A damaged file may claim any number of users."""
+    state = updated().state()
+    state["shape"] = np.array([10**12, 3])
+    message = DIFFERENT.format("users and items", f"(3, 3) and ({10**12}, 3)")
+    one = evaluator(["hit@1", "coverage@1"])
+    assert message_of(ArgumentError, lambda: one.merge(Evaluator.from_state(state))) == message
+
+
 def test_only_evaluators_are_merged():
     expected = "merge takes an Evaluator, got dict"
     assert message_of(InputTypeError, lambda: evaluator().merge({})) == expected
@@ -424,11 +479,15 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
     one = evaluator(["hit@1", "coverage@2"], undefined="zero")
     one.update(SCORES[:1], [1])
     state = one.state()
+    data = dict(state.pop("data").tolist())
+    assert "truth" in data
+    assert "exclude" not in data
     assert {name: array.tolist() for name, array in state.items()} == {
         "metrics": ["hit@1", "coverage@2"],
         "specs": ["hit@1", "coverage@2"],
         "undefined": ["zero", "zero"],
         "ties": ["index", "index"],
+        "nan": "raise",
         "shape": [3, 3],
         "users": [1],
         "values": [[0.0]],
@@ -465,7 +524,8 @@ def test_a_callable_is_in_no_state():
 
     one = updated([MetricSpec("dcg", 2, (("discount", weight),))])
     assert message_of(ArgumentError, one.state) == (
-        "dcg(discount=weight)@2 holds a callable, which no array can hold; pickle the evaluator"
+        "dcg(discount=weight)@2 holds a callable, which no array can hold; pickle the evaluator, "
+        "which takes a function that a module defines, not a lambda"
     )
 
 
@@ -494,7 +554,10 @@ DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
          "did you mean 'hit'?"),
         ("undefined", ["none"] * 2, "undefined must be 'nan', 'zero' or 'raise', got 'none'"),
         ("shape", [3], "not enough values to unpack (expected 2, got 1)"),
-        ("shape", [-3, 3], "negative dimensions are not allowed"),
+        ("shape", [-3, 3], "shape does not fit"),
+        ("shape", [3.0, 3.0], "shape does not fit"),
+        ("nan", "none", "nan must be 'raise' or 'exclude', got 'none'"),
+        ("data", ["truth"], "too many values to unpack (expected 2)"),
     ],
 )  # fmt: skip
 def test_a_damaged_state_is_refused(name, value, problem):
@@ -729,12 +792,11 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
 def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
     one = evaluator(["hit@1", "coverage@2"], exclude=[[], [], [2]])
     one.update(SCORES[:2])
-    before, next_row = one.state(), one._next
+    before = one.state()
     assert message_of(error, lambda: call(one)) == message
     for name, array in one.state().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
-    assert one._next == next_row
-    one.update(SCORES[2:])
+    one.update(SCORES[2:])  # the next row is the same
     assert one.counts()["hit@1"] == UserCounts(2, 1, 0)
 
 

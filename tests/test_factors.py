@@ -394,12 +394,13 @@ ERRORS = {
     "complex": (
         InputTypeError, (U.astype(complex), V),
         "user_factors must hold real numbers (float16, float32, float64, integers or bool), "
-        "got dtype complex128",
+        "got dtype complex128; type np.real(user_factors) or np.abs(user_factors), "
+        "whichever orders the items",
     ),
     "strings": (
         InputTypeError, (U, V.astype(str)),
         "item_factors must hold real numbers (float16, float32, float64, integers or bool), "
-        "got dtype <U32",
+        "got dtype <U32; type np.asarray(item_factors, np.float64)",
     ),
     "sparse": (
         InputTypeError, (U, sp.csr_array(V)),
@@ -417,7 +418,8 @@ ERRORS = {
     "complex bias": (
         InputTypeError, (U, V, np.ones(6, complex)),
         "item_bias must hold real numbers (float16, float32, float64, integers or bool), "
-        "got dtype complex128",
+        "got dtype complex128; type np.real(item_bias) or np.abs(item_bias), "
+        "whichever orders the items",
     ),
 }  # fmt: skip
 
@@ -448,33 +450,35 @@ def test_blas_has_one_thread_until_the_last_caller_is_out():
             pytest.skip("a BLAS without threads")
         inside, leave = threading.Event(), threading.Event()
 
+        @factors.one_thread_in_blas
         def other():
-            with factors.one_thread_in_blas():
-                inside.set()
-                leave.wait(30)
+            inside.set()
+            leave.wait(30)
 
-        thread = threading.Thread(target=other)
-        with factors.one_thread_in_blas():
+        @factors.one_thread_in_blas
+        def work():
             thread.start()
             assert inside.wait(30)
             assert threads_in_blas() == {1}
+            raise KeyError
+
+        thread = threading.Thread(target=other)
+        with pytest.raises(KeyError):
+            work()
         assert threads_in_blas() == {1}  # the other is still in
         leave.set()
         thread.join()
-        assert threads_in_blas() == {2}
-        with pytest.raises(KeyError), factors.one_thread_in_blas():
-            raise KeyError
         assert threads_in_blas() == {2}
 
 
 def test_without_threadpoolctl(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    factors._controller.cache_clear()
+    factors._blas_libraries.cache_clear()
     try:
         users, items = whole_numbers(100, 3_000, 2, np.random.default_rng(12))
         assert best(FactorScores(users, items), 9)[0] == by_sorting(users @ items.T, 9)
     finally:
-        factors._controller.cache_clear()
+        factors._blas_libraries.cache_clear()
 
 
 def test_an_interrupted_call_does_not_wait_for_long_blocks():

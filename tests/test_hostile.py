@@ -455,13 +455,14 @@ FACTORS = {
     "objects": Hostile(
         lambda: factors(USERS.astype(object)),
         InputTypeError,
-        f"user_factors {REAL} object",
+        f"user_factors {REAL} object; type np.asarray(user_factors, np.float64)",
         lambda: factors(USERS.astype(bool)),
     ),
     "complex": Hostile(
         lambda: factors(items=ITEMS + 0j),
         InputTypeError,
-        f"item_factors {REAL} complex128",
+        f"item_factors {REAL} complex128; type np.real(item_factors) or np.abs(item_factors), "
+        "whichever orders the items",
         lambda: factors(items=ITEMS.astype(">f4")),
     ),
     "structured": Hostile(

@@ -1,6 +1,7 @@
 """Every form in which scores, truth, exclude and candidates may come gives the same values."""
 
 import array
+import re
 import tracemalloc
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from problems import of_kind
 
-from recmetrics import InputError, Metrics, NaNScoreError
+from recmetrics import InputError, InputTypeError, Metrics, NaNScoreError
 from recmetrics._inputs.scores import ScoreMatrix
 
 # Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
@@ -78,6 +79,53 @@ def test_scores_of_any_real_dtype(dtype):
 def test_scores_of_bool():
     likes = SCORES > 3
     assert_same(values(likes), values(likes.astype(np.float64)))
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4"])
+@pytest.mark.parametrize("what", ["scores", "truth", "user_factors"])
+def test_dtypes_of_fewer_bits_are_refused_and_not_cut(name, what):
+    """NumPy casts one of them to an integer that has no fraction left."""
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    given = {"scores": SCORES, "truth": BINARY}
+    if what == "user_factors":
+        given = {"user_factors": SCORES, "item_factors": np.ones((7, 7)), "truth": BINARY}
+    call = Metrics.compute_factors if "user_factors" in given else Metrics.compute
+    call(*given.values(), SPECS)
+    given[what] = given[what].astype(dtype)
+    message = (
+        f"{what} must hold real numbers (float16, float32, float64, integers or bool), got dtype "
+        f"{name}; type {what}.astype(np.float32)"
+    )
+    with pytest.raises(InputTypeError, match=f"^{re.escape(message)}$"):
+        call(*given.values(), SPECS)
+    given[what] = given[what].astype(np.float32)
+    call(*given.values(), SPECS)
+
+
+def test_tensors_of_float8_are_refused():
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    if not hasattr(torch, "float8_e5m2"):
+        pytest.skip("a torch without float8")
+    with pytest.raises(InputTypeError, match=r"; type scores\.float\(\)$"):
+        values(torch.tensor(SCORES).to(torch.float8_e5m2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64"])
+def test_the_negative_bit_of_a_tensor_counts(dtype):
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    negative = torch._neg_view(torch.tensor(-SCORES).to(getattr(torch, dtype)))
+    assert negative.is_neg()
+    assert_same(values(negative), values())
+    assert negative.is_neg()  # the caller's tensor is unchanged
+
+
+def test_the_imaginary_part_of_a_conjugate():
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    conjugate = torch.complex(torch.zeros(SCORES.shape), torch.tensor(-SCORES).float()).conj()
+    assert conjugate.is_conj()
+    assert_same(values(conjugate.imag), values())
+    with pytest.raises(InputTypeError, match=r"^scores "):
+        values(conjugate)
 
 
 def test_scores_of_bfloat16():

@@ -1,7 +1,9 @@
 """Every kernel computes its definition, for every option, whatever the problem looks like."""
 
 import ast
+import gc
 import math
+import tracemalloc
 from itertools import permutations
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from problems import (
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics
+from recmetrics._selection.hits import discounts
 from recmetrics._spec.grammar import parse
 from recmetrics._spec.registry import METRICS
 
@@ -68,6 +71,22 @@ def test_many_specs_in_one_call_do_not_mix(data):
     )
     for spec in asked:
         assert_same(got[str(spec)], by_reference(spec, scores, truth, exclude, candidates, side))
+
+
+@pytest.mark.parametrize("discount", ["log2", "log2_clip", "ln"])
+def test_the_discounts_of_whole_lists_are_not_kept(discount):
+    def weights(depth):
+        return discounts(discount, depth)
+
+    gc.collect()
+    tracemalloc.start()
+    for depth in range(100_000, 100_064):
+        assert len(weights(depth)) == depth
+        assert len(weights(depth - 96_000)) == depth - 96_000
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 64 * 32_768 + 100_000  # bytes: those of 4,000 to 4,063 ranks; else 51 MB
+    np.testing.assert_array_equal(weights(100_000)[:4_000], weights(4_000))
 
 
 def test_discounts_gains_and_ideals_do_not_mix():

@@ -272,3 +272,67 @@ def test_an_excluded_item_bounds_nothing():
     truth[0, 999] = 1.0
     got = Metrics.compute(scores, truth, "mrr@5", exclude=[np.arange(1_000, 2_000)])
     assert got["mrr@5"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("n_items", [40, 900])  # without lanes, and with
+@pytest.mark.parametrize("metric", ["ndcg", "auc", "ndcg@10", "map@10"])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float16, np.float64, np.int16, np.uint8, np.int64]
+)
+def test_hidden_items_are_as_excluded_ones(monkeypatch, dtype, metric, n_items):
+    rng = np.random.default_rng(n_items)
+    scores = rng.integers(0, 30, (20, n_items)).astype(dtype)
+    least = np.iinfo(dtype).min if dtype(0).dtype.kind in "iu" else -np.inf
+    scores[10:][rng.random((10, n_items)) < 0.2] = least  # of an integer, may be recommended
+    truth = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.4)
+    exclude = rng.random(scores.shape) < 0.3
+    hidden, real = [], matrix._hidden
+
+    def hide(*given):
+        hidden.append(real(*given))
+        return hidden[-1]
+
+    monkeypatch.setattr("recmetrics._selection.matrix._hidden", hide)
+    for ties in ("index", "expected") if metric != "auc" else ("expected",):
+        rules = {"exclude": exclude, "ties": ties, "n_threads": 1}
+        expected = Metrics.compute(scores, truth, metric, **rules)[metric]
+        with monkeypatch.context() as patch:
+            patch.setattr("recmetrics._selection.matrix._PAIRS", 0)
+            patch.setattr("recmetrics._selection.matrix._PAIRS_WITH_LANES", 0)
+            hidden.clear()
+            got = Metrics.compute(scores, truth, metric, **rules)[metric]
+        np.testing.assert_array_equal(got, expected)
+        # No copy where it would hide a number; uint8 is compared as int16, whose lowest it has not.
+        assert [one is None for one in hidden] == [dtype in (np.int16, np.int64)]
+
+
+def test_a_nan_among_excluded_items_is_reported_as_ever(monkeypatch):
+    monkeypatch.setattr("recmetrics._selection.matrix._PAIRS", 0)
+    scores = np.arange(40.0).reshape(2, 20)
+    scores[1, 3] = scores[1, 7] = np.nan
+    rules = {"exclude": [[1], [3]], "metrics_list": ["auc"]}
+    truth = np.eye(2, 20)
+    with pytest.raises(NaNScoreError, match=r"^scores hold 2 NaN, the first at \(user 1, item 3\)"):
+        Metrics.compute(scores, truth, **rules)
+    scores[1, 3] = scores[1, 7] = -np.inf
+    expected = Metrics.compute(scores, truth, **rules)["auc"]
+    scores[1, 3] = scores[1, 7] = np.nan
+    got = Metrics.compute(scores, truth, nan="exclude", **rules)["auc"]
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_many_relevant_and_many_excluded_items_are_hidden(monkeypatch):
+    """Each pair of them would be compared: 3 million pairs for a row of 5,000."""
+    hidden, real = [], matrix._hidden
+
+    def hide(*given):
+        hidden.append(real(*given))
+        return hidden[-1]
+
+    monkeypatch.setattr("recmetrics._selection.matrix._hidden", hide)
+    scores = np.random.default_rng(0).random((2, 5_000))
+    lists = [np.arange(0, 3_000, 2)] * 2, [np.arange(1, 4_000, 2)] * 2
+    for metric in ("auc", "ndcg@10"):
+        Metrics.compute(scores, lists[0], metric, exclude=lists[1])
+        Metrics.compute(scores, lists[0], metric, exclude=[lists[1][0][:1]] * 2)
+    assert [one is not None for one in hidden] == [True, True]

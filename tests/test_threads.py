@@ -269,6 +269,66 @@ def test_without_any_folder_for_compiled_code(tmp_path):
     assert Path(place).is_relative_to(tmp_path)
 
 
+KERNEL = """
+import resource, sys
+if sys.argv[1:]:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+import numpy as np
+from recmetrics._jit import kernel
+
+@kernel
+def total(values):
+    found = 0.0
+    for value in values:
+        found += value
+    return found
+
+print(total(np.ones(3)), sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """Run a program with one kernel; gives its result and how often the cache was used."""
+    pytest.importorskip("resource", reason="no limits for files here")
+    script, folder = tmp_path / "kernel.py", tmp_path / "cache"
+    script.write_text(KERNEL)
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, script, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
+        )
+        assert not done.stderr
+        return done.stdout.split()
+
+    return folder, run
+
+
+@pytest.mark.parametrize("limit", ["0", "1000"])  # bytes of a file: no index, or no code behind it
+def test_on_a_full_disk_every_process_compiles(compiled, limit):
+    folder, run = compiled
+    assert run(limit) == run(limit) == ["3.0", "0"]
+    assert run() == ["3.0", "0"]
+    assert run() == ["3.0", "1"]
+    assert not list(folder.rglob("*.tmp.*"))
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [b"", b"rubbish", None], ids=["empty", "rubbish", "half"])
+def test_a_damaged_file_in_the_cache_is_replaced(compiled, kind, damage):
+    folder, run = compiled
+    assert [run(), run()] == [["3.0", "0"], ["3.0", "1"]]
+    for file in folder.rglob(f"*.{kind}"):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert [run(), run()] == [["3.0", "0"], ["3.0", "1"]]
+
+
 def test_without_compilation():
     result = run_python(SMALL + "print(values())", NUMBA_DISABLE_JIT="1")
     assert result.stdout.strip() == repr(small_values()), result.stderr

@@ -5,6 +5,7 @@
                 NaN is refused here; ``Rankings`` as the user gave them, which
                 ``_selection/rankings`` checks against the truth
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
+    sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
     side        side information: popularity, features, similarity, genres, profile
     users       all of this for the users of one call -> ``Users``
@@ -19,9 +20,9 @@ from recmetrics._inputs.arrays import (
     as_kernel_array,
     check_2d,
     check_matrix,
+    check_real,
     half_to_single,
     is_half,
-    is_real,
 )
 from recmetrics._inputs.read_sets import (
     check_shape,
@@ -56,4 +57,4 @@ from recmetrics._inputs.sets import (
     one_below_another,
 )
 from recmetrics._inputs.side import popularity_from, read_side
-from recmetrics._inputs.users import read_users, read_whole_users
+from recmetrics._inputs.users import digests_of, read_users, read_whole_users

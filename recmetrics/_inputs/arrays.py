@@ -70,6 +70,8 @@ def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
             f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
             "expected a dense array of real numbers on the CPU"
         )
+        if hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
+            msg += f"; type {what}.float()"
         raise InputTypeError(msg) from None
     msg = (
         f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
@@ -81,6 +83,8 @@ def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
 def _exported(value: Any) -> npt.NDArray[Any]:
     if hasattr(value, "detach"):  # a tensor that requires grad refuses to be exported
         value = value.detach()
+    if hasattr(value, "resolve_neg"):  # a negative bit would be lost: x.conj().imag has one
+        value = value.resolve_neg()
     torch: Any = sys.modules.get("torch")
     if torch is not None and getattr(value, "dtype", None) is torch.bfloat16:
         return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
@@ -107,8 +111,15 @@ def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
 def check_matrix(array: npt.NDArray[Any], what: str) -> None:
     """Refuse an array that is not 2-d or does not hold real numbers."""
     check_2d(array.shape, what, f"np.atleast_2d({what})")
+    check_real(array, what)
+
+
+def check_real(array: npt.NDArray[Any], what: str) -> None:
+    """Refuse an array that does not hold real numbers."""
     if not is_real(array.dtype):
         cast = _CAST.get(array.dtype.kind, "").format(what=what)
+        if array.dtype.isbuiltin == 2:  # of another library: float8, int4
+            cast = f"{what}.astype(np.float32)"
         msg = (
             f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
             f"got dtype {array.dtype}" + (f"; type {cast}" if cast else "")
@@ -117,8 +128,9 @@ def check_matrix(array: npt.NDArray[Any], what: str) -> None:
 
 
 def is_real(dtype: np.dtype[Any]) -> bool:
-    """Say whether the kernels can read a dtype."""
-    return (dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
+    """Say whether the kernels can read a dtype: one of NumPy's own, or bfloat16."""
+    own = issubclass(dtype.type, np.number | np.bool_)  # ml_dtypes have the kinds of NumPy, too
+    return (own and dtype.kind in "biuf" and dtype.itemsize <= 8) or is_half(dtype)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs.arrays import (
     as_array,
-    as_kernel_array,
     check_indices,
     check_matrix,
     half_to_single,
@@ -19,15 +18,8 @@ from recmetrics._inputs.arrays import (
     is_real,
     per_user,
 )
-from recmetrics._inputs.sets import (
-    VALUES,
-    DenseSets,
-    ItemSets,
-    Rows,
-    SharedSet,
-    SparseSets,
-    checked_values,
-)
+from recmetrics._inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
+from recmetrics._inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._options import whole_number
 
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)
@@ -112,7 +104,7 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
     if not sp.issparse(matrix):
         return DenseSets(matrix, what)
     sparse: Any = matrix
-    return SparseSets(_from_sparse(sparse, what), sparse.shape[1])
+    return SparseSets(rows_of_sparse(sparse, what), sparse.shape[1])
 
 
 def read_train(train: Any, n_items: int | None) -> ItemSets:
@@ -145,7 +137,7 @@ def _read(
     if sp.issparse(value):
         matrix: Any = value
         check_shape(matrix.shape, shape, what, if_transposed)
-        return SparseSets(_from_sparse(matrix, what), matrix.shape[1])
+        return SparseSets(rows_of_sparse(matrix, what), matrix.shape[1])
     entries = per_user(value, what)
     if entries is None:
         array = as_array(value, what)
@@ -239,89 +231,6 @@ def check_shape(
     raise ShapeError(msg)
 
 
-def _from_sparse(matrix: Any, what: str) -> Rows:
-    """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
-    if not is_real(matrix.dtype):
-        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
-        raise InputTypeError(msg)
-    _check_indices_within(matrix, what)
-    csr: Any = matrix if matrix.format == "csr" else _to_csr(matrix, what)
-    indptr = csr.indptr
-    entries = slice(0, indptr[-1])  # the arrays may be longer
-    indices, values = csr.indices[entries], csr.data[entries]
-    if not _is_canonical(indptr, indices):
-        values = _summable(values, what)
-        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
-        own.sum_duplicates()
-        indptr, indices, values = own.indptr, own.indices, own.data
-        if matrix.dtype == np.bool_:
-            values = np.minimum(values, 1.0)
-    rows = Rows(
-        as_kernel_array(indptr.astype(np.int64, copy=False)),
-        as_kernel_array(indices.astype(np.int64, copy=False)),
-        as_kernel_array(values.astype(np.float64, copy=False)),
-    )
-    return checked_values(rows, what)
-
-
-def _check_indices_within(matrix: Any, what: str) -> None:
-    """Refuse a sparse matrix with indices outside it: SciPy and kernels do not check them."""
-    n_users, n_items = matrix.shape
-    problem = ""
-    if matrix.format == "coo":
-        problem = _outside(matrix.row, n_users) or _outside(matrix.col, n_items)
-    elif matrix.format in ("csr", "csc", "bsr"):
-        height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-        lines, length = n_users // height, n_items // width
-        if matrix.format == "csc":
-            lines, length = n_items, n_users
-        pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
-        if (
-            len(pointers) != lines + 1
-            or pointers[0] != 0
-            or pointers[-1] > n_entries
-            or (pointers[1:] < pointers[:-1]).any()
-        ):
-            problem = (
-                f"{lines + 1} pointers that rise from 0 to at most {n_entries}, got {pointers}"
-            )
-        else:
-            problem = _outside(matrix.indices[: pointers[-1]], length)
-    if problem:
-        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
-        raise InputError(msg)
-
-
-def _outside(indices: npt.NDArray[Any], size: int) -> str:
-    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
-        return ""
-    return f"indices 0 .. {size - 1}, got {indices.min()} .. {indices.max()}"
-
-
-def _to_csr(matrix: Any, what: str) -> Any:
-    """Convert another format to CSR; repeated entries are added as float64."""
-    if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
-        matrix = matrix.copy()
-        matrix.data = _summable(matrix.data, what)
-    return sp.csr_array(matrix)
-
-
-def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
-    """Values whose repeated entries may be added: numbers, or 1 for membership in a set."""
-    single = values.astype(np.float64)
-    if what not in VALUES:
-        single[~np.isnan(single)] = single[~np.isnan(single)] != 0.0
-    return single
-
-
-def _is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
-    """Say whether the items of each row strictly ascend (SciPy would cache it on the matrix)."""
-    ascends = np.ones(len(indices) + 1, np.bool_)  # each entry against the previous; one more
-    np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
-    ascends[indptr] = True  # the first entry of a row
-    return bool(ascends.all())
-
-
 def _from_lists(
     lists: Sequence[npt.NDArray[Any]],
     what: str,
@@ -352,7 +261,7 @@ def _from_lists(
             f"expected {expected}"
         )
         raise InputError(msg)
-    if _is_canonical(start, items):
+    if is_canonical(start, items):
         return Rows(start, items, np.ones(len(items)))
     order = np.lexsort((items, users))
     users, items = users[order], items[order]

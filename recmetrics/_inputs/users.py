@@ -1,11 +1,14 @@
 """The users of a call: their sets of items and side information."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from recmetrics._inputs.read_sets import read_candidates, read_exclude, read_truth, read_whole_truth
 from recmetrics._inputs.scores import Rankings
-from recmetrics._inputs.sets import NO_SIDE, ItemSets, Users
+from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
 
@@ -57,3 +60,22 @@ def _users(
     specs = (definition.spec for definition in request.of_lists.values())
     side = read_side(specs, given, truth.n_users, n_items)
     return Users(truth, exclude, candidates, side, side.n_items)
+
+
+def digests_of(users: Users) -> dict[str, str]:
+    """Hash the sets and the side information by name, to compare them between processes."""
+    given = users._asdict() | vars(users.side)
+    kinds = (ItemSets, Rows, np.ndarray)
+    return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
+
+
+def _digest(value: Any) -> str:
+    if isinstance(value, SharedSet):
+        value = value.items
+    elif isinstance(value, ItemSets):
+        value = value.rows(slice(0, value.n_users))
+    hashed = hashlib.blake2b(digest_size=8)
+    for array in value if isinstance(value, Rows) else (value,):
+        hashed.update(f"{array.dtype} {array.shape}".encode())
+        hashed.update(np.ascontiguousarray(array).data)
+    return hashed.hexdigest()

@@ -1,66 +1,41 @@
-"""Batches of users: the lists of one batch, and batches whose metrics are computed together.
+"""Batches of users: the log of those that were added, and the lists of one batch.
 
-A metric costs as much Python for ten users as for ten thousand. So the hits of batches wait in one
-reused buffer until the metrics of a few thousand users can be computed as one batch.
+A metric costs as much Python for ten users as for ten thousand. So the hits of batches wait in the
+log until the metrics of a few thousand users can be computed as one batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._inputs import UserIndex, as_indices
-from recmetrics._selection import Found, empty_hits, part_of
-from recmetrics._spec import Cutoffs
-from recmetrics._types import IntArray, UserValues
+from recmetrics._selection import Found, join
+from recmetrics._types import IntArray
 
 
-class Waiting:
-    """A buffer for the hits of ``n_users`` users with ``n_slots`` relevant items."""
+class Added(NamedTuple):
+    """A batch of users that was added."""
 
-    def __init__(self, n_users: int, n_slots: int, *, ties: bool) -> None:
-        self._users = np.zeros(n_users, np.int64)
-        self._hits = empty_hits(np.zeros(n_users + 1, np.int64), np.zeros(n_slots), ties=ties)
-        self._of_lists: list[Mapping[str, UserValues]] = []
-        self._n_users = 0
-        self._n_slots = 0
+    users: UserIndex
+    values: Any  # (metrics, users), or what was found: the metrics are still to be computed
+    lists: IntArray  # (users, width)
+    offered: npt.NDArray[np.bool_]  # (n_items,)
+    next_user: int  # the first row of the next batch where it does not name its users
+    waiting: tuple[int, int]  # users and relevant items of this batch and those before it
 
-    def clear(self) -> None:
-        """Remove all batches."""
-        self._of_lists = []
-        self._n_users = self._n_slots = 0
 
-    def fits(self, n_users: int, n_slots: int) -> bool:
-        """Say whether there is room for a batch of so many users and relevant items."""
-        return self._n_users + n_users <= len(self._users) and self._n_slots + n_slots <= len(
-            self._hits.rank
-        )
-
-    def append(self, users: UserIndex, found: Found) -> None:
-        """Copy the hits of a batch that fits into the buffer, behind the others."""
-        everyone, hits = self._hits, found.hits
-        rows = slice(self._n_users, self._n_users + len(hits.n_hits))
-        slots = slice(self._n_slots, self._n_slots + len(hits.rank))
-        everyone.n_hits[rows], everyone.length[rows] = hits.n_hits, hits.length
-        everyone.ideal[slots], everyone.gain[slots] = hits.ideal, hits.gain
-        everyone.rank[slots] = hits.rank
-        if len(everyone.first):
-            everyone.first[slots], everyone.last[slots] = hits.first, hits.last
-        np.add(hits.start[1:], slots.start, out=everyone.start[rows.start + 1 : rows.stop + 1])
-        self._users[rows] = as_indices(users)
-        self._of_lists.append(found.of_lists)
-        self._n_users, self._n_slots = rows.stop, slots.stop
-
-    def joined(self, cutoffs: Cutoffs) -> tuple[IntArray, Found]:
-        """Join the users and hits of all batches, in order, into one batch.
-
-        It is a view of the buffer: read it before the next ``append``.
-        """
-        of_lists = {
-            text: np.concatenate([values[text] for values in self._of_lists])
-            for text in (self._of_lists[0] if self._of_lists else ())
-        }
-        hits = part_of(self._hits, slice(0, self._n_users))
-        return self._users[: self._n_users], Found(hits, of_lists, None, cutoffs)
+def joined(log: Sequence[Added]) -> tuple[UserIndex, Found]:
+    """Join the users and hits of batches, in order, into one batch."""
+    found = [batch.values for batch in log]
+    if len(log) == 1:
+        return log[0].users, found[0]
+    of_lists = {
+        text: np.concatenate([each.of_lists[text] for each in found]) for text in found[0].of_lists
+    }
+    users = np.concatenate([as_indices(batch.users) for batch in log])
+    return users, found[0]._replace(hits=join([each.hits for each in found]), of_lists=of_lists)
 
 
 class KeptLists:
@@ -71,9 +46,10 @@ class KeptLists:
         self._blocks: list[tuple[slice, IntArray, IntArray]] = []
         self.offered = np.zeros(n_items if depth else 0, np.bool_)
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:  # noqa: ARG002
+    def offer(self, rows: slice, items: IntArray | slice) -> None:
         """Note which items may be in a list; every thread writes the same value."""
-        self.offered[items] = True
+        if rows.stop > rows.start:
+            self.offered[items] = True
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
         """Keep the lists of a block of rows."""

@@ -2,29 +2,39 @@
 
 A user has one row, which later values replace. So a user who is added twice, as by padding
 distributed samplers, counts once. Sums per item could not remove the first list again.
+
+A batch is added by one statement, which appends it to a log. Writing the log into the rows can be
+repeated: where it is interrupted, the next caller writes them again. So an interrupted or failed
+call has added a batch as a whole, or not at all.
 """
 
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
-from recmetrics._inputs import UserIndex, as_indices
+from recmetrics._inputs import UserIndex, Users, as_indices, digests_of, n_chosen
 from recmetrics._options import one_of
-from recmetrics._results.batches import KeptLists, Waiting
+from recmetrics._results.batches import Added, KeptLists, joined
 from recmetrics._results.measure import settled, system_values, user_values
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import Definition, Request, parse
-from recmetrics._threads import row_blocks
-from recmetrics._types import FloatArray, IntArray, Ties, Undefined, UserValues
+from recmetrics._threads import Exclusive, exclusive, row_blocks
+from recmetrics._types import FloatArray, IntArray, NaNPolicy, Ties, Undefined, UserValues
 
 _ADDED = 1 << 20  # items of lists read at once
 _WAITING = 1 << 15, 1 << 17  # users and relevant items of batches that wait: 4 MB
-_STATE = ("metrics", "specs", "undefined", "ties", "shape", "users", "values", "lists", "offered")
+_BATCHES = 256  # that wait; the arrays of one take a kilobyte without any user
+_STATE = (
+    *("metrics", "specs", "undefined", "ties", "nan", "data", "shape"),
+    *("users", "values", "lists", "offered"),
+)
 
 
 class NotUpdatedWarning(UserWarning):
@@ -40,68 +50,105 @@ class UserCounts(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """The metrics, policies and shape of rows of results; rows of equal schemas can be merged."""
+    """The metrics, policies, data and shape of results; rows of equal schemas can be merged."""
 
     metrics: dict[str, str]  # the canonical string of each
     undefined: dict[str, str]
     ties: dict[str, str]
+    nan: str
     shape: tuple[int, int]
+    data: dict[str, str]  # a hash of the truth, of the other sets and of the side information
 
 
 class UserRows(NamedTuple):
-    """The rows of some users, and their schema."""
+    """The rows of some users."""
 
-    schema: Schema
     users: IntArray
-    values: Any  # (metrics, users)
+    values: FloatArray  # (metrics, users)
     lists: IntArray  # (users, width)
     offered: npt.NDArray[np.bool_]  # (n_items,)
 
 
-class UserResults:
+@dataclass
+class _Table:
+    """The rows of all users."""
+
+    values: FloatArray  # (metrics, users) NaN where undefined or never updated
+    updated: npt.NDArray[np.bool_]  # (users,)
+    lists: IntArray  # (users, width)
+    offered: npt.NDArray[np.bool_]  # (n_items,)
+
+
+@dataclass
+class _Kept:
+    """All that changes: the rows of all users, and the batches not yet written into them."""
+
+    table: _Table | None = None  # made when it is first needed: ``from_state`` only reads
+    next_user: int = 0
+    log: list[Added] = field(default_factory=list)
+
+
+class UserResults(Exclusive):
     """One value per user and metric; NaN where undefined or the user was never updated."""
 
-    def __init__(self, request: Request, n_users: int, n_items: int) -> None:
+    def __init__(
+        self, request: Request, n_users: int, n_items: int, data: Users | dict[str, str]
+    ) -> None:
+        super().__init__()
         self.request = request
         self.n_users = n_users
         self.n_items = n_items
+        self._data = data
         self._texts = request.per_user
         self.cutoffs = request.cutoffs(n_items)
         self._depth = self.cutoffs.exposure
-        self._item = np.int32 if n_items < 1 << 31 else np.int64
-        definitions = request.definitions.items()
-        self.schema = Schema(
+        # Only a call shows whether the weights of a callable are valid. So its batches do not wait:
+        # each is refused together with an invalid callable.
+        self._has_callable = any(
+            callable(value)
+            for spec, _, _ in request.definitions.values()
+            for value in spec.values.values()
+        )
+        self._kept = _Kept()
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What another evaluator must share, so that its rows can be merged."""
+        definitions = self.request.definitions.items()
+        return Schema(
             metrics={text: str(definition.spec) for text, definition in definitions},
             undefined={text: definition.undefined for text, definition in definitions},
             ties={text: definition.ties for text, definition in definitions},
-            shape=(n_users, n_items),
+            nan=self.request.nan,
+            shape=(self.n_users, self.n_items),
+            data=digests_of(self._data) if isinstance(self._data, Users) else self._data,
         )
-        # Only a call shows whether the weights of a callable are valid. So the first batch is
-        # measured at once: it is refused together with an invalid callable.
-        self._has_callable = any(
-            callable(value) for _, (spec, _, _) in definitions for value in spec.values.values()
-        )
-        self._waiting: Waiting | None = None
-        self.clear()
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
-        """Measure the batches that wait, so that a copy needs no buffer."""
-        self._measure()
-        return self.__dict__ | {"_waiting": None}
+        self._settled()
+        return super().__getstate__()
 
+    @exclusive
     def clear(self) -> None:
         """Remove all users."""
-        self._unchecked = self._has_callable
-        if self._waiting is not None:
-            self._waiting.clear()
-        self._values = np.full((len(self._texts), self.n_users), np.nan)
-        self.updated = np.zeros(self.n_users, np.bool_)
-        self._lists = np.full((self.n_users, 0), -1, self._item)
-        self._offered = np.zeros(self.n_items if self._depth else 0, np.bool_)
+        self._kept = _Kept()
 
     def empty(self) -> "UserResults":
         """Make results of the same request without users."""
-        return UserResults(self.request, self.n_users, self.n_items)
+        return UserResults(self.request, self.n_users, self.n_items, self.schema.data)
+
+    @property
+    def next_user(self) -> int:
+        """The first row of the next batch where it does not name its users."""
+        kept = self._kept
+        log = kept.log[-1:]  # another thread may empty it
+        return log[0].next_user if log else kept.next_user
+
+    @property
+    def updated(self) -> npt.NDArray[np.bool_]:
+        """True for the users who were updated, (n_users,)."""
+        return self._settle().updated
 
     def sink(self, n_users: int) -> KeptLists | None:
         """Make a sink for the lists of a batch; None where no system metric reads them."""
@@ -109,22 +156,54 @@ class UserResults:
 
     def measured(self, users: UserIndex, found: Found) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
-        lists, offered = self._lists_of(found)
-        return UserRows(self.schema, as_indices(users), self._rows(found), lists, offered)
+        return UserRows(as_indices(users), self._rows(found), *self._lists_of(found))
 
-    def add(self, users: UserIndex, found: Found) -> None:
-        """Add a batch of users; the metrics of several batches are computed together."""
-        n_users, n_slots = len(found.hits.n_hits), len(found.hits.rank)
-        waiting = None if self._unchecked else self._room_for(n_users, n_slots)
-        if waiting is None:
-            self._measure()
-            self._values[:, users] = self._rows(found)
-            self._unchecked = False
-        else:
-            waiting.append(users, found)
-        if self._depth:
-            self._take_lists(users, *self._lists_of(found))
-        self.updated[users] = True
+    @exclusive
+    def add(self, users: UserIndex, found: Found, *, in_order: bool) -> None:
+        """Add a batch of users; the metrics of several batches are computed together.
+
+        A batch ``in_order`` follows the one before it, which must not have changed since its users
+        were chosen.
+        """
+        if in_order and isinstance(users, slice) and users.start != self.next_user:
+            msg = (
+                "another thread has updated this evaluator since this batch was begun, so the rows "
+                "after the previous batch are not known; expected users= where threads share it"
+            )
+            raise ArgumentError(msg)
+        lists, offered = self._lists_of(found)
+        size = len(found.hits.n_hits), len(found.hits.rank)
+        values: Any = found._replace(exposure=None)
+        at_once = self._has_callable or not _fits(size)
+        if at_once:
+            values = self._rows(found)
+        next_user = self.next_user
+        if n_chosen(users):
+            next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
+        self._append(users, values, lists, offered, next_user, size, alone=at_once)
+
+    def _append(
+        self,
+        users: UserIndex,
+        values: Any,
+        lists: IntArray,
+        offered: npt.NDArray[np.bool_],
+        next_user: int,
+        size: tuple[int, int],
+        *,
+        alone: bool,
+    ) -> None:
+        """Append a batch to the log; a batch of computed values is ``alone`` in it."""
+        log = self._kept.log
+        if log:
+            before = log[-1].waiting
+            together = before[0] + size[0], before[1] + size[1]
+            is_room = len(log) < _BATCHES and _fits(together)
+            if alone or not isinstance(log[-1].values, Found) or not is_room:
+                self._settled()
+            else:
+                size = together
+        log.append(Added(users, values, lists, offered, next_user, size))
 
     def _lists_of(self, found: Found) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """The lists of a batch, and the items that may be in them."""
@@ -133,21 +212,34 @@ class UserResults:
             return kept.joined(), kept.offered
         return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
-    def _room_for(self, n_users: int, n_slots: int) -> Waiting | None:
-        """The buffer for a batch; None for a batch that is too large."""
-        if self._waiting is None:
-            self._waiting = Waiting(*_WAITING, ties=self.request.ties)
-        if not self._waiting.fits(n_users, n_slots):
-            self._measure()
-        return self._waiting if self._waiting.fits(n_users, n_slots) else None
+    @exclusive
+    def _settle(self) -> _Table:
+        return self._settled()
 
-    def _measure(self) -> None:
-        """Compute the metrics of the batches that wait; of a repeated user the last row counts."""
-        if self._waiting is not None:
-            users, found = self._waiting.joined(self.cutoffs)
-            if len(users):
-                self._values[:, users] = self._rows(found)
-                self._waiting.clear()
+    def _settled(self) -> _Table:
+        """The rows of all users, with the log written into them; of a user the last row counts."""
+        kept = self._kept
+        if kept.table is None:
+            kept.table = _Table(
+                values=np.full((len(self._texts), self.n_users), np.nan),
+                updated=np.zeros(self.n_users, np.bool_),
+                lists=np.empty((self.n_users, 0), np.int32 if self.n_items < 1 << 31 else np.int64),
+                offered=np.zeros(self.n_items if self._depth else 0, np.bool_),
+            )
+        table, log = kept.table, kept.log
+        if not log:
+            return table
+        users, values = log[0].users, log[0].values
+        if isinstance(values, Found):
+            users, found = joined(log)
+            values = self._rows(found)
+        for batch in log if self._depth else ():
+            _write_lists(table, batch)
+        table.values[:, users] = values
+        table.updated[users] = True
+        kept.next_user = log[-1].next_user
+        log.clear()
+        return table
 
     def _rows(self, found: Found) -> FloatArray:
         """The values of the user metrics, (metrics, users)."""
@@ -155,52 +247,41 @@ class UserResults:
         rows = [values[text] for text in self._texts]
         return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
 
+    @exclusive
     def take(self, part: UserRows) -> None:
         """Add rows of the same metrics; of a repeated user the last row counts."""
-        self._measure()
-        self._values[:, part.users] = part.values
-        if self._depth:
-            self._take_lists(part.users, part.lists, part.offered)
-        self.updated[part.users] = True
+        users, values, lists, offered = part
+        self._append(users, values, lists, offered, self.next_user, (0, 0), alone=True)
 
-    def _take_lists(
-        self, users: UserIndex, lists: IntArray, offered: npt.NDArray[np.bool_]
-    ) -> None:
-        if lists.shape[1] > self._lists.shape[1]:
-            wider = np.full((self.n_users, lists.shape[1]), -1, self._item)
-            wider[:, : self._lists.shape[1]] = self._lists
-            self._lists = wider
-        self._lists[users, : lists.shape[1]] = lists
-        self._lists[users, lists.shape[1] :] = -1
-        self._offered |= offered
-
+    @exclusive
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all users, and the system metrics."""
-        self._measure()
-        values = {text: row.copy() for text, row in zip(self._texts, self._values, strict=True)}
-        values |= self._system()
+        table = self._settled()
+        values = {text: row.copy() for text, row in zip(self._texts, table.values, strict=True)}
+        values |= self._system(table)
         return {
-            text: settled(values[text], text, definition, self.updated)
+            text: settled(values[text], text, definition, table.updated)
             for text, definition in self.request.definitions.items()
         }
 
-    def _system(self) -> dict[str, UserValues]:
+    def _system(self, table: _Table) -> dict[str, UserValues]:
         if not self._depth:
             return {}
         state = exposures(self.request, self.cutoffs)
-        state.offer(slice(0, self.n_users), np.flatnonzero(self._offered))
-        for block in row_blocks(self.n_users, _ADDED // max(1, self._lists.shape[1])):
-            lists = self._lists[block].astype(np.int64)
+        state.offer(slice(0, self.n_users), np.flatnonzero(table.offered))
+        for block in row_blocks(self.n_users, _ADDED // max(1, table.lists.shape[1])):
+            lists = table.lists[block].astype(np.int64)
             state.add(block, lists, np.count_nonzero(lists >= 0, axis=1))
         return system_values(state, self.request, self.cutoffs)
 
+    @exclusive
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined and not updated."""
-        self._measure()
-        n_updated = int(np.count_nonzero(self.updated))
+        table = self._settled()
+        n_updated = int(np.count_nonzero(table.updated))
         missing = self.n_users - n_updated
         counts = dict.fromkeys(self.request.definitions, UserCounts(n_updated, 0, missing))
-        for text, row in zip(self._texts, self._values, strict=True):
+        for text, row in zip(self._texts, table.values, strict=True):
             n_defined = int(np.count_nonzero(~np.isnan(row)))
             counts[text] = UserCounts(n_defined, n_updated - n_defined, missing)
         return counts
@@ -215,44 +296,49 @@ class UserResults:
             )
             warnings.warn(msg, NotUpdatedWarning, stacklevel=3)
 
+    @exclusive
     def part(self) -> UserRows:
         """The rows of all updated users, for another evaluator of the same metrics."""
-        self._measure()
-        users = np.flatnonzero(self.updated)
-        return UserRows(
-            self.schema, users, self._values[:, users], self._lists[users], self._offered
-        )
+        table = self._settled()
+        users = np.flatnonzero(table.updated)
+        return UserRows(users, table.values[:, users], table.lists[users], table.offered.copy())
 
-    def merge(self, other: UserRows) -> None:
-        """Add the users of another evaluator; where both have a user, its row counts."""
-        for field, own, its in zip(Schema._fields, self.schema, other.schema, strict=True):
-            if own != its:
-                what = "users and items" if field == "shape" else field
+    def check_same(self, other: Schema) -> None:
+        """Refuse the schema of another evaluator whose rows cannot be merged into these."""
+        for name, own, its in zip(Schema._fields, self.schema, other, strict=True):
+            if name != "data" and own != its:
+                what = "users and items" if name == "shape" else name
                 msg = (
                     f"evaluators of different {what} cannot be merged: {_shortly(own)} and "
                     f"{_shortly(its)}; expected the same in both"
                 )
                 raise ArgumentError(msg)
-        self.take(other)
+        own_data, its_data = self.schema.data, other.data
+        for name in own_data | its_data:
+            if own_data.get(name) != its_data.get(name):
+                msg = f"evaluators of different {name} cannot be merged; expected the same in both"
+                raise ArgumentError(msg)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Export the rows of all updated users as plain arrays."""
         for text, (spec, _, _) in self.request.definitions.items():
             if any(callable(value) for _, value in spec.options):
-                msg = f"{text} holds a callable, which no array can hold; pickle the evaluator"
+                msg = (
+                    f"{text} holds a callable, which no array can hold; pickle the evaluator, "
+                    "which takes a function that a module defines, not a lambda"
+                )
                 raise ArgumentError(msg)
         part = self.part()
-        metrics, undefined, ties, shape = self.schema
+        metrics, undefined, ties, nan, shape, data = self.schema
         return {
             "metrics": np.array(list(metrics), np.str_),
             "specs": np.array(list(metrics.values()), np.str_),
             "undefined": np.array(list(undefined.values()), np.str_),
             "ties": np.array(list(ties.values()), np.str_),
+            "nan": np.array(nan, np.str_),
+            "data": np.array(list(data.items()), np.str_),
             "shape": np.array(shape, np.int64),
-            "users": part.users,
-            "values": part.values,
-            "lists": part.lists,
-            "offered": part.offered.copy(),
+            **part._asdict(),
         }
 
     @classmethod
@@ -277,9 +363,12 @@ class UserResults:
             for _, each_ties, each_undefined in definitions.values():
                 one_of("ties", each_ties, Ties)
                 one_of("undefined", each_undefined, Undefined)
+            nan = fields["nan"].item()
+            one_of("nan", nan, NaNPolicy)
+            data = {str(name): str(digest) for name, digest in fields["data"].tolist()}
             n_users, n_items = fields["shape"].tolist()
-            results = cls(Request.of(definitions), n_users, n_items)
-            part = UserRows(results.schema, *(fields[name] for name in _STATE[-4:]))
+            results = cls(Request.of(definitions, nan=nan), n_users, n_items, data)
+            part = UserRows(*(fields[name].copy() for name in UserRows._fields))
             results._check(part)
         except (IndexError, TypeError, ValueError) as error:
             msg = f"state is damaged ({error}); expected what Evaluator.state() gave"
@@ -292,6 +381,9 @@ class UserResults:
         n, n_items = len(part.users), self.n_items
         ends = np.diff((part.lists >= 0).astype(np.int8), axis=1)
         wrong = {
+            "shape": not (
+                type(self.n_users) is type(n_items) is int and self.n_users >= 0 <= n_items
+            ),
             "users": part.users.dtype.kind not in "iu"
             or part.users.shape != (n,)
             or not np.all((part.users >= 0) & (part.users < self.n_users)),
@@ -300,12 +392,28 @@ class UserResults:
             or part.lists.shape != (n, min(part.lists.shape[1], self._depth))
             or not np.all((part.lists >= -1) & (part.lists < n_items))
             or bool(np.any(ends > 0)),  # kernels do not check items: none may come after the end
-            "offered": part.offered.dtype != np.bool_ or part.offered.shape != self._offered.shape,
+            "offered": part.offered.dtype != np.bool_
+            or part.offered.shape != (n_items if self._depth else 0,),
         }
         for name, is_wrong in wrong.items():
             if is_wrong:
                 msg = f"{name} does not fit"
                 raise ValueError(msg)
+
+
+def _fits(size: tuple[int, int]) -> bool:
+    """Say whether batches of so many users and relevant items may wait."""
+    return size[0] <= _WAITING[0] and size[1] <= _WAITING[1]
+
+
+def _write_lists(table: _Table, batch: Added) -> None:
+    width, added = table.lists.shape[1], batch.lists.shape[1]
+    if added > width:
+        more = np.full((len(table.lists), added - width), -1, table.lists.dtype)
+        table.lists = np.concatenate([table.lists, more], axis=1)
+    table.lists[batch.users, :added] = batch.lists
+    table.lists[batch.users, added:] = -1
+    table.offered |= batch.offered
 
 
 def _shortly(value: object) -> object:
@@ -329,8 +437,9 @@ def gather(results: UserResults, group: Any) -> UserResults:
         msg = "all_gather was called by a process outside the group; expected its members alone"
         raise ArgumentError(msg)
     parts: list[Any] = [None] * distributed.get_world_size(group)
-    distributed.all_gather_object(parts, results.part(), group=group)
+    distributed.all_gather_object(parts, (results.schema, results.part()), group=group)
     whole = results.empty()
-    for part in parts:
-        whole.merge(part)
+    for schema, part in parts:
+        whole.check_same(schema)
+        whole.take(part)
     return whole

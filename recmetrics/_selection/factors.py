@@ -21,17 +21,17 @@ kernels that were tried, except float32 on Haswell and Zen. Where each user has 
 scores are matrix-vector products, with the rounding of these.
 """
 
+import functools
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._errors import ShapeError
 from recmetrics._inputs import (
     N_NAN,
     NAN_ITEM,
@@ -40,12 +40,12 @@ from recmetrics._inputs import (
     Rows,
     SharedSet,
     as_array,
+    check_real,
     half_to_single,
     is_half,
-    is_real,
 )
 from recmetrics._selection import kernels
-from recmetrics._threads import raise_if_stopped, row_blocks
+from recmetrics._threads import Exclusive, exclusive, raise_if_stopped, row_blocks
 from recmetrics._types import IntArray
 
 # A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
@@ -61,6 +61,95 @@ _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
 SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
 
 Array = npt.NDArray[Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _BlasLimit(Exclusive):
+    """The limit of one thread for BLAS, from the first caller that enters to the last that leaves.
+
+    The limit is one of the whole process. What it was is noted before it is set, and both methods
+    can be repeated: so it is restored whatever line an interruption ends.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.callers: set[object] = set()
+        self._before: list[tuple[Any, int]] = []  # each library, and its number of threads
+        if hasattr(os, "register_at_fork"):
+            # No other thread is within threadpoolctl, which has a lock, too.
+            os.register_at_fork(
+                before=lambda: self._lock.acquire(),
+                after_in_parent=lambda: self._lock.release(),
+                after_in_child=self._after_fork,
+            )
+
+    @exclusive
+    def enter(self, caller: object) -> None:
+        self.callers.add(caller)
+        if not self._before:
+            self._before = [(library, library.num_threads) for library in _blas_libraries()]
+            for library, _ in self._before:
+                _set_threads(library, 1)
+
+    @exclusive
+    def leave(self, caller: object) -> None:
+        self.callers.discard(caller)
+        if not self.callers:
+            for library, n_threads in self._before:
+                _set_threads(library, n_threads)
+            self._before = []
+
+    def _after_fork(self) -> None:
+        self.callers.clear()  # in threads that a child does not have
+        self.leave(None)
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    # For OpenBLAS, threadpoolctl accepts limits only from the first thread that set one. Here the
+    # last caller has to restore them, in whatever thread.
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+    library.set_num_threads(n_threads)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+
+
+@cache
+def _blas_libraries() -> list[Any]:
+    """Find the BLAS libraries of the process, once, since it takes milliseconds."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return []
+    return [
+        library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"
+    ]
+
+
+_blas = _BlasLimit()
+
+
+def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
+    """Let BLAS use one thread while ``work`` runs, and NumPy not warn of NaN and infinity.
+
+    Needs threadpoolctl; without it BLAS keeps its setting.
+    """
+
+    @functools.wraps(work)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        caller = object()
+        try:
+            try:
+                _blas.enter(caller)
+                # Kernels report NaN and infinity. In one line, as in ``exclusive``.
+                with np.errstate(all="ignore"): return work(*args, **kwargs)  # fmt: skip  # noqa: E701
+            finally:
+                _blas.leave(caller)
+        finally:
+            _blas.leave(caller)  # again, where an interruption ended the first
+
+    return limited
 
 
 class FactorScores:
@@ -98,7 +187,7 @@ class FactorScores:
     def _read_bias(self, item_bias: Any) -> Array:
         bias = as_array(item_bias, "item_bias", "item")
         check_bias(bias.shape, self.shape[1])
-        _check_real(bias, "item_bias")
+        check_real(bias, "item_bias")
         return _numbers(bias, self.dtype)
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
@@ -112,6 +201,7 @@ class FactorScores:
         share = -(-n_users // (_BLOCKS_PER_THREAD * n_threads))
         return row_blocks(n_users, min(_TILE_USERS, _padded(share))), n_threads
 
+    @one_thread_in_blas
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
     ) -> tuple[IntArray, IntArray, IntArray]:
@@ -140,35 +230,34 @@ class FactorScores:
         length = np.zeros(n_users, np.int64)
         nan_found = np.zeros(3, np.int64)
         step = self._users_at_once(k, candidates)
-        with one_thread_in_blas(), np.errstate(all="ignore"):  # kernels report NaN and inf
-            for first in range(0, n_users if ranking.size else 0, step):
-                part = slice(first, min(first + step, n_users))
-                users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
-                hidden = _no_rows(len(ranking[part])) if excluded is None else excluded.cut(part)
-                found = np.zeros(3, np.int64)
-                if candidates is None or isinstance(candidates, SharedSet):
-                    shared = None if candidates is None else candidates.rows(slice(0, 1)).items
-                    self._list_tiles(users, hidden, shared, ranking[part], length[part], found)
-                else:
-                    own = candidates.rows(part)
-                    self._list_own(users, hidden, own, ranking[part], length[part], found)
-                if found[N_NAN] and not nan_found[N_NAN]:
-                    nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
-                nan_found[N_NAN] += found[N_NAN]
+        for first in range(0, n_users if ranking.size else 0, step):
+            part = slice(first, min(first + step, n_users))
+            users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
+            hidden = _no_rows(len(ranking[part])) if excluded is None else excluded.cut(part)
+            found = np.zeros(3, np.int64)
+            if candidates is None or isinstance(candidates, SharedSet):
+                shared = None if candidates is None else candidates.rows(slice(0, 1)).items
+                self._list_tiles(users, hidden, shared, ranking[part], length[part], found)
+            else:
+                own = candidates.rows(part)
+                self._list_own(users, hidden, own, ranking[part], length[part], found)
+            if found[N_NAN] and not nan_found[N_NAN]:
+                nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
+            nan_found[N_NAN] += found[N_NAN]
         return ranking, length, nan_found
 
+    @one_thread_in_blas
     def host(self, rows: slice) -> Array:
         """Compute all scores of a few users, (rows, n_items), for metrics that need whole rows."""
         scores = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
         buffer = self._buffer(min(_TILE_USERS, _padded(len(scores))))
-        with one_thread_in_blas(), np.errstate(all="ignore"):
-            for first in range(0, len(scores), _TILE_USERS):
-                part = scores[first : first + _TILE_USERS]
-                begin = rows.start + first
-                users = self._factors_of(slice(begin, begin + len(part)))
-                for items in self._tiles(self.shape[1]):
-                    tile = self._tile(users, items, None, buffer)
-                    part[:, items] = tile[: len(part), : items.stop - items.start]
+        for first in range(0, len(scores), _TILE_USERS):
+            part = scores[first : first + _TILE_USERS]
+            begin = rows.start + first
+            users = self._factors_of(slice(begin, begin + len(part)))
+            for items in self._tiles(self.shape[1]):
+                tile = self._tile(users, items, None, buffer)
+                part[:, items] = tile[: len(part), : items.stop - items.start]
         return scores
 
     def _users_at_once(self, k: int, candidates: ItemSets | None) -> int:
@@ -304,17 +393,8 @@ def _read(factors: Any, what: str, each: str) -> Array:
         hint = f"; type {what}.reshape(-1, 1) for one factor" if array.ndim == 1 else ""
         msg = f"{what} must be 2-d (n_{each}s, d), got {array.ndim}-d of shape {array.shape}{hint}"
         raise ShapeError(msg)
-    _check_real(array, what)
+    check_real(array, what)
     return array
-
-
-def _check_real(array: Array, what: str) -> None:
-    if not is_real(array.dtype):
-        msg = (
-            f"{what} must hold real numbers (float16, float32, float64, integers or bool), "
-            f"got dtype {array.dtype}"
-        )
-        raise InputTypeError(msg)
 
 
 def _multiplied_as(factors: Array) -> np.dtype[Any]:
@@ -346,56 +426,3 @@ def _places_in(shared: IntArray, sets: Rows) -> Rows:
     known[inside] = shared[places[inside]] == sets.items[inside]
     kept = sets.keep(known)
     return Rows(kept.start, places[known], kept.values)
-
-
-_lock = threading.Lock()
-_callers = 0
-_limits: Any = None
-
-
-@contextmanager
-def one_thread_in_blas() -> Iterator[None]:
-    """Limit BLAS to one thread, for the whole process, until the last caller has left.
-
-    Needs threadpoolctl; without it BLAS keeps its setting.
-    """
-    global _callers, _limits
-    controller = _controller()
-    if controller is None:
-        yield
-        return
-    with _lock:
-        if _callers == 0:
-            _release(controller)
-            _limits = controller.limit(limits=1, user_api="blas")
-        _callers += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _callers -= 1
-            if _callers == 0:
-                _release(controller)
-                _limits.restore_original_limits()
-                _release(controller)
-
-
-def _release(controller: Any) -> None:
-    """Let any thread set the limits.
-
-    For OpenBLAS, threadpoolctl accepts limits only from the first thread that set one. Here the
-    last caller has to restore them, in whatever thread.
-    """
-    for library in controller.lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
-
-
-@cache
-def _controller() -> Any:
-    """Find the BLAS libraries of the process, once, since it takes milliseconds."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    return ThreadpoolController()

@@ -35,6 +35,7 @@ _MAX_EXPONENT = 1000.0
 _SHORT = 32  # up to so many values are sorted faster by comparing all pairs than by np.sort
 _LARGEST = 1e100  # the largest weight, so that no sum of products overflows
 _MOST_RANKS = 1 << 24  # their weights take 128 MiB
+_REMEMBERED = 1 << 12  # ranks; the weights of so many are kept, 32 KiB, up to 64 times
 
 
 class Hits(NamedTuple):
@@ -225,9 +226,12 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-@functools.lru_cache(maxsize=64)  # logarithms take longer than all other work on a small batch
 def _named_discounts(discount: str, depth: int) -> FloatArray:
     return 1.0 / _DIVISORS[discount](np.arange(1.0, depth + 1.0))
+
+
+# Logarithms take longer than all other work on a small batch.
+_short_discounts = functools.lru_cache(maxsize=64)(_named_discounts)
 
 
 def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
@@ -238,7 +242,8 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     since a weight that grows with the rank would reward bad lists.
     """
     if isinstance(discount, str):
-        return _named_discounts(discount, depth)
+        named = _short_discounts if depth <= _REMEMBERED else _named_discounts
+        return named(discount, depth)
     values = np.empty(depth)
     for rank in range(1, depth + 1):
         answer = discount(rank)

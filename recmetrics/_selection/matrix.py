@@ -21,10 +21,14 @@ from recmetrics._selection.hits import Hits, empty_hits, join, part_of
 from recmetrics._selection.lists import Lists, Reader
 from recmetrics._spec import Request
 from recmetrics._threads import in_blocks
-from recmetrics._types import IntArray
+from recmetrics._types import IntArray, NaNPolicy
 
 # From so many relevant items per user on, sorting a row and searching ranks beats counting them.
 _MANY = 64
+# Kernels compare each relevant item with each excluded one. From so many pairs per score on, the
+# excluded ones are hidden in a copy instead. With lanes most relevant items are left out before.
+_PAIRS = 4
+_PAIRS_WITH_LANES = 64
 _NO_ITEMS = np.empty(0, np.int64)
 
 
@@ -54,7 +58,7 @@ class MatrixRanker:
                 hits = everyone if len(blocks) == 1 else part_of(everyone, rows)
             nan_found = np.zeros(3, np.int64)
             if k is not None and self.candidates is None:
-                self._rank_rows(rows, relevant, k, ties, hits, nan_found)
+                self._rank_rows(rows, relevant, k, ties, rules.nan, hits, nan_found)
             elif k is not None and self.candidates is not None:
                 self._rank_candidates(self.candidates, rows, relevant, k, ties, hits, nan_found)
             if reader is not None:
@@ -86,13 +90,28 @@ class MatrixRanker:
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
-        self, rows: slice, relevant: Rows, k: int, ties: bool, hits: Hits, nan_found: IntArray
+        self,
+        rows: slice,
+        relevant: Rows,
+        k: int,
+        ties: bool,
+        nan: NaNPolicy,
+        hits: Hits,
+        nan_found: IntArray,
     ) -> None:
         block = self.scores.block(rows)
         excluded_start, excluded_items = self._excluded(rows)
         many = len(relevant.items) >= _MANY * len(block.values)
         dtype = block.values.dtype
         lanes = kernels.lanes_for(k, self.n_items, dtype)
+        pairs = 0
+        if self.exclude is not None:
+            pairs = int((np.diff(relevant.start) * np.diff(excluded_start)).sum())
+        if pairs > block.values.size * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+            hidden = _hidden(block, excluded_start, excluded_items, nan)
+            if hidden is not None:
+                block = hidden
+                excluded_start, excluded_items = np.zeros_like(excluded_start), _NO_ITEMS
         if many and not lanes.size:
             ordered = np.sort(block.values, axis=1)
         else:
@@ -166,6 +185,25 @@ class MatrixRanker:
             rest = ~own.among(self.exclude.rows(rows), self.n_items)
             own, values = own.keep(rest), values[rest]
         return own, values, block
+
+
+def _hidden(
+    block: ScoreBlock, start: IntArray, items: IntArray, nan: NaNPolicy
+) -> ScoreBlock | None:
+    """Give excluded items the lowest score, which is never recommended, in a copy of a block.
+
+    None where that would change the result: where an excluded score is a NaN to be reported, or
+    where an item with the lowest score may be recommended and has it.
+    """
+    values, lowest, lowest_recommendable = block
+    users = np.repeat(np.arange(len(values)), np.diff(start))
+    if nan == "raise" and not (values[users, items] >= lowest).all():
+        return None
+    if lowest_recommendable and values.min() == lowest:
+        return None
+    values = values.copy()
+    values[users, items] = lowest
+    return ScoreBlock(values, lowest, False)
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:

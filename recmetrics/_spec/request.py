@@ -131,10 +131,15 @@ class Request:
             self.whole_rows |= tied or definition.spec.k is None
 
     @classmethod
-    def of(cls, definitions: Mapping[str, Definition], rules: "Request | None" = None) -> "Request":
+    def of(
+        cls,
+        definitions: Mapping[str, Definition],
+        rules: "Request | None" = None,
+        nan: NaNPolicy = "raise",
+    ) -> "Request":
         """Make a request from resolved definitions, with the rules of another request."""
         request = cls.__new__(cls)
-        request.nan = "raise" if rules is None else rules.nan
+        request.nan = nan if rules is None else rules.nan
         request.n_threads = None if rules is None else rules.n_threads
         request.progress = None if rules is None else rules.progress
         request._hold(dict(definitions))

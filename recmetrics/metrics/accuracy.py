@@ -758,6 +758,18 @@ def rbp_reference(user: OneUser, k: int, *, p: float, rel: float | None) -> floa
     return (1 - p) * sum(p**i for i, hit in enumerate(hit_list(user, k, rel)) if hit)
 
 
+@helper
+def _power(base: float, exponent: int) -> float:
+    """Raise by squaring: ``**`` has other last bits compiled than in plain Python."""
+    power = 1.0
+    while exponent > 0:
+        if exponent & 1:
+            power *= base
+        base *= base
+        exponent >>= 1
+    return power
+
+
 @kernel
 def _rbp(hits: Hits, k: int, out: FloatArray, p: float, rel: float) -> None:
     for user in range(out.size):
@@ -773,7 +785,7 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, rel: float) -> None:
             if slot == begin or first != hits.first[slot - 1]:
                 weight = 0.0
                 for rank in range(first, min(last, cut) + 1):
-                    weight += p ** (rank - 1)
+                    weight += _power(p, rank - 1)
                 if last > first:
                     weight /= last - first + 1
             if hits.gain[slot] >= rel:

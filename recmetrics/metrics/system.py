@@ -21,7 +21,8 @@ from recmetrics.metrics._reference import AllLists, weight_of
 
 def coverage_reference(system: AllLists) -> float:
     listed = {item for items in system.lists for item in items}
-    return len(listed) / len(system.catalogue) if system.catalogue else math.nan
+    known = system.lists and system.catalogue
+    return len(listed) / len(system.catalogue) if known else math.nan
 
 
 def _coverage(exposure: Exposure) -> float:
@@ -36,7 +37,7 @@ def _coverage(exposure: Exposure) -> float:
     formula="items in {top} of at least one user / items of the catalogue",
     latex=r"\frac{|\bigcup_u L_u|}{|I|}",
     citation="Herlocker et al.: Evaluating collaborative filtering recommender systems, TOIS 2004",
-    undefined="a catalogue without items",
+    undefined="no user, or a catalogue without items",
 )
 def coverage_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]

@@ -1,0 +1,253 @@
+"""Ctrl-C, errors, threads and forks in the middle of a call: what was there stays whole."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from interruption import in_threads, interrupt, seen, settings
+
+from recmetrics import ArgumentError, Evaluator, Metrics
+from recmetrics._selection import find_hits
+
+METRICS = ["ndcg@2", "auc", "diversity@2", "coverage@2"]
+RNG = np.random.default_rng(0)
+SCORES = RNG.integers(0, 9, (12, 5)).astype(np.float32)
+TRUTH = RNG.integers(0, 2, (12, 5))
+FEATURES = RNG.random((5, 2))
+USERS, ITEMS = RNG.integers(0, 3, (12, 2)).astype(np.float64), RNG.integers(0, 3, (5, 2)) * 1.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+
+
+def evaluator(**options):
+    return Evaluator(TRUTH, METRICS, features=FEATURES, n_threads=1, **options)
+
+
+def begun():
+    """An evaluator of four users: some measured, some waiting, one added twice."""
+    one = evaluator()
+    one.update(SCORES[:2])
+    one.counts()
+    one.update(SCORES[4:6], [0, 2])
+    one.update(SCORES[2:3])
+    return one
+
+
+def other():
+    one = evaluator()
+    one.update(SCORES[2:5], [3, 1, 4])
+    return one
+
+
+CALLS = {
+    "update": lambda one: one.update(SCORES[3:5]),
+    "update users": lambda one: one.update(SCORES[:3], [5, 0, 0]),
+    "update factors": lambda one: one.update_factors(USERS[:2], ITEMS, [1, 4]),
+    "update ranked": lambda one: one.update_ranked([[4, 3, 2], [0]], slice(3, 5)),
+    "merge": lambda one: one.merge(other()),
+    "reset": lambda one: one.reset(),
+    "compute": lambda one: one.compute(),
+    "mean": lambda one: one.mean(),
+    "counts": lambda one: one.counts(),
+    "state": lambda one: Evaluator.from_state(one.state()),
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "repr": repr,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_at_any_line_leaves_a_call_done_or_undone(name):
+    call = CALLS[name]
+    call(begun())  # compiled
+    one = begun()
+    before = seen(begun())
+    call(one)
+    after = seen(one)
+    unchanged = settings()
+    line, outcomes = 1, set()
+    while True:
+        one = begun()
+        reached = interrupt(lambda one=one: call(one), line)
+        assert settings() == unchanged, line
+        found = seen(one)
+        assert found in (before, after), line
+        outcomes.add(found)
+        if found == before:
+            call(one)
+        assert seen(one) == after, line
+        if reached < line:
+            break
+        line += 1
+    assert line > 10 or name == "reset"
+    assert outcomes == {before, after}
+
+
+STATELESS = {
+    "compute": lambda **rest: Metrics.compute(SCORES, TRUTH, METRICS, features=FEATURES, **rest),
+    "compute_factors": lambda **rest: Metrics.compute_factors(
+        USERS, ITEMS, TRUTH, METRICS[:2], **rest
+    ),
+    "compute_ranked": lambda **rest: Metrics.compute_ranked(
+        [[1, 2]] * 12, TRUTH, METRICS[:1], **rest
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATELESS)
+def test_ctrl_c_at_any_line_of_a_call_changes_no_setting(name):
+    call = STATELESS[name]
+    expected = repr(call(n_threads=1))
+    unchanged = settings()
+    line = 1
+    while interrupt(lambda: call(n_threads=1), line) == line:
+        assert settings() == unchanged, line
+        line += 1
+    assert line > 100
+    assert repr(call(n_threads=1)) == expected
+
+
+@pytest.mark.parametrize("failing", ["joined", "_rows"])
+def test_a_batch_that_fails_late_is_not_added(monkeypatch, failing):
+    """Memory may run out anywhere: here where the lists are joined, or the metrics computed."""
+
+    def fail(*_):
+        raise MemoryError
+
+    one = begun()
+    before = seen(begun())
+    owner = "recmetrics._results.state.UserResults._rows"
+    if failing == "joined":
+        owner = "recmetrics._results.batches.KeptLists.joined"
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, fail)
+        patch.setattr("recmetrics._results.state._WAITING", (1, 1))  # nothing waits
+        with pytest.raises(MemoryError):
+            one.update(SCORES[3:5])
+    assert seen(one) == before
+    assert all(count.undefined >= 0 for count in one.counts().values())
+
+
+# --- Threads -------------------------------------------------------------------------------------
+
+
+def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 9, (1200, 30)).astype(np.float32)
+    truth = rng.random((1200, 30)) < 0.1
+    metrics = ["ndcg@5", "coverage@3", "diversity@3"]
+    features = rng.random((30, 3))
+    expected = Metrics.compute(scores, truth, metrics, features=features)
+    for _ in range(5):
+        one = Evaluator(truth, metrics, features=features, n_threads=1)
+        reading = threading.Event()
+
+        def update(first, one=one):
+            for begin in range(first * 8, 1200, 32):
+                one.update(scores[begin : begin + 8], slice(begin, begin + 8))
+
+        def read(one=one, reading=reading):
+            while not reading.is_set():
+                assert min(count.undefined for count in one.counts().values()) >= 0
+                one.state()
+                pickle.dumps(one)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            in_threads(*(lambda first=first: update(first) for first in range(4)))
+        finally:
+            reading.set()
+            reader.join()
+        for text, values in one.compute().items():
+            np.testing.assert_array_equal(values, expected[text])
+
+
+def test_of_two_threads_that_add_the_next_rows_one_is_refused(monkeypatch):
+    one, begin = evaluator(), threading.Barrier(2)
+    refused = []
+
+    def find_when_both_have_begun(*found):
+        begin.wait(10)
+        return find_hits(*found)
+
+    def update():
+        try:
+            one.update(SCORES[:2])
+        except ArgumentError as error:
+            refused.append(str(error))
+
+    monkeypatch.setattr("recmetrics._evaluator.find_hits", find_when_both_have_begun)
+    in_threads(update, update)
+    assert refused == [
+        "another thread has updated this evaluator since this batch was begun, so the rows after "
+        "the previous batch are not known; expected users= where threads share it"
+    ]
+    assert one.counts()["coverage@2"].defined == 2
+
+
+# --- Forks ---------------------------------------------------------------------------------------
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+def in_child(work, seconds=30):
+    """The exit status of a forked process that does some work, -9 where it hangs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of every fork with threads
+        pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return -9
+
+
+@needs_fork
+def test_a_fork_while_another_thread_works():
+    pytest.importorskip("threadpoolctl")
+    unchanged = settings()
+    one = begun()
+    done = threading.Event()
+
+    def factors():
+        return Metrics.compute_factors(USERS, ITEMS, TRUTH, "ndcg@2")["ndcg@2"]
+
+    expected = repr(factors())
+    whole = seen(one)
+
+    def work():
+        while not done.is_set():
+            factors()
+            one.update(SCORES[2:3], [2])
+            one.counts()
+
+    def check():
+        blas = "threads of BLAS"
+        same = settings()[blas] == unchanged[blas]
+        return same and repr(factors()) == expected and seen(one) == whole
+
+    one.update(SCORES[2:3], [2])
+    whole = seen(one)
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        assert [in_child(check) for _ in range(40)] == [0] * 40
+    finally:
+        done.set()
+        worker.join()
+    assert settings() == unchanged
