@@ -136,6 +136,45 @@ def test_text_may_hold_quotes_a_mark_other_line_ends_and_empty_lines(files, caps
     assert (found["metrics"]["hit@2"]["mean"], found["n_missing"]) == (1.0, 0)
 
 
+NOTE = "recmetrics: note: no {} occurs in {}; the first are {}: are the ids written in two ways?\n"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_ids_that_are_written_in_two_ways_are_told(files, capsys, monkeypatch, suffix):
+    monkeypatch.chdir(files)
+    tables = {
+        "recs": {"user": ["1", "2"], "item": ["10.0", "12.0"]},
+        "t": {"user": ["1", "2"], "item": ["10", "12"]},
+        "other": {"user": ["1.0", "3"], "item": ["12.0", "10.0"]},
+        "apart": {"user": ["1\x1b", "3"], "item": ["10.0", "7"]},
+    }
+    for name, columns in tables.items():
+        make("polars", columns).write_parquet(f"{name}.parquet")
+        make("polars", columns).write_csv(f"{name}.csv")
+
+    def told(truth, *more):
+        argv = [f"recs.{suffix}", f"{truth}.{suffix}", "-m", "popularity@1", "hit@1", *more]
+        assert main(["evaluate", *argv, "--popularity-from", f"t.{suffix}", "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["n_users"] == 2
+        return err
+
+    recs, train = f"RECS 'recs.{suffix}'", f"--popularity-from 't.{suffix}'"
+    of_train = NOTE.format(f"item of {recs}", train, "'10.0' and '10'")
+    of_items = NOTE.format(f"item of {recs}", f"TRUTH 't.{suffix}'", "'10.0' and '10'")
+    of_users = NOTE.format(f"user of {recs}", f"TRUTH 'other.{suffix}'", "'1' and '1.0'")
+    escaped = NOTE.format(f"user of {recs}", f"TRUTH 'apart.{suffix}'", r"'1' and '1\x1b'")
+    assert told("t") == of_items + of_train
+    assert told("recs") == of_train
+    assert told("other") == of_users + of_train
+    assert told("apart") == escaped + of_train
+
+
+def test_one_id_in_common_is_enough(files, capsys):
+    (files / "t.csv").write_text("user,item\nb,8.0\nb,8\nc,9.0\n")
+    run_json(capsys, files / "recs.csv", files / "t.csv", "-m", "hit@2")
+
+
 EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the columns user and item"
 
 

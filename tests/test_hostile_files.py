@@ -5,6 +5,7 @@ What a shell user meets first (missing files, bad arguments, bad lines of text) 
 """
 
 import copy
+import importlib.util
 import os
 import signal
 import stat
@@ -68,6 +69,13 @@ def npy(array, **options):
     file = BytesIO()
     np.lib.format.write_array(file, np.asarray(array), **options)
     return file.getvalue()
+
+
+def damaged(labels, point, byteorder="<"):
+    """The labels with a number that is no character in the last of them."""
+    text = np.array(labels).astype(f"{byteorder}U2")
+    text.reshape(-1).view(f"{byteorder}u4")[-2] = point
+    return npy(text)
 
 
 def claim(shape, descr="<f4", data=b""):
@@ -238,6 +246,12 @@ BAD_SCORES = {
         f"cannot read SCORES 'bad.npy': its header says shape (-2, -3){WANT_SCORES}",
         NPY,
     ),
+    "a header of which Python or NumPy warns": Hostile(
+        NPY.replace(b"'<f4'", rb"'<\d'"),
+        "cannot read SCORES 'bad.npy': descr is not a valid dtype descriptor: '<\\\\d'"
+        + WANT_SCORES,
+        NPY.replace(b"(2, 3)", b"(2L,3)"),  # as Python 2 wrote it
+    ),
     "objects, which would be unpickled": Hostile(
         TRAP,
         "cannot read SCORES 'bad.npy': it holds pickled Python objects, which are never loaded"
@@ -351,6 +365,11 @@ BAD_SPARSE = {
         csr(data=TRAP), f"member 'data.npy': {NOT_LOADED}", NPZ
     ),
     "a format of objects": Hostile(csr(format=TRAP), f"member 'format.npy': {NOT_LOADED}", NPZ),
+    "a format that is damaged": Hostile(
+        csr(format=damaged("csr", 0x7FFFFFFF)),
+        "its 'format' is damaged: entry 0 (counted from 0) holds 0x7fffffff, which is no character",
+        csr(format=npy("csr")),
+    ),
     "a format that is none": Hostile(csr(format=npy(b"zzz")), 'Unknown format "zzz_matrix"', NPZ),
     "complex": Hostile(csr(data=npy([1j, 2])), f"its dtype is complex128, {UNREAL}", NPZ),
     "text": Hostile(csr(data=npy(["a", "b"])), f"its dtype is <U1, {UNREAL}", NPZ),
@@ -467,7 +486,7 @@ BAD_TABLES = {
     "Latin-1": Hostile(
         "user,item\na,\xe9\n".encode("latin-1"),
         f"RECS 'bad.csv', line 2: byte 0xe9 {NO_TEXT}",
-        "\ufeffuser,item\r\na,\xe9\r\n".encode(),
+        "\ufeffuser,item\r\na,\xe9\r\na,x\r\n".encode(),
     ),
     "NUL": Hostile(b"user,item\na,\0\n", f"RECS 'bad.csv', line 2: byte 0x00 {NO_TEXT}", RECS),
     "a number as Python writes it": Hostile(
@@ -548,6 +567,25 @@ def test_columns_of_parquet_that_are_no_ids(capsys):
     passes(capsys, "evaluate", "recs.parquet", "truth.csv", "-m", "hit@2", "--json")
 
 
+@pytest.mark.parametrize("hidden", [(), ("polars",), ("polars", "pyarrow")], ids=str)
+def test_parquet_with_bytes_that_are_no_text(hidden, capsys, monkeypatch):
+    frames()
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in hidden else find(name)
+    )
+    ids = pa.array([b"a", b"\xff"]).view(pa.string())
+    for users, items in ((ids, ["x", "y"]), (["a", "b"], ids)):
+        pq = importlib.import_module("pyarrow.parquet")
+        pq.write_table(pa.table({"user": users, "item": items}), "bad.parquet")
+        message = refused(capsys, "evaluate", "bad.parquet", "truth.csv", "-m", "hit@2", "--json")
+        assert message.startswith("cannot read RECS 'bad.parquet': ")
+        assert message.endswith(WANT_TABLE)
+    passes(capsys, "evaluate", "recs.parquet", "truth.csv", "-m", "hit@2", "--json")
+
+
 def test_parquet_of_more_rows_than_memory(capsys, monkeypatch):
     pl = frames()
     pl.DataFrame({"user": ["a"] * 100_000, "item": ["x"] * 100_000}).write_parquet("bad.parquet")
@@ -596,6 +634,11 @@ BAD_PER_USER = {
         archive(user=npy(["a", "b", "a"]), **GOOD_VALUES),
         "its 'user' names a user twice; give every user once",
         archive(user=npy([7, 8, 9]), **GOOD_VALUES),
+    ),
+    "users that are damaged": Hostile(
+        archive(user=damaged(["a", "b", "c"], 0x110000, ">"), **GOOD_VALUES),
+        "its 'user' is damaged: entry 2 (counted from 0) holds 0x110000, which is no character",
+        archive(user=damaged(["a", "b", "c"], 0x10FFFF, ">"), **GOOD_VALUES),
     ),
     "users that are floats": Hostile(
         archive(user=npy([1.0, 2, 3]), **GOOD_VALUES),
@@ -697,6 +740,18 @@ BAD_GROUPS = {
         GOOD_GROUPS["npy"][:-1],
         "cannot read --by 'bad.npy': its header says shape (3,) of <U1, 12 bytes, and 11 bytes "
         f"follow; {CUT}{WANT_GROUPS}",
+    ),
+    "npy of damaged text": (
+        "npy",
+        damaged(["x", "y", "x"], 0x7FFFFFFF),
+        "cannot read --by 'bad.npy': its text is damaged: entry 2 (counted from 0) holds "
+        f"0x7fffffff, which is no character{WANT_GROUPS}",
+    ),
+    "npy with half a character": (
+        "npy",
+        damaged(["x", "y", "x"], 0xD800, ">"),
+        "cannot read --by 'bad.npy': its text is damaged: entry 2 (counted from 0) holds 0xd800, "
+        f"which is no character{WANT_GROUPS}",
     ),
     "npy with NaN": (
         "npy",
@@ -1107,6 +1162,47 @@ def test_signals_that_the_shell_has_ignored_stay_ignored(name):
     done = command("computing", str(int(number)), *EVALUATE, "users.csv", code=code)
     assert ends(done) is None
     assert Path("users.csv").exists()
+
+
+RESTORED = """
+import ctypes, faulthandler, signal, sys, threading
+from recmetrics import Metrics
+from recmetrics.cli import main
+
+faulthandler.enable()  # which handles SIGBUS
+set_handler = ctypes.CDLL(None).signal
+set_handler.argtypes, set_handler.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+
+def handlers():
+    lost_page = set_handler(signal.SIGBUS, None)
+    set_handler(signal.SIGBUS, lost_page)
+    return [lost_page, *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))]
+
+def failing(*args, **options):
+    assert all(now != then for now, then in zip(handlers(), before, strict=True))
+    raise ZeroDivisionError
+
+compute, Metrics.compute = Metrics.compute, staticmethod(failing)
+before = handlers()
+try:
+    main()
+except ZeroDivisionError:
+    Metrics.compute = compute
+assert handlers() == before
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+assert handlers() == before
+sys.exit(main())
+"""
+
+
+@POSIX
+def test_signals_are_handled_as_before_once_the_command_is_done():
+    """As where a notebook runs it: also after an error of its own, and in a thread."""
+    done = command(*EVALUATE, "users.csv", code=RESTORED)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"hit@2") == 2
 
 
 def shell(line):

@@ -10,7 +10,6 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
@@ -24,8 +23,8 @@ from recmetrics.cli._models import compare_files
 from recmetrics.cli._named import mapped
 from recmetrics.cli._recommendations import evaluate_recommendations, is_table
 from recmetrics.cli._score_files import DEFAULT_K, SIDE, evaluate
-from recmetrics.cli._signals import EXIT_CODE, handle_signals
-from recmetrics.cli._terminal import discard_stdout, require_stdout, write
+from recmetrics.cli._signals import EXIT_CODE, signals_handled
+from recmetrics.cli._terminal import discard_stdout, require_stdout, tell, write
 from recmetrics.comparison import Correction, Test
 
 _METRIC_FLAGS = ("-m", "--metric")
@@ -62,10 +61,11 @@ TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; errors print one line, not a traceback.
 
-    Without ``argv`` the process is the command, and signals end it at once.
+    Without ``argv`` the process is the command, and until it is done signals end it at once.
     """
     if argv is None:
-        handle_signals()
+        with signals_handled():
+            return main(sys.argv[1:])
     mapped.clear()
     try:
         return _run(argv)
@@ -82,10 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(reason(error))
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run(argv: Sequence[str]) -> int:
     try:
-        given = _with_flags(sys.argv[1:] if argv is None else argv)
-        args, unknown = _parser().parse_known_args(given)
+        args, unknown = _parser().parse_known_args(_with_flags(argv))
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
     if unknown:
@@ -363,8 +362,5 @@ def _integer_from(least: int) -> Callable[[str], int]:
 
 
 def _fail(message: str) -> int:
-    # No message is possible where stderr is closed or gone.
-    with suppress(OSError, AttributeError):
-        sys.stderr.write(f"recmetrics: error: {' '.join(message.split())}\n")
-        sys.stderr.flush()
+    tell(f"error: {message}")
     return 2

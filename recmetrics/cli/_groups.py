@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics.cli._lines import LineError, read_lines, read_rows, refuse_bytes
-from recmetrics.cli._npy import map_data, read_header
+from recmetrics.cli._npy import map_data, read_header, refuse_damaged_text
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -27,7 +27,9 @@ def read_npy(file: BufferedReader, n_bytes: int) -> Groups:
     if len(header.shape) != 1 or header.dtype.kind not in "Uiubf":
         msg = f"it is of {header.dtype} and shape {header.shape}; expected a label per user"
         raise ValueError(msg)
-    return Groups(np.array(map_data(file, header)))
+    labels = np.array(map_data(file, header))
+    refuse_damaged_text(labels, "its text")
+    return Groups(labels)
 
 
 def read_text(file: BufferedReader) -> Groups:

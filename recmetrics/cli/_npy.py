@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,21 @@ def refuse_unreal(dtype: np.dtype[Any]) -> None:
     """Raise a ValueError for a dtype that is not of real numbers."""
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
         msg = f"its dtype is {dtype}, not of real numbers (float16, float32, float64, int, bool)"
+        raise ValueError(msg)
+
+
+def refuse_damaged_text(array: npt.NDArray[Any], what: str) -> None:
+    """Raise a ValueError for text with numbers that are no characters; Python fails on them."""
+    if array.dtype.kind != "U":
+        return
+    points = array.reshape(-1).view(f"{array.dtype.byteorder}u4")
+    wrong = np.flatnonzero((points > sys.maxunicode) | ((points >= 0xD800) & (points <= 0xDFFF)))
+    if wrong.size:
+        entry = wrong[0] * array.size // points.size
+        msg = (
+            f"{what} is damaged: entry {entry} (counted from 0) holds 0x{points[wrong[0]]:x}, "
+            "which is no character"
+        )
         raise ValueError(msg)
 
 

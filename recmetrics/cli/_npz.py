@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from recmetrics.cli._memory import refuse_beyond_memory, size
-from recmetrics.cli._npy import Header, read_header, refuse_unreal
+from recmetrics.cli._npy import Header, read_header, refuse_damaged_text, refuse_unreal
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -46,7 +46,7 @@ def read_sparse(file: BufferedReader, check_shape: Callable[[tuple[int, ...]], N
     if headers["shape"].n_entries > 2:
         msg = f"its 'shape' has {headers['shape'].n_entries:,} entries; expected two"
         raise ValueError(msg)
-    shape = tuple(_load(file, "shape")["shape"].tolist())
+    shape = tuple(_load(file, "shape", "format")["shape"].tolist())
     check_shape(shape)
     _refuse_more_than_cells(headers, shape)
     file.seek(0)
@@ -60,7 +60,10 @@ def read_sparse(file: BufferedReader, check_shape: Callable[[tuple[int, ...]], N
 def _load(file: BufferedReader, *names: str) -> dict[str, npt.NDArray[Any]]:
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in names or arrays}
+        loaded = {name: arrays[name] for name in names or arrays}
+    for name, array in loaded.items():
+        refuse_damaged_text(array, f"its {name[:40]!r}")
+    return loaded
 
 
 def _check(file: BufferedReader) -> dict[str, Header]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ from recmetrics.cli._named import Source, opened
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import SIDE, default_metrics, left_out, read_request, to_json
 from recmetrics.cli._tables import evaluation_table
-from recmetrics.cli._terminal import quiet, require_rich, show, write
+from recmetrics.cli._terminal import quiet, require_rich, show, tell, write
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -80,6 +80,7 @@ def evaluate_recommendations(args: Namespace) -> None:
     import narwhals.stable.v2 as nw  # installed, since the tables are
 
     frame = nw.from_native(result, eager_only=True)
+    _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train})
     users = frame["user"].to_list() if "user" in frame.columns else result.index.to_list()
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
     summaries = {metric: summarise(value) for metric, value in values.items()}
@@ -98,6 +99,23 @@ def evaluate_recommendations(args: Namespace) -> None:
     show(
         evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
     )
+
+
+def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) -> None:
+    """Say where a table has no id of RECS: ids that are written in two ways match nothing."""
+    import narwhals.stable.v2 as nw
+
+    recs = nw.from_native(tables["recs"], eager_only=True)
+    for name, column in (("truth", "user"), ("truth", "item"), ("popularity", "item")):
+        if tables[name] is None:
+            continue
+        here, there = recs[column], nw.from_native(tables[name], eager_only=True)[column]
+        if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
+            first = f"{str(here[0])[:40]!r} and {str(there[0])[:40]!r}"
+            tell(
+                f"note: no {column} of {sources['recs']} occurs in {sources[name]}; the first are "
+                f"{first}: are the ids written in two ways?"
+            )
 
 
 def _refuse_what_goes_with_scores(args: Namespace) -> None:
@@ -169,6 +187,8 @@ def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> A
         if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
             msg = f"its column {name!r} holds {dtype}; expected text or integers"
             raise ValueError(msg)
+        if backend != "polars":  # the others read bytes that are no text, and fail later
+            frame[name].to_arrow().validate(full=True)
     ids = [nw.col(name).cast(nw.String) for name in _IDS]
     return frame.select(*ids, *(name for name in chosen if name in numbers))
 

@@ -6,9 +6,10 @@ import ctypes
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from recmetrics.cli._named import first_changed
 
@@ -20,13 +21,15 @@ unfinished: set[Path] = set()
 """Files to remove when the command ends early."""
 
 
-def handle_signals() -> None:
-    """Let signals end the process at once, without unfinished files.
+@contextmanager
+def signals_handled() -> Iterator[None]:
+    """Let signals end the process at once, without unfinished files; restore the handlers after.
 
     Ctrl-C, SIGTERM and a closing terminal give 128 + the signal, without a message. A
     KeyboardInterrupt would first wait for threads that compile a kernel, seconds each, and would be
     lost in the callbacks of the compiler.
     """
+    before = {}
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         # A signal that is ignored stays so: a shell lets commands in the background ignore
@@ -35,12 +38,28 @@ def handle_signals() -> None:
             signal.default_int_handler,
             signal.SIG_DFL,
         ):
-            signal.signal(number, _end)
-    if hasattr(signal, "SIGBUS"):  # pragma: no branch - Windows has none
-        # Not by signal.signal: Python's handlers run after the instruction that failed, which
-        # fails again. This one is called at once, in the thread that reads.
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).signal(signal.SIGBUS, _ON_LOST_PAGE)
+            with suppress(ValueError):  # only the main thread may set them
+                before[number] = signal.signal(number, _end)
+    lost_page = _handle_lost_page(_ON_LOST_PAGE)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _handle_lost_page(lost_page)
+
+
+def _handle_lost_page(handler: Any) -> Any:
+    """Set the handler of SIGBUS, and give the one before.
+
+    Not by signal.signal: Python's handlers run after the instruction that failed, which fails
+    again. This one is called at once, in the thread that reads.
+    """
+    if not hasattr(signal, "SIGBUS"):  # pragma: no cover - Windows has none
+        return None
+    set_handler = ctypes.CDLL(None).signal
+    set_handler.argtypes, set_handler.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    return set_handler(signal.SIGBUS, handler)
 
 
 def _end(number: int, _frame: object) -> NoReturn:

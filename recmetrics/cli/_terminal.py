@@ -1,11 +1,12 @@
-"""The output of the command: text and tables on stdout, progress on stderr."""
+"""The output of the command: text and tables on stdout, errors, notes and progress on stderr."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'recmetrics-numba[cli]'"
 # Without the width of a terminal, no line is cut or wrapped.
 _UNBOUNDED = 100_000
+# Control characters command a terminal, overrides of direction and line separators disarrange its
+# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class OnProgress(Protocol):
@@ -32,6 +36,11 @@ def require_rich() -> None:
     except ImportError as error:
         msg = f"tables need the package rich; type: {INSTALL}"
         raise CommandError(msg) from error
+
+
+def printable(text: str) -> str:
+    r"""Escape the characters of names that do harm in a terminal, as ``\x1b``; line ends stay."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def show(*renderables: RenderableType) -> None:
@@ -54,7 +63,7 @@ def show(*renderables: RenderableType) -> None:
         highlight=False,
     )
     for renderable in renderables:
-        console.print(renderable)
+        console.print(printable(renderable) if isinstance(renderable, str) else renderable)
     console.file.flush()
     text = drawn.getvalue().decode(encoding)
     if not terminal:
@@ -63,10 +72,11 @@ def show(*renderables: RenderableType) -> None:
 
 
 def write(text: str) -> None:
-    """Write ``text`` to stdout."""
+    """Write ``text`` to stdout, with ? for characters that its encoding lacks."""
     stdout = require_stdout()
+    encoding = stdout.encoding or "utf-8"
     try:
-        stdout.write(text)
+        stdout.write(text.encode(encoding, "replace").decode(encoding))
         stdout.flush()
     except BrokenPipeError:
         raise
@@ -74,6 +84,13 @@ def write(text: str) -> None:
         discard_stdout()
         msg = f"cannot write the output: {reason(error)}"
         raise CommandError(msg) from error
+
+
+def tell(message: str) -> None:
+    """Write an error or a note as one line to stderr."""
+    with suppress(OSError, AttributeError):  # stderr may be closed or gone
+        sys.stderr.write(f"recmetrics: {printable(' '.join(message.split()))}\n")
+        sys.stderr.flush()
 
 
 def discard_stdout() -> None:
