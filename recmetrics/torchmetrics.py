@@ -160,9 +160,14 @@ class RankingMetrics(Metric):
             part.lists[is_item],
             np.count_nonzero(is_item, axis=1),
         )
-        for name, array in zip(_STRUNG, batch, strict=True):
-            getattr(self, name).append(torch.from_numpy(array).to(self.device))
-        self.offered = torch.maximum(self.offered, _offered(part).to(self.device))
+        tensors = [torch.from_numpy(array).to(self.device) for array in batch]
+        offered = torch.maximum(self.offered, _offered(part).to(self.device))
+        states = {
+            name: [*getattr(self, name), tensor]
+            for name, tensor in zip(_STRUNG, tensors, strict=True)
+        }
+        # All states by one statement: Ctrl-C between two of them would leave half a batch.
+        vars(self).update(states, offered=offered)
 
     def compute(self) -> dict[str, torch.Tensor]:
         """Compute the mean of each metric over the updated users who have a value, as scalars.

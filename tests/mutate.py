@@ -328,6 +328,103 @@ FAULTS = [
         "    columns, order = columns.sort(dim=1, descending=True)\n",
         DEVICE,
     ),
+    # --- Interruption, threads, forks, and what comes damaged
+    Fault(
+        "the log is emptied before it is written", "_results/state.py",
+        "        users, values = log[0].users, log[0].values\n",
+        "        log = kept.log.copy()\n        kept.log.clear()\n"
+        "        users, values = log[0].users, log[0].values\n",
+        "tests/test_interruption.py -k 'any_line_leaves and counts'",
+    ),
+    Fault(
+        "a batch is marked before it can fail", "_results/state.py",
+        "        lists, offered = self._lists_of(found)\n        size =",
+        "        self._settled().updated[users] = True\n"
+        "        lists, offered = self._lists_of(found)\n        size =",
+        "tests/test_interruption.py -k fails_late",
+    ),
+    Fault(
+        "threads share an evaluator without a lock", "_threads.py",
+        "with self._lock: return method", "return method",
+        "tests/test_interruption.py -k threads_that_share",
+    ),
+    Fault(
+        "two threads add the same next rows", "_results/state.py",
+        "if in_order and isinstance(users, slice) and users.start != self.next_user:",
+        "if False:",
+        "tests/test_interruption.py -k next_rows",
+    ),
+    Fault(
+        "a forked child waits for a lock of its parent", "_threads.py",
+        "        each._lock = threading.RLock()\n", "        pass\n",
+        "tests/test_interruption.py -k lock_of_another",
+    ),
+    Fault(
+        "a forked child keeps BLAS at one thread", "_selection/factors.py",
+        "        self.callers.clear()  # in threads", "        pass  # in threads",
+        "tests/test_interruption.py -k blas_of_a_child",
+    ),
+    Fault(
+        "BLAS is left once, where Ctrl-C may come between", "_selection/factors.py",
+        "            _blas.leave(caller)  # again", "            pass  # again",
+        "tests/test_interruption.py -k changes_no_setting",
+    ),
+    Fault(
+        "evaluators of another truth are merged", "_results/state.py",
+        "if own_data.get(name) != its_data.get(name):", "if False:",
+        "tests/test_evaluator.py -k other_data",
+    ),
+    Fault(
+        "evaluators of another NaN policy are merged", "_results/state.py",
+        "            nan=self.request.nan,", '            nan="raise",',
+        "tests/test_evaluator.py -k what_becomes_of_nan",
+    ),
+    Fault(
+        "a state is given the memory that it claims", "_results/state.py",
+        "        self._kept = _Kept()\n\n    @cached_property",
+        "        self._kept = _Kept()\n        self._settled()\n\n    @cached_property",
+        "tests/test_evaluator.py -k memory_of_its_rows",
+    ),
+    Fault(
+        "float8 is read as an integer", "_inputs/arrays.py",
+        'return (own and dtype.kind in "biuf"', 'return (dtype.kind in "biuf"',
+        "tests/test_inputs.py -k fewer_bits",
+    ),
+    Fault(
+        "the negative bit of a tensor is lost", "_inputs/arrays.py",
+        "        value = value.resolve_neg()\n", "        pass\n",
+        "tests/test_inputs.py -k negative",
+    ),
+    Fault(
+        "a lil_array is followed unchecked", "_inputs/sparse.py",
+        '    "lil": _of_lil,\n', '    "lil": lambda matrix: "",\n',
+        "tests/test_errors.py -k 'damaged and lil'",
+    ),
+    Fault(
+        "the diagonals of a dia_array are followed unchecked", "_inputs/sparse.py",
+        "len(matrix.data) != len(matrix.offsets)", "False",
+        "tests/test_errors.py -k 'damaged and dia'",
+    ),
+    Fault(
+        "the weights of long lists are kept", "_selection/hits.py",
+        "_REMEMBERED = 1 << 12", "_REMEMBERED = 1 << 30",
+        "tests/test_kernels.py -k not_kept",
+    ),
+    Fault(
+        "a NaN is hidden with what is excluded", "_selection/matrix.py",
+        'if nan == "raise" and not (values[users, items] >= lowest).all():', "if False:",
+        "tests/test_selection.py -k nan_among_excluded",
+    ),
+    Fault(
+        "the lowest integer is hidden", "_selection/matrix.py",
+        "if lowest_recommendable and values.min() == lowest:", "if False:",
+        "tests/test_selection.py -k hidden_items",
+    ),
+    Fault(
+        "equal differences have a t test", "comparison/_statistics.py",
+        "return 2.0 ** (1 - n)", "return 0.0",
+        "tests/test_compare.py -k 'differ or equal or same'",
+    ),
 ]  # fmt: skip
 
 
@@ -361,8 +458,10 @@ def tested(tests, folder):
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return False, "timed out"
-    if done.returncode not in (0, 1):  # 1: tests ran and failed
+    if done.returncode > 1:  # 1: tests ran and failed; below 0: a fault killed the process
         sys.exit(f"pytest {tests} did not run:\n{done.stdout}{done.stderr}")
+    if done.returncode < 0:
+        return False, f"killed by signal {-done.returncode}"
     return done.returncode == 0, done.stdout.strip().splitlines()[-1]
 
 

@@ -2,17 +2,16 @@
 
 import os
 import pickle
-import signal
+import sys
 import threading
-import time
-import warnings
 
 import numpy as np
 import pytest
-from interruption import in_threads, interrupt, seen, settings
+from interruption import in_child, in_threads, interrupt, seen, settings
 
 from recmetrics import ArgumentError, Evaluator, Metrics
 from recmetrics._selection import find_hits
+from recmetrics._selection.factors import one_thread_in_blas
 
 METRICS = ["ndcg@2", "auc", "diversity@2", "coverage@2"]
 RNG = np.random.default_rng(0)
@@ -135,6 +134,16 @@ def test_a_batch_that_fails_late_is_not_added(monkeypatch, failing):
 # --- Threads -------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def hasty():
+    """Threads that take turns a thousand times as often."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 9, (1200, 30)).astype(np.float32)
@@ -195,26 +204,56 @@ def test_of_two_threads_that_add_the_next_rows_one_is_refused(monkeypatch):
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 
-def in_child(work, seconds=30):
-    """The exit status of a forked process that does some work, -9 where it hangs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # newer Pythons warn of every fork with threads
-        pid = os.fork()
-    if not pid:
-        status = 1
+@needs_fork
+def test_a_child_does_not_wait_for_the_lock_of_another_thread():
+    one = begun()
+    expected = seen(one)
+    held, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with one._results._lock:
+            held.set()
+            leave.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert held.wait(10)
+        assert in_child(lambda: seen(one) == expected) == 0
+    finally:
+        leave.set()
+        holder.join()
+    assert seen(one) == expected
+
+
+@needs_fork
+def test_the_blas_of_a_child_has_its_threads_again():
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="needs threadpoolctl")
+    held, leave = threading.Event(), threading.Event()
+
+    @one_thread_in_blas
+    def hold():
+        held.set()
+        leave.wait(60)
+
+    def blas():
+        found = threadpoolctl.threadpool_info()
+        return {each["num_threads"] for each in found if each["user_api"] == "blas"}
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        if blas() != {2}:
+            pytest.skip("a BLAS without threads")
+        holder = threading.Thread(target=hold)
+        holder.start()
         try:
-            status = 0 if work() else 2
+            assert held.wait(10)
+            assert blas() == {1}
+            assert in_child(lambda: blas() == {2}) == 0
+            assert blas() == {1}
         finally:
-            os._exit(status)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return -9
+            leave.set()
+            holder.join()
+        assert blas() == {2}
 
 
 @needs_fork

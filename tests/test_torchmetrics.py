@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from interruption import interrupt, seen
 from test_errors import message_of
 from test_evaluator import assert_identical
 
@@ -186,6 +187,31 @@ def test_a_refused_batch_leaves_nothing_behind():
     message = message_of(NaNScoreError, lambda: metric.update(wrong, [30, 31]))
     assert "the first at (user 30, item 0)" in message
     assert metric.evaluator().counts() == {"mrr": UserCounts(20, 0, N_USERS - 20)}
+
+
+def test_ctrl_c_at_any_line_of_an_update_leaves_it_done_or_undone():
+    scores = torch.from_numpy(problem()[0])
+
+    def begun():
+        return updated(ranking_metrics(), slice(0, 10))
+
+    before = seen(begun().evaluator())
+    metric = begun()
+    metric.update(scores[7:12], [7, 8, 9, 10, 11])
+    after = seen(metric.evaluator())
+    line, outcomes = 1, set()
+    while True:
+        metric = begun()
+        reached = interrupt(
+            lambda metric=metric: metric.update(scores[7:12], [7, 8, 9, 10, 11]), line
+        )
+        outcomes.add(seen(metric.evaluator()))
+        metric.update(scores[7:12], [7, 8, 9, 10, 11])
+        assert seen(metric.evaluator()) == after, line
+        if reached < line:
+            break
+        line += 3  # each third line: an update of all metrics has hundreds
+    assert outcomes == {before, after}
 
 
 def test_users_must_be_said():
