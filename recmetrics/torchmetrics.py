@@ -167,7 +167,7 @@ class RankingMetrics(Metric):
             for name, tensor in zip(_STRUNG, tensors, strict=True)
         }
         # All states by one statement: Ctrl-C between two of them would leave half a batch.
-        vars(self).update(states, offered=offered)
+        self.__dict__.update(states, offered=offered)
 
     def compute(self) -> dict[str, torch.Tensor]:
         """Compute the mean of each metric over the updated users who have a value, as scalars.

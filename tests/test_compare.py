@@ -767,6 +767,20 @@ def test_to_frame_without_a_backend(monkeypatch):
         found.to_frame()
 
 
+@pytest.mark.parametrize("write", [str, lambda c: c.to_markdown(), lambda c: c.to_latex()])
+def test_names_do_no_harm_in_a_terminal(write):
+    odd = "\x1b]0;t\x07\u202e"
+    users = np.arange(4) % 2
+    runs = {f"{odd}{name}": {f"{odd}hit@2": users * 0.5} for name in "ab"}
+    found = compare(
+        runs, by=[f"{odd}{user}" for user in users], levels={f"{odd}c": {f"{odd}hit@2": users}}
+    )
+    written = write(found)
+    assert not set(odd[::7] + "\x07\u202e") & set(written)
+    assert "x1b]0;t" in written.replace("{]}", "]")
+    assert found.models == tuple(runs)  # the numbers keep the exact names
+
+
 # --- Plots ---------------------------------------------------------------------------------------
 
 

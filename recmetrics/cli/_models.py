@@ -7,7 +7,6 @@ import math
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from recmetrics.cli._files import read_groups, read_per_user
 from recmetrics.cli._named import Source
 from recmetrics.cli._output import check_output
 from recmetrics.cli._tables import comparison_tables
-from recmetrics.cli._terminal import INSTALL, printable, require_rich, show, write
+from recmetrics.cli._terminal import INSTALL, require_rich, show, write
 
 
 def compare_files(args: Namespace) -> None:
@@ -57,17 +56,16 @@ def compare_files(args: Namespace) -> None:
             by=None if groups is None else groups.labels,
             rng=args.seed,
         )
-    shown: Comparison = _with_printable_names(found)
     if args.plot is not None:
-        _picture.plot_comparison(args.plot, shown)
+        _picture.plot_comparison(args.plot, found)
     if args.markdown:
-        write(shown.to_markdown())
+        write(found.to_markdown())
     elif args.latex:
-        write(shown.to_latex())
+        write(found.to_latex())
     elif args.json:
         write(_to_json(found))
     else:
-        show(*comparison_tables(shown))
+        show(*comparison_tables(found))
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:
@@ -99,18 +97,6 @@ def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> Non
                     f"{wanted[:40]!r}; expected the same users in the same order"
                 )
                 raise CommandError(msg)
-
-
-def _with_printable_names(part: Any) -> Any:
-    """Make all names in a comparison, or in a part of one, safe to print."""
-    if isinstance(part, str):
-        return printable(part)
-    if isinstance(part, (tuple, frozenset)):
-        return type(part)(map(_with_printable_names, part))
-    if is_dataclass(part) and not isinstance(part, type):
-        values = {each.name: getattr(part, each.name) for each in fields(part)}
-        return replace(part, **{name: _with_printable_names(v) for name, v in values.items()})
-    return part
 
 
 def _to_json(found: Comparison) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from recmetrics._printable import printable
 from recmetrics.cli._failures import CommandError, reason
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'recmetrics-numba[cli]'"
 # Without the width of a terminal, no line is cut or wrapped.
 _UNBOUNDED = 100_000
-# Control characters command a terminal, overrides of direction and line separators disarrange its
-# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
-_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class OnProgress(Protocol):
@@ -36,11 +33,6 @@ def require_rich() -> None:
     except ImportError as error:
         msg = f"tables need the package rich; type: {INSTALL}"
         raise CommandError(msg) from error
-
-
-def printable(text: str) -> str:
-    r"""Escape the characters of names that do harm in a terminal, as ``\x1b``; line ends stay."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def show(*renderables: RenderableType) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._printable import printable
 from recmetrics.comparison._records import Difference
 from recmetrics.comparison._render import COLUMNS, legend, pair
 
@@ -159,4 +160,4 @@ def _wrapped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("$", r"\$")  # a $ would begin a formula
+    return printable(text).replace("$", r"\$")  # a $ would begin a formula

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from recmetrics._printable import printable
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def to_latex(comparison: Compared) -> str:
             parts.append(f"% group {_one_line(group)}")
         parts.append("\n".join(_latex(*_models_by_metrics(comparison, group))))
     parts += ["\n".join(_latex(grid, _escape_latex)) for grid in _difference_grids(comparison)]
-    letters = ", ".join(f"{_letter(i)} {name}" for i, name in enumerate(comparison.models))
-    notes = [*legend(comparison), f"superscripts: significantly better than {letters}"]
+    superior = [f"{_letter(i)} {_one_line(name)}" for i, name in enumerate(comparison.models)]
+    notes = [*legend(comparison), f"superscripts: significantly better than {', '.join(superior)}"]
     # With LaTeX line breaks: these lines would be one paragraph otherwise.
     parts.append(" \\\\\n".join(_escape_latex(line) for line in notes))
     return "\n\n".join(parts) + "\n"
@@ -386,7 +387,7 @@ def _letter(index: int) -> str:
 
 
 def _one_line(name: object) -> str:
-    return " ".join(str(name).split())
+    return " ".join(printable(str(name)).split())
 
 
 def _width(text: str) -> int:
