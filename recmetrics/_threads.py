@@ -7,11 +7,12 @@ copy half-way, simultaneous callers share no pool, and no setting of the process
 import functools
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+
+import numpy as np
 
 from recmetrics._types import Progress
 
@@ -173,6 +174,27 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 
 
+def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
+    """Let NumPy not warn of NaN, infinity and overflow in this thread while ``work`` runs.
+
+    Unlike ``np.errstate``: where Ctrl-C ends that, the thread stays without warnings.
+    """
+
+    @functools.wraps(work)
+    def silent(*args: P.args, **kwargs: P.kwargs) -> Result:
+        before = np.geterr()
+        try:
+            try:
+                np.seterr(all="ignore")
+                return work(*args, **kwargs)
+            finally:
+                np.seterr(**before)
+        finally:
+            np.seterr(**before)  # again, where an interruption ended the first
+
+    return silent
+
+
 class Exclusive:
     """An object whose ``exclusive`` methods run in one thread at a time.
 
@@ -181,18 +203,39 @@ class Exclusive:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        _EXCLUSIVE.add(self)
+        self._lock, self._process = threading.RLock(), _process
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        unshared = ("_lock", "_process")
+        return {name: value for name, value in vars(self).items() if name not in unshared}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
         Exclusive.__init__(self)
+        vars(self).update(state)
+
+    def lock(self) -> threading.RLock:
+        """The lock, a new one in a new process."""
+        if self._process is not _process:
+            with _new_process: self._renew()  # fmt: skip  # noqa: E701
+        return self._lock
+
+    def _renew(self) -> None:
+        if self._process is not _process:  # no other thread has done it
+            self._lock = threading.RLock()
+            self._process = _process
 
 
-_EXCLUSIVE: weakref.WeakSet[Exclusive] = weakref.WeakSet()
+_process = object()  # of which each process has its own
+_new_process = threading.Lock()
+
+
+def _begin_process() -> None:
+    global _process, _new_process
+    _process, _new_process = object(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_process)
 
 
 def exclusive(
@@ -203,15 +246,6 @@ def exclusive(
     @functools.wraps(method)
     def alone(self: Own, *args: P.args, **kwargs: P.kwargs) -> Result:
         # In one line: an interruption on the way to a next line would leave the lock locked.
-        with self._lock: return method(self, *args, **kwargs)  # fmt: skip  # noqa: E701
+        with self.lock(): return method(self, *args, **kwargs)  # fmt: skip  # noqa: E701
 
     return alone  # type: ignore[return-value]  # a method again
-
-
-def _renew_locks() -> None:
-    for each in _EXCLUSIVE:
-        each._lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)

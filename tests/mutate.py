@@ -345,7 +345,7 @@ FAULTS = [
     ),
     Fault(
         "threads share an evaluator without a lock", "_threads.py",
-        "with self._lock: return method", "return method",
+        "with self.lock(): return method", "return method",
         "tests/test_interruption.py -k threads_that_share",
     ),
     Fault(
@@ -356,7 +356,7 @@ FAULTS = [
     ),
     Fault(
         "a forked child waits for a lock of its parent", "_threads.py",
-        "        each._lock = threading.RLock()\n", "        pass\n",
+        "            self._lock = threading.RLock()\n", "            pass\n",
         "tests/test_interruption.py -k lock_of_another",
     ),
     Fault(

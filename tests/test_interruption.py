@@ -211,7 +211,7 @@ def test_a_child_does_not_wait_for_the_lock_of_another_thread():
     held, leave = threading.Event(), threading.Event()
 
     def hold():
-        with one._results._lock:
+        with one._results.lock():
             held.set()
             leave.wait(60)
 

@@ -45,7 +45,7 @@ from recmetrics._inputs import (
     is_half,
 )
 from recmetrics._selection import kernels
-from recmetrics._threads import Exclusive, exclusive, raise_if_stopped, row_blocks
+from recmetrics._threads import Exclusive, exclusive, raise_if_stopped, row_blocks, without_warnings
 from recmetrics._types import IntArray
 
 # A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
@@ -79,8 +79,8 @@ class _BlasLimit(Exclusive):
         if hasattr(os, "register_at_fork"):
             # No other thread is within threadpoolctl, which has a lock, too.
             os.register_at_fork(
-                before=lambda: self._lock.acquire(),
-                after_in_parent=lambda: self._lock.release(),
+                before=lambda: self.lock().acquire(),
+                after_in_parent=lambda: self.lock().release(),
                 after_in_child=self._after_fork,
             )
 
@@ -136,14 +136,14 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
     Needs threadpoolctl; without it BLAS keeps its setting.
     """
 
+    @without_warnings  # kernels report NaN and infinity
     @functools.wraps(work)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         caller = object()
         try:
             try:
                 _blas.enter(caller)
-                # Kernels report NaN and infinity. In one line, as in ``exclusive``.
-                with np.errstate(all="ignore"): return work(*args, **kwargs)  # fmt: skip  # noqa: E701
+                return work(*args, **kwargs)
             finally:
                 _blas.leave(caller)
         finally:

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
+from recmetrics._threads import without_warnings
 from recmetrics._types import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
@@ -12,6 +13,7 @@ _SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than 
 _LARGEST = int(np.iinfo(np.int64).max)
 
 
+@without_warnings  # the product of the hash overflows, a warning without JIT
 def number(values: IntArray) -> tuple[IntArray, IntArray]:
     """Number the values; gives the number of each, and for each number its first place."""
     if not values.size:
@@ -19,8 +21,7 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     least, largest = int(values.min()), int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
         return _by_table(values, least, largest - least + 1)
-    with np.errstate(over="ignore"):  # the product of the hash overflows, a warning without JIT
-        return _by_hash(values)
+    return _by_hash(values)
 
 
 def combine(columns: list[IntArray]) -> IntArray:
