@@ -56,7 +56,8 @@ class Evaluator:
     n_items
         The size of the catalogue; needed where truth lists item indices.
     popularity, features, similarity, genres, profile
-        Side information, as in ``Metrics.compute``, for all users.
+        Side information, as in ``Metrics.compute``, for all users. It is not copied; the truth and
+        the other sets are.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Evaluator:
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
         known = read_whole_users(ground_truth, n_items, shared, request)
-        self._users: Users | None = known.in_memory()
+        self._users: Users | None = known.own()
         self._results = UserResults(request, known.truth.n_users, known.n_items or 0, self._users)
         relevance = self._users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
@@ -255,7 +256,7 @@ class Evaluator:
             msg = f"merge takes an Evaluator, got {type(other).__name__}"
             raise InputTypeError(msg)
         self._results.check_same(other._results.schema)
-        self._results.take(other._results.part())
+        self._results.take(other._results.part(), other._results.schema.metrics)
         return self
 
     def all_gather(self, group: Any = None) -> Evaluator:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -174,6 +174,17 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 
 
+def surely(work: Callable[[], Result], undo: Callable[[], None]) -> Result:
+    """Do some work and then undo, twice: one Ctrl-C may end any line, also one that undoes."""
+    try:
+        try:
+            return work()
+        finally:
+            undo()
+    finally:
+        undo()
+
+
 def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
     """Let NumPy not warn of NaN, infinity and overflow in this thread while ``work`` runs.
 
@@ -183,16 +194,37 @@ def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
     @functools.wraps(work)
     def silent(*args: P.args, **kwargs: P.kwargs) -> Result:
         before = np.geterr()
-        try:
-            try:
-                np.seterr(all="ignore")
-                return work(*args, **kwargs)
-            finally:
-                np.seterr(**before)
-        finally:
-            np.seterr(**before)  # again, where an interruption ended the first
+
+        def silently() -> Result:
+            np.seterr(all="ignore")
+            return work(*args, **kwargs)
+
+        return surely(silently, lambda: cast(None, np.seterr(**before)))
 
     return silent
+
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property:  # noqa: N801
+        """That of functools, without the lock that Python 3.11 holds for all objects of a class.
+
+        A process that is forked meanwhile would wait for it forever.
+        """
+
+        def __init__(self, compute):
+            self._compute, self.__doc__ = compute, compute.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, one, owner=None):
+            if one is None:
+                return self
+            value = vars(one)[self._name] = self._compute(one)
+            return value
 
 
 class Exclusive:

@@ -169,6 +169,19 @@ class RankingMetrics(Metric):
         # All states by one statement: Ctrl-C between two of them would leave half a batch.
         self.__dict__.update(states, offered=offered)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch of users, and give the value of this batch alone.
+
+        Parameters are those of ``update``.
+        """
+        # torchmetrics empties the states for the batch, and restores them only where that is added.
+        before = self.__dict__ | {name: list(getattr(self, name)) for name in _STRUNG}
+        try:
+            return super().forward(*args, **kwargs)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
     def compute(self) -> dict[str, torch.Tensor]:
         """Compute the mean of each metric over the updated users who have a value, as scalars.
 

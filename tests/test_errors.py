@@ -483,7 +483,13 @@ DAMAGED = {
     "csr, too few values": (
         "3 pointers that rise from 0 to at most 1, got [0 2 4]", "csr", {"data": [1.0]},
     ),
+    "csr, values in two dimensions": (
+        "its values as a 1-d array, got ndarray of 2-d", "csr", {"data": np.ones((4, 2))},
+    ),
     "csc, negative index": ("indices 0 .. 1, got -1 .. 1", "csc", {"indices": [1, 0, 0, -1]}),
+    "bsr, blocks of one value": (
+        "its values as a 3-d array, got ndarray of 1-d", "bsr", {"data": np.ones(4)},
+    ),
     "bsr, blocks of nothing": (
         "blocks that divide its shape (2, 4), got 0 x 2", "bsr", {"data": np.zeros((4, 0, 2))},
     ),
@@ -544,6 +550,17 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
         message = f"{what} is a corrupt sparse matrix: expected {expected}"
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             call(_damaged(form, **fields))
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, 1, 1, 2], None, np.ma.masked_equal([1.0, 1, 1, 2], 2)], ids=type
+)
+def test_a_sparse_matrix_without_an_array_of_values_is_refused(values):
+    matrix = _damaged("csr")
+    matrix.data = values
+    for given in ({"ground_truth": matrix}, {"ground_truth": np.eye(2, 4), "exclude": matrix}):
+        with pytest.raises(InputError, match=r" is a corrupt sparse matrix: expected "):
+            Metrics.compute(np.ones((2, 4)), metrics_list="recall@2", **given)
 
 
 def test_truth_as_a_corrupt_sparse_matrix():

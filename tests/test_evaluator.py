@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import tracemalloc
 import warnings
 from itertools import pairwise
 
@@ -371,6 +372,62 @@ def test_evaluators_of_different_questions_are_not_merged(other, what, shown):
     assert one.counts() == {"hit@1": UserCounts(2, 1, 0)}
 
 
+@pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+def test_metrics_in_another_order_are_merged_by_name():
+    one, other = evaluator(["hit@1", "precision@2"]), evaluator(["precision@2", "hit@1"])
+    other.update([np.array(TRUTH[0], float)], [0])
+    expected = other.compute()
+    assert expected["hit@1"][0] != expected["precision@2"][0]
+    for source in (other, Evaluator.from_state(other.state())):
+        one.reset()
+        got = one.merge(source).compute()
+        assert list(got) == ["hit@1", "precision@2"]
+        for text in got:
+            np.testing.assert_array_equal(got[text], expected[text])
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_a_truth_that_the_caller_changes_later_is_the_one_of_the_beginning(waiting):
+    given = sp.csr_array(np.array([[3.0, 1, 0], [1, 2, 0], [0, 1, 3]]))
+    given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
+    exclude, candidates = [np.array([2]), np.array([2]), np.array([0])], np.array([0, 1, 2])
+    whole = given.copy()
+    one = Evaluator(given, "ndcg@2", exclude=exclude, candidates=candidates)
+    if waiting:
+        one.update(SCORES)
+    given.data[:], given.indices[:], candidates[:], exclude[2][:] = 1.0, 0, 0, 2
+    if not waiting:
+        one.update(SCORES)
+    sets = {"exclude": [[2], [2], [0]], "candidates": [0, 1, 2]}
+    np.testing.assert_array_equal(
+        one.compute()["ndcg@2"], Metrics.compute(SCORES, whole, "ndcg@2", **sets)["ndcg@2"]
+    )
+    assert one.merge(Evaluator(whole, "ndcg@2", **sets)).counts()["ndcg@2"].defined == 3
+
+
+def test_values_of_exclude_are_not_compared_nor_an_empty_one():
+    def made(exclude):
+        return evaluator("hit@1", exclude=exclude)
+
+    marks = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 1]])
+    for same in (marks > 0, 5.0 * marks, [[0], [], [2]]):
+        made(marks).merge(made(same))
+    made(None).merge(made([[], [], []]))
+    made(np.zeros((3, 3))).merge(made(None))
+
+
+def test_waiting_batches_share_the_memory_of_the_catalogue():
+    n_items = 1_000_000
+    one = Evaluator([[0]] * 200, ["coverage@2", "hit@2"], n_items=n_items)
+    tracemalloc.start()
+    for user in range(200):
+        one.update_ranked([[user, user + 1]], [user])
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 4 * n_items  # bytes: a flag for each item, not for each batch
+    assert one.compute()["coverage@2"] == 201 / n_items
+
+
 OTHER_TRUTH = TRUTH[::-1]
 
 
@@ -558,6 +615,8 @@ DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
         ("shape", [3.0, 3.0], "shape does not fit"),
         ("nan", "none", "nan must be 'raise' or 'exclude', got 'none'"),
         ("data", ["truth"], "too many values to unpack (expected 2)"),
+        ("metrics", [b"hit@1", b"coverage@1"], "names are no text"),
+        ("ties", [1, 2], "names are no text"),
     ],
 )  # fmt: skip
 def test_a_damaged_state_is_refused(name, value, problem):

@@ -1,5 +1,6 @@
 """Ctrl-C, errors, threads and forks in the middle of a call: what was there stays whole."""
 
+import copy
 import os
 import pickle
 import sys
@@ -41,6 +42,10 @@ def other():
     one = evaluator()
     one.update(SCORES[2:5], [3, 1, 4])
     return one
+
+
+def seen_values(one):
+    return repr({name: array.tolist() for name, array in one.state().items()})
 
 
 CALLS = {
@@ -174,6 +179,74 @@ def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
             reader.join()
         for text, values in one.compute().items():
             np.testing.assert_array_equal(values, expected[text])
+
+
+def test_copies_of_an_evaluator_that_a_thread_updates_are_whole(tmp_path):
+    truth = np.eye(200)[np.arange(20_000) % 200]
+    one = Evaluator(truth, ["mrr@5", "hit@5"], n_threads=1)
+    rows, done = np.ones((2_000, 200), np.float32), threading.Event()
+
+    def update():
+        while not done.is_set():
+            for begin in range(0, 20_000, 2_000):
+                one.update(rows, slice(begin, begin + 2_000))
+                one.counts()
+            one.reset()
+
+    worker = threading.Thread(target=update)
+    worker.start()
+    try:
+        for number in range(60):
+            if number % 2:
+                with (tmp_path / "evaluator").open("wb") as file:
+                    pickle.dump(one, file)
+                again = pickle.loads((tmp_path / "evaluator").read_bytes())
+            else:
+                again = copy.deepcopy(one)
+            assert {count.undefined for count in again.counts().values()} == {0}
+    finally:
+        done.set()
+        worker.join()
+
+
+HANDLED = {
+    "state": lambda one: one.state(),
+    "compute": lambda one: one.compute(),
+    "pickle": lambda one: pickle.dumps(one),
+    "merge": lambda one: one.merge(other()),
+    "update": lambda one: one.update(SCORES[9:11], [9, 10]),
+    "reset": lambda one: one.reset(),
+}
+
+
+@pytest.mark.parametrize("call", ["counts", "update"])
+@pytest.mark.parametrize("name", HANDLED)
+def test_a_signal_handler_may_use_the_evaluator_that_it_interrupts(name, call):
+    """As one that saves a checkpoint before the machine is taken away."""
+    in_handler = HANDLED[name]
+    call = {
+        "counts": lambda one: one.counts(),
+        "update": lambda one: one.update(SCORES[6:8], [6, 7]),
+    }[call]
+    first, second = begun(), begun()
+    call(first), in_handler(first)
+    in_handler(second), call(second)
+    possible = {seen_values(first), seen_values(second)}
+    line = 0
+    while True:
+        line += 1
+        one, given = begun(), []
+
+        def handle(one=one, given=given):
+            given.append(in_handler(one))
+
+        reached = interrupt(lambda one=one: call(one), line, handle)
+        assert not given or seen_values(one) in possible, line
+        if name == "state" and given:
+            assert len(given[0]["users"]) in (4, 6)
+        if reached < line:
+            break
+    assert line > 10
 
 
 def test_of_two_threads_that_add_the_next_rows_one_is_refused(monkeypatch):

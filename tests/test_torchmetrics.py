@@ -189,6 +189,19 @@ def test_a_refused_batch_leaves_nothing_behind():
     assert metric.evaluator().counts() == {"mrr": UserCounts(20, 0, N_USERS - 20)}
 
 
+def test_forward_of_a_refused_batch_keeps_the_others():
+    metric = updated(ranking_metrics(), slice(0, 10))
+    scores, before = torch.from_numpy(problem()[0]), seen(metric.evaluator())
+    wrong = torch.full_like(scores[:1], float("nan"))
+    with pytest.raises(NaNScoreError):
+        metric(wrong, users=[11])
+    assert seen(metric.evaluator()) == before
+    interrupt(lambda: metric(scores[11:13], users=[11, 12]), 60)
+    assert seen(metric.evaluator()) == before
+    metric(scores[11:13], users=[11, 12])
+    assert metric.evaluator().counts()[ALL[0]].not_updated == N_USERS - 12
+
+
 def test_ctrl_c_at_any_line_of_an_update_leaves_it_done_or_undone():
     scores = torch.from_numpy(problem()[0])
 

@@ -45,7 +45,7 @@ def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
         return _from_dlpack(value, what)
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
         rows = value if isinstance(value, Sequence) else ()
         lengths = {len(row) for row in rows if hasattr(row, "__len__")}
         got = f"rows of {min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"'{error}'"

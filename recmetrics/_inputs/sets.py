@@ -267,6 +267,19 @@ class Users(NamedTuple):
             side=self.side if profile is None else replace(self.side, profile=profile.in_memory()),
         )
 
+    def own(self) -> "Users":
+        """Convert all sets to the internal form, in memory of their own.
+
+        The caller may change truth after a call, which an evaluator reads again. Side information
+        is not copied: features may be the largest of all.
+        """
+        mine = self.in_memory()
+        return mine._replace(
+            truth=_own(mine.truth, self.truth),
+            exclude=_own(mine.exclude, self.exclude),
+            candidates=_own(mine.candidates, self.candidates),
+        )
+
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""
         side = self.side
@@ -288,6 +301,16 @@ class Users(NamedTuple):
     def is_dense(self) -> bool:
         """True where any set is read from a dense matrix, block by block."""
         return any(one.is_dense for one in self.present)
+
+
+def _own(sets: Any, given: Any) -> Any:
+    """Copy the arrays of sets, unless they were made from others of the call."""
+    if sets is given and isinstance(sets, SparseSets):
+        start, items, values = sets.rows(slice(0, sets.n_users))
+        return SparseSets(Rows(start.copy(), items.copy(), values.copy()), sets.n_items)
+    if sets is given and isinstance(sets, SharedSet):
+        return SharedSet(sets.items.copy(), sets.n_users, sets.n_items)
+    return sets
 
 
 def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:

@@ -19,12 +19,14 @@ from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 def rows_of_sparse(matrix: Any, what: str) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
-    if not is_real(matrix.dtype):
-        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
-        raise InputTypeError(msg)
     try:
-        problem = _PROBLEMS[matrix.format](matrix)
+        if not is_real(matrix.dtype):
+            msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
+            raise InputTypeError(msg)
+        problem = _not_values(matrix) or _PROBLEMS[matrix.format](matrix)
         csr: Any = matrix if problem or matrix.format == "csr" else _to_csr(matrix, what)
+    except InputTypeError:
+        raise
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"
     if problem:
@@ -82,7 +84,7 @@ def _of_coo(matrix: Any) -> str:
 def _of_dia(matrix: Any) -> str:
     if problem := _not_indices(matrix, "offsets"):
         return problem
-    if matrix.data.ndim != 2 or len(matrix.data) != len(matrix.offsets):
+    if len(matrix.data) != len(matrix.offsets):
         return (
             f"a row of values for each of {len(matrix.offsets)} diagonals, got {matrix.data.shape}"
         )
@@ -112,6 +114,17 @@ _PROBLEMS: dict[str, Callable[[Any], str]] = {
     "lil": _of_lil,
     "dok": _of_dok,
 }
+
+
+def _not_values(matrix: Any) -> str:
+    if not all(isinstance(size, int | np.integer) for size in matrix.shape):
+        return f"a shape of two integers, got {matrix.shape}"
+    if matrix.format == "dok":
+        return ""
+    data, ndim = matrix.data, {"dia": 2, "bsr": 3}.get(matrix.format, 1)
+    if not isinstance(data, np.ndarray) or isinstance(data, np.ma.MaskedArray) or data.ndim != ndim:
+        return f"its values as a {ndim}-d array, got {type(data).__name__} of {np.ndim(data)}-d"
+    return ""
 
 
 def _not_indices(matrix: Any, *names: str) -> str:

@@ -65,6 +65,12 @@ def _users(
 def digests_of(users: Users) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
     given = users._asdict() | vars(users.side)
+    for name in ("exclude", "candidates"):  # their values do not count, nor do empty ones
+        sets = given[name]
+        if isinstance(sets, ItemSets) and not isinstance(sets, SharedSet):
+            rows = sets.rows(slice(0, sets.n_users))
+            empty = name == "exclude" and not len(rows.items)
+            given[name] = None if empty else rows._replace(values=np.empty(0))
     kinds = (ItemSets, Rows, np.ndarray)
     return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
 

@@ -23,7 +23,7 @@ class Added(NamedTuple):
     lists: IntArray  # (users, width)
     offered: npt.NDArray[np.bool_]  # (n_items,)
     next_user: int  # the first row of the next batch where it does not name its users
-    waiting: tuple[int, int]  # users and relevant items of this batch and those before it
+    waiting: tuple[int, ...]  # the size of this batch and of those before it
 
 
 def joined(log: Sequence[Added]) -> tuple[UserIndex, Found]:

@@ -10,9 +10,9 @@ call has added a batch as a whole, or not at all.
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -25,11 +25,12 @@ from recmetrics._results.batches import Added, KeptLists, joined
 from recmetrics._results.measure import settled, system_values, user_values
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import Definition, Request, parse
-from recmetrics._threads import Exclusive, exclusive, row_blocks
+from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
 from recmetrics._types import FloatArray, IntArray, NaNPolicy, Ties, Undefined, UserValues
 
 _ADDED = 1 << 20  # items of lists read at once
-_WAITING = 1 << 15, 1 << 17  # users and relevant items of batches that wait: 4 MB
+# Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
+_WAITING = 1 << 15, 1 << 17, 1 << 22
 _BATCHES = 256  # that wait; the arrays of one take a kilobyte without any user
 _STATE = (
     *("metrics", "specs", "undefined", "ties", "nan", "data", "shape"),
@@ -78,6 +79,9 @@ class _Table:
     lists: IntArray  # (users, width)
     offered: npt.NDArray[np.bool_]  # (n_items,)
 
+    def copy(self) -> "_Table":
+        return _Table(*(array.copy() for array in vars(self).values()))
+
 
 @dataclass
 class _Kept:
@@ -86,6 +90,11 @@ class _Kept:
     table: _Table | None = None  # made when it is first needed: ``from_state`` only reads
     next_user: int = 0
     log: list[Added] = field(default_factory=list)
+    busy: bool = False  # the log is being written: true only within a signal handler
+
+    def copy(self) -> "_Kept":
+        table = None if self.table is None else self.table.copy()
+        return _Kept(table, self.next_user, self.log.copy())
 
 
 class UserResults(Exclusive):
@@ -127,7 +136,8 @@ class UserResults(Exclusive):
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
         self._settled()
-        return super().__getstate__()
+        # A copy: pickling goes on when the lock is free again.
+        return super().__getstate__() | {"_kept": self._kept.copy()}
 
     @exclusive
     def clear(self) -> None:
@@ -158,52 +168,47 @@ class UserResults(Exclusive):
         """Compute the rows of a batch of users without adding them."""
         return UserRows(as_indices(users), self._rows(found), *self._lists_of(found))
 
-    @exclusive
     def add(self, users: UserIndex, found: Found, *, in_order: bool) -> None:
         """Add a batch of users; the metrics of several batches are computed together.
 
         A batch ``in_order`` follows the one before it, which must not have changed since its users
         were chosen.
         """
-        if in_order and isinstance(users, slice) and users.start != self.next_user:
+        lists, offered = self._lists_of(found)
+        lists = lists.astype(np.int32 if self.n_items < 1 << 31 else np.int64)
+        size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes
+        values: Any = found._replace(exposure=None)
+        if self._has_callable or not _fits(size):
+            values = self._rows(found)
+        next_user = None
+        if n_chosen(users):
+            next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
+        batch = Added(users, values, lists, offered, next_user or 0, size)
+        self._append(batch, moves=next_user is not None, in_order=in_order)
+
+    @exclusive
+    def _append(self, batch: Added, *, moves: bool, in_order: bool = False) -> None:
+        """Append a batch to the log, by the last line; ``moves`` where the next rows follow it."""
+        kept = self._kept
+        for last in kept.log[-1:]:  # which a signal handler may empty meanwhile
+            size = np.add(batch.waiting, last.waiting)
+            if np.array_equal(batch.offered, last.offered):
+                batch = batch._replace(offered=last.offered)  # one array for all
+            else:
+                size[-1] += batch.offered.nbytes
+            both_wait = isinstance(batch.values, Found) and isinstance(last.values, Found)
+            if both_wait and len(kept.log) < _BATCHES and _fits(size):
+                batch = batch._replace(waiting=tuple(size.tolist()))
+            elif not kept.busy:
+                self._settled()
+        next_user = self.next_user
+        if in_order and isinstance(batch.users, slice) and batch.users.start != next_user:
             msg = (
                 "another thread has updated this evaluator since this batch was begun, so the rows "
                 "after the previous batch are not known; expected users= where threads share it"
             )
             raise ArgumentError(msg)
-        lists, offered = self._lists_of(found)
-        size = len(found.hits.n_hits), len(found.hits.rank)
-        values: Any = found._replace(exposure=None)
-        at_once = self._has_callable or not _fits(size)
-        if at_once:
-            values = self._rows(found)
-        next_user = self.next_user
-        if n_chosen(users):
-            next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
-        self._append(users, values, lists, offered, next_user, size, alone=at_once)
-
-    def _append(
-        self,
-        users: UserIndex,
-        values: Any,
-        lists: IntArray,
-        offered: npt.NDArray[np.bool_],
-        next_user: int,
-        size: tuple[int, int],
-        *,
-        alone: bool,
-    ) -> None:
-        """Append a batch to the log; a batch of computed values is ``alone`` in it."""
-        log = self._kept.log
-        if log:
-            before = log[-1].waiting
-            together = before[0] + size[0], before[1] + size[1]
-            is_room = len(log) < _BATCHES and _fits(together)
-            if alone or not isinstance(log[-1].values, Found) or not is_room:
-                self._settled()
-            else:
-                size = together
-        log.append(Added(users, values, lists, offered, next_user, size))
+        kept.log.append(batch if moves else batch._replace(next_user=next_user))
 
     def _lists_of(self, found: Found) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """The lists of a batch, and the items that may be in them."""
@@ -217,8 +222,19 @@ class UserResults(Exclusive):
         return self._settled()
 
     def _settled(self) -> _Table:
-        """The rows of all users, with the log written into them; of a user the last row counts."""
+        """The rows of all users, with the log written into them."""
         kept = self._kept
+        if kept.busy:  # a signal handler asks, in the middle of ``_written``
+            kept = kept.copy()
+
+        def end() -> None:
+            kept.busy = False
+
+        return surely(lambda: self._written(kept), end)
+
+    def _written(self, kept: _Kept) -> _Table:
+        """Write the log into the rows; of a user the last row counts."""
+        kept.busy = True
         if kept.table is None:
             kept.table = _Table(
                 values=np.full((len(self._texts), self.n_users), np.nan),
@@ -226,19 +242,21 @@ class UserResults(Exclusive):
                 lists=np.empty((self.n_users, 0), np.int32 if self.n_items < 1 << 31 else np.int64),
                 offered=np.zeros(self.n_items if self._depth else 0, np.bool_),
             )
-        table, log = kept.table, kept.log
-        if not log:
-            return table
-        users, values = log[0].users, log[0].values
-        if isinstance(values, Found):
-            users, found = joined(log)
-            values = self._rows(found)
-        for batch in log if self._depth else ():
-            _write_lists(table, batch)
-        table.values[:, users] = values
-        table.updated[users] = True
-        kept.next_user = log[-1].next_user
-        log.clear()
+        table, log = kept.table, kept.log.copy()
+        # The metrics of batches that wait are computed together, those of another were before.
+        for _, together in groupby(log, lambda each: isinstance(each.values, Found) or id(each)):
+            batches = list(together)
+            users, values = batches[0].users, batches[0].values
+            if isinstance(values, Found):
+                users, found = joined(batches)
+                values = self._rows(found)
+            for batch in batches if self._depth else ():
+                _write_lists(table, batch)
+            table.values[:, users] = values
+            table.updated[users] = True
+        if log:
+            kept.next_user = log[-1].next_user
+            del kept.log[: len(log)]  # a signal handler may have added more
         return table
 
     def _rows(self, found: Found) -> FloatArray:
@@ -247,11 +265,13 @@ class UserResults(Exclusive):
         rows = [values[text] for text in self._texts]
         return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
 
-    @exclusive
-    def take(self, part: UserRows) -> None:
-        """Add rows of the same metrics; of a repeated user the last row counts."""
+    def take(self, part: UserRows, metrics: Iterable[str] | None = None) -> None:
+        """Add rows of the same ``metrics``, if in another order; the last row of a user counts."""
         users, values, lists, offered = part
-        self._append(users, values, lists, offered, self.next_user, (0, 0), alone=True)
+        if metrics is not None:
+            rows = [text for text in metrics if text in self._texts]
+            values = values[[rows.index(text) for text in self._texts]]
+        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)
 
     @exclusive
     def compute(self) -> dict[str, UserValues]:
@@ -351,8 +371,11 @@ class UserResults(Exclusive):
         if missing:
             msg = f"state lacks {', '.join(missing)}; expected what Evaluator.state() gave"
             raise InputError(msg)
-        fields = {name: np.asarray(state[name]) for name in _STATE}
         try:
+            fields = {name: np.asarray(state[name]) for name in _STATE}
+            if any(fields[name].dtype.kind != "U" for name in _STATE[:6]):
+                msg = "names are no text"
+                raise ValueError(msg)
             texts, canonical, undefined, ties = (fields[name].tolist() for name in _STATE[:4])
             definitions = {
                 text: Definition(parse(spec), each_ties, each_undefined)
@@ -370,7 +393,7 @@ class UserResults(Exclusive):
             results = cls(Request.of(definitions, nan=nan), n_users, n_items, data)
             part = UserRows(*(fields[name].copy() for name in UserRows._fields))
             results._check(part)
-        except (IndexError, TypeError, ValueError) as error:
+        except (IndexError, OverflowError, RuntimeError, TypeError, ValueError) as error:
             msg = f"state is damaged ({error}); expected what Evaluator.state() gave"
             raise InputError(msg) from None
         results.take(part)
@@ -401,9 +424,9 @@ class UserResults(Exclusive):
                 raise ValueError(msg)
 
 
-def _fits(size: tuple[int, int]) -> bool:
-    """Say whether batches of so many users and relevant items may wait."""
-    return size[0] <= _WAITING[0] and size[1] <= _WAITING[1]
+def _fits(size: Iterable[int]) -> bool:
+    """Say whether batches of this size may wait."""
+    return all(own <= most for own, most in zip(size, _WAITING, strict=False))
 
 
 def _write_lists(table: _Table, batch: Added) -> None:
@@ -441,5 +464,5 @@ def gather(results: UserResults, group: Any) -> UserResults:
     whole = results.empty()
     for schema, part in parts:
         whole.check_same(schema)
-        whole.take(part)
+        whole.take(part, schema.metrics)
     return whole

@@ -45,7 +45,14 @@ from recmetrics._inputs import (
     is_half,
 )
 from recmetrics._selection import kernels
-from recmetrics._threads import Exclusive, exclusive, raise_if_stopped, row_blocks, without_warnings
+from recmetrics._threads import (
+    Exclusive,
+    exclusive,
+    raise_if_stopped,
+    row_blocks,
+    surely,
+    without_warnings,
+)
 from recmetrics._types import IntArray
 
 # A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
@@ -140,14 +147,12 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(work)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         caller = object()
-        try:
-            try:
-                _blas.enter(caller)
-                return work(*args, **kwargs)
-            finally:
-                _blas.leave(caller)
-        finally:
-            _blas.leave(caller)  # again, where an interruption ended the first
+
+        def enter() -> R:
+            _blas.enter(caller)
+            return work(*args, **kwargs)
+
+        return surely(enter, lambda: _blas.leave(caller))
 
     return limited
 

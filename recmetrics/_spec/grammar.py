@@ -11,12 +11,12 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from recmetrics._errors import ArgumentError, MetricSpecError, UnknownMetricError
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, Metric
+from recmetrics._threads import cached_property
 from recmetrics._types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None

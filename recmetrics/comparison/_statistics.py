@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._threads import without_warnings
+
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -64,6 +66,7 @@ def bootstrap_intervals(
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
+@without_warnings  # of differences whose squares overflow
 def p_value(test: Test, differences: Floats, seed: int) -> float:
     """Compute the two-sided p-value of a paired test that the differences are centred at zero.
 
@@ -89,6 +92,7 @@ def fewest_users(confidence: float) -> int:
     return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
+@without_warnings
 def effect_size(differences: Floats) -> float:
     """Compute Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
     if differences.size < 2:
