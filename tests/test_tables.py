@@ -1,5 +1,6 @@
 """RecListAnalysis: LensKit's shape and numbers, for pandas, polars and pyarrow alike."""
 
+import decimal
 import json
 import math
 import subprocess
@@ -322,6 +323,58 @@ def test_equal_scores_keep_the_order_of_the_rows(length):
     scores = [0.0] * (length - 1) + [1.0]
     recs = {"user": [1] * length, "item": list(range(length)), "score": scores}
     for item, rank in ((length - 1, 1), (0, 2), (length - 2, length)):
+        got = computed(["mrr"], recs, {"user": [1], "item": [item]})
+        assert got["mrr"] == [1 / rank]
+
+
+def exact_numbers(kind):
+    """Columns of three numbers a < b < c whose values are one in float64, by their types."""
+    beyond, largest = [2**60, 2**60 + 1, 2**60 + 2], [2**64 - 3, 2**64 - 2, 2**64 - 1]
+    decimals = [decimal.Decimal(f"0.{10**20 + digit}") for digit in (1, 2, 3)]
+    library = pytest.importorskip(kind, reason=f"{kind} is not installed")
+    if kind == "pandas":
+        typed = {np.int64: beyond, "Int64": beyond, np.uint64: largest, "UInt64": largest}
+        found = {dtype: library.Series(values, dtype=dtype) for dtype, values in typed.items()}
+        arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        found["decimal"] = library.Series(library.arrays.ArrowExtensionArray(arrow.array(decimals)))
+        return found
+    if kind == "pyarrow":
+        found = {"int64": library.array(beyond), "decimal": library.array(decimals)}
+        return found | {"uint64": library.array(largest, library.uint64())}
+    wide = {
+        name: getattr(library, name) for name in ("Int128", "UInt128") if hasattr(library, name)
+    }
+    typed = dict.fromkeys([library.Int64, library.UInt64, *wide.values()], beyond)
+    typed |= {library.UInt64: largest, library.Decimal(None, 21): decimals}
+    return {dtype: library.Series(values, dtype=dtype) for dtype, values in typed.items()}
+
+
+@EVERY_KIND
+def test_the_order_of_numbers_beyond_float64_is_exact(kind):
+    for dtype, numbers in exact_numbers(kind).items():
+        for item, rank in ((7, 1), (8, 2), (9, 3)):
+            truth = make(kind, {"user": [1], "item": [item]})
+            recs = make(kind, {"user": [1, 1, 1], "item": [7, 8, 9], "rank": numbers})
+            got = read(analysis_of("mrr").compute(recs, truth))
+            assert got["mrr"] == [1 / rank], dtype
+            recs = make(kind, {"user": [1, 1, 1], "item": [7, 8, 9], "score": numbers})
+            got = read(analysis_of("mrr").compute(recs, truth))
+            assert got["mrr"] == [1 / (4 - rank)], dtype
+
+
+@EVERY_KIND
+def test_scores_beyond_float64_of_both_signs(kind):
+    scores = [-(2**62) - 1, 2**62 + 1, -(2**62), 0, 2**62]
+    recs = {"user": [1] * 5, "item": [0, 1, 2, 3, 4], "score": scores}
+    for item, rank in ((1, 1), (4, 2), (3, 3), (2, 4), (0, 5)):
+        got = computed(["mrr"], recs, {"user": [1], "item": [item]}, kind=kind)
+        assert got["mrr"] == [1 / rank]
+
+
+@pytest.mark.parametrize("score", [2**53, -(2**53) - 1, 2**60])
+def test_equal_scores_beyond_float64_keep_the_order_of_the_rows(score):
+    recs = {"user": [1] * 3, "item": [7, 8, 9], "score": [score, score + 1, score]}
+    for item, rank in ((8, 1), (7, 2), (9, 3)):
         got = computed(["mrr"], recs, {"user": [1], "item": [item]})
         assert got["mrr"] == [1 / rank]
 

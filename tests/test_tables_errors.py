@@ -72,6 +72,21 @@ CASES = {
         "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in "
         "row 0; expected a rank once in each list; name the column that tells two lists apart",
     ),
+    "rank twice, beyond float64": (
+        InputError,
+        {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2**60, 2**60 + 1, 2**60 + 1]},
+        {},
+        "recs, column 'rank': row 2 (counted from 0) holds rank 1152921504606846977 again for "
+        "user=1, first in row 1; expected a rank once in each list; name the column that tells two "
+        "lists apart",
+    ),
+    "rank twice, of seven digits": (
+        InputError,
+        {"user": [1, 1], "item": [7, 8], "rank": [1234567, 1234567]},
+        {},
+        "recs, column 'rank': row 1 (counted from 0) holds rank 1234567 again for user=1, first in "
+        "row 0; expected a rank once in each list; name the column that tells two lists apart",
+    ),
     "score of -inf": (
         InputError,
         {"user": [1, 1], "item": [7, 8], "score": [1.0, -np.inf]},
@@ -152,7 +167,8 @@ def test_an_id_beyond_64_bits_is_refused():
     recs = RECS | {"item": np.array([1, 2**63, 3], np.uint64)}
     message = refused(InputError, recs, TRUTH)
     assert message == (
-        "column 'item' holds the id 9223372036854775808; expected ids below 2^63, or strings"
+        "recs, column 'item' holds the id 9223372036854775808, expected integers from -2^63 to "
+        "2^63 - 1, or strings; for strings type recs['item'] = recs['item'].map(str)"
     )
 
 
@@ -205,9 +221,173 @@ def test_columns_of_one_name_are_refused():
 
 def test_a_table_of_a_library_that_only_narwhals_knows_is_refused(monkeypatch):
     recs, truth = make("pyarrow", RECS), make("pyarrow", TRUTH)
-    monkeypatch.setattr("recmetrics.tables._frames._PYARROW", None)
+    monkeypatch.setattr("recmetrics.tables._frames.PYARROW", None)
     with pytest.raises(InputTypeError) as caught:
         tables.evaluate_table(recs, truth, "hit")
     assert str(caught.value) == (
         "recs is of type Table, expected a pandas or polars DataFrame or a pyarrow Table"
     )
+
+
+# --- Lazy tables ---------------------------------------------------------------------------------
+
+
+def lazy_table(library):
+    if library == "polars":
+        return make("polars", RECS).lazy()
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    return duckdb.connect().from_df(make("pandas", RECS))
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_a_lazy_table_is_refused_with_what_makes_it_one_that_is_not(library):
+    lazy = lazy_table(library)
+    with pytest.raises(InputTypeError) as caught:
+        tables.evaluate_table(lazy, lazy, "hit")
+    message, advice = str(caught.value).split("; type ")
+    assert message == "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table"
+    recs = eval(advice, {"recs": lazy})
+    assert read(tables.evaluate_table(recs, recs, "mrr"))["mrr"] == [1.0, 1.0]
+
+
+def test_a_lazy_table_of_another_library_is_refused(monkeypatch):
+    monkeypatch.setattr("recmetrics.tables._frames._READY", {})
+    recs = make("polars", RECS).lazy()
+    with pytest.raises(InputTypeError) as caught:
+        tables.evaluate_table(recs, recs, "hit")
+    assert str(caught.value) == (
+        "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table; convert it to a "
+        "pandas or polars DataFrame or a pyarrow Table"
+    )
+
+
+# --- Names of columns ----------------------------------------------------------------------------
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", [5, 0.5, None, ["user"], {"user": 1}, b"user"], ids=repr)
+def test_a_column_is_named_by_a_string(kind, name):
+    recs, truth = make(kind, RECS), make(kind, TRUTH)
+    message = f"a column of recs must be named by a string, got {name!r}"
+    for argument in ("user", "item", "rank", "score", "by"):
+        if name is None and argument not in ("user", "item"):
+            continue
+        given = [name] if argument == "by" else name
+        with pytest.raises(ArgumentError) as caught:
+            tables.evaluate_table(recs, truth, "hit", **{argument: given})
+        assert str(caught.value) == message
+    with pytest.raises(ArgumentError) as caught:
+        RecListAnalysis([name]).compute(recs, truth)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("number", [5, 0, True])
+def test_a_number_names_no_columns(number):
+    with pytest.raises(ArgumentError, match=f"must be named by a string, got {number}$"):
+        tables.evaluate_table(make("pandas", RECS), make("pandas", TRUTH), "hit", by=number)
+    with pytest.raises(ArgumentError, match=f"must be named by a string, got {number}$"):
+        RecListAnalysis(number).compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_numbers_that_name_columns_of_pandas_are_refused_with_what_to_type():
+    recs, truth = (make("pandas", table).set_axis(range(3), axis=1) for table in (RECS, TRUTH))
+    with pytest.raises(ArgumentError, match=r"type recs.rename\(columns=str\)"):
+        tables.evaluate_table(recs, truth, "hit", user=0, item=1)
+    recs, truth = recs.rename(columns=str), truth.rename(columns=str)
+    got = read(tables.evaluate_table(recs, truth, "hit", user="0", item="1"))
+    assert got["hit"] == [1.0, 0.0]
+    recs.columns = [("user", "a"), ("user", "b"), "rank"]
+    with pytest.raises(InputError, match=r"it has \('user', 'a'\), \('user', 'b'\), 'rank'$"):
+        tables.evaluate_table(recs, truth, "hit", item="1")
+
+
+def test_numbers_may_name_the_columns_of_a_vector():
+    features = make("pandas", {0: [1.0, 0.0], 1: [0.0, 1.0], "item": [7, 8]})
+    got = tables.evaluate_table(
+        make("pandas", RECS), make("pandas", TRUTH), "diversity", features=features
+    )
+    assert read(got)["diversity"][0] == 1.0
+
+
+@EVERY_KIND
+def test_lists_are_grouped_by_a_column_once(kind):
+    recs, truth = make(kind, RECS), make(kind, TRUTH)
+    expected = "lists are grouped by 'user' twice, expected each column once"
+    for call in (
+        lambda: tables.evaluate_table(recs, truth, "hit", by="user"),
+        lambda: RecListAnalysis(["user", "user"]).compute(recs, truth),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == expected
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["hit", "nrecs", "ntruth"])
+def test_no_column_of_the_result_takes_the_place_of_another(kind, name):
+    recs, truth = (
+        make(kind, {name: table["user"], "item": table["item"]}) for table in (RECS, TRUTH)
+    )
+    analysis = RecListAnalysis()
+    analysis.add_metric("hit")
+    for call in (
+        lambda: tables.evaluate_table(recs, truth, "hit", user=name, include_missing=True),
+        lambda: analysis.compute(recs, truth, include_missing=True),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"recs is grouped by {name!r}, and the result has a column of that name for a count or "
+            "a metric; rename the column in both tables"
+        )
+    with pytest.raises(ArgumentError, match="call that first"):
+        analysis.summary  # noqa: B018
+    if name == "ntruth":
+        assert read(tables.evaluate_table(recs, truth, "hit", user=name))["hit"] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", [5, b"mine", ["mine"]], ids=repr)
+def test_a_metric_is_named_by_a_string(name):
+    for metric in ("hit", tables.hit, lambda *_: 1.0):
+        with pytest.raises(ArgumentError) as caught:
+            RecListAnalysis().add_metric(metric, name=name)
+        assert str(caught.value) == f"name must be a string, the name of a column, got {name!r}"
+
+
+# --- Callables -----------------------------------------------------------------------------------
+
+
+def test_an_option_that_a_callable_does_not_take_is_refused():
+    analysis = RecListAnalysis()
+    with pytest.raises(ArgumentError, match=r"argument 'depth'; grade takes k$"):
+        analysis.add_metric(grade, depth=3)
+    with pytest.raises(ArgumentError, match=r"argument 'k'; <lambda> takes no options$"):
+        analysis.add_metric(lambda recs, truth: len(recs) + len(truth), k=3)
+    analysis.add_metric(grade, k=3)
+    assert read(analysis.compute(make("pandas", RECS), make("pandas", TRUTH)))["grade"] == [3, 3]
+
+
+def grade(recs, truth, k=1):
+    return k if len(recs) and len(truth) else None
+
+
+@pytest.mark.parametrize("answer", [10**400, 1j, "much", [1.0]], ids=lambda answer: str(answer)[:9])
+def test_an_answer_that_is_no_number_is_refused(answer):
+    analysis = RecListAnalysis()
+    analysis.add_metric(lambda *_: answer, name="mine")
+    with pytest.raises(ArgumentError, match=r"metric 'mine' gave .* for user=1, expected a number"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+@pytest.mark.parametrize("divisor", [10**400, "much", None], ids=lambda divisor: str(divisor)[:9])
+def test_a_discount_that_gives_no_number_is_refused(divisor):
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.dcg, discount=lambda _: divisor)
+    with pytest.raises(ArgumentError, match="discount must give a number for each rank, got"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_a_truth_with_an_index_of_two_levels_has_no_items():
+    truth = make("pandas", TRUTH).set_index(["user", "item"])
+    with pytest.raises(InputError, match=r"truth has no column 'item'; it has 'rating'"):
+        tables.hit(make("pandas", {"item": [7]}), truth)

@@ -4,7 +4,9 @@ _evaluate      ``evaluate_table``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _frames        columns of any library's tables
-_numbering     ids of any type -> integers; rows grouped and sorted
+_arrow         columns of Arrow that hold their values in another form
+_ids           ids of any type -> integers
+_numbering     integers -> 0, 1, 2, ...; rows grouped and sorted
 _problem       two tables -> lists and truth, numbered
 _side_tables   side information as tables
 _values        lists and truth -> values, as of any rankings

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._spec import MetricSpec, make_spec, parse
-from recmetrics.tables._frames import keyed, read_frame, with_columns
-from recmetrics.tables._lenskit import definition, is_defined
+from recmetrics.tables._frames import as_names, read_frame
+from recmetrics.tables._lenskit import bind, definition, is_defined
 from recmetrics.tables._problem import Columns, read_problem
 from recmetrics.tables._summary import TableSummary, summarise
 from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_problem
@@ -43,12 +41,10 @@ class RecListAnalysis:
     """
 
     def __init__(self, group_cols: Sequence[str] | None = None) -> None:
-        if isinstance(group_cols, str):
-            group_cols = [group_cols]
-        if group_cols is not None and not len(group_cols):
+        self.group_cols = None if group_cols is None else as_names(group_cols)
+        if self.group_cols == []:
             msg = "group_cols is empty, expected the columns that tell the lists apart, or None"
             raise ArgumentError(msg)
-        self.group_cols = None if group_cols is None else list(group_cols)
         self._asked: dict[str, TableMetric] = {}
         self._summary: TableSummary | None = None
 
@@ -111,6 +107,9 @@ class RecListAnalysis:
         else:
             msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
             raise MetricSpecError(msg)
+        if not isinstance(name, str):
+            msg = f"name must be a string, the name of a column, got {name!r}"
+            raise ArgumentError(msg)
         if name in self._asked or name in ("nrecs", "ntruth"):
             msg = f"there is a column {name!r} already; give another, such as name='{name}_2'"
             raise ArgumentError(msg)
@@ -126,7 +125,8 @@ class RecListAnalysis:
             ``item`` and the columns that identify a list, such as ``user``. The rows of a
             list are in the order of ``rank`` where there is such a column, else of descending
             ``score`` where there is one, else as they come; equal scores keep the order of the
-            rows. Only the order of ranks matters: gaps in them do not. Ids may be of any type.
+            rows. Only the order of ranks matters: gaps in them do not. Ids may be of any type whose
+            values the library can compare: not lists, for example.
         truth
             The truth, of the same kind of table: ``item`` and those of the grouping columns that
             it has; it is matched on these. ``rating`` gives graded relevance; without it every
@@ -175,11 +175,9 @@ class RecListAnalysis:
         if include_missing:
             problem = problem.with_missing()
         values = measure_problem(problem, list(self._asked.values()))
+        result = problem.result(values, included=include_missing)
         self._summary = summarise(problem, values, missing, included=include_missing)
-        counts = {"nrecs": np.diff(problem.start)}
-        if include_missing:
-            counts["ntruth"] = problem.truth_sizes
-        return keyed(with_columns(problem.keys, counts | values), keys)
+        return result
 
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
@@ -204,4 +202,6 @@ def _refuse_what_needs_more(spec: MetricSpec) -> None:
 
 
 def _function(metric: Callable[..., Any], name: str, options: dict[str, Any]) -> FunctionMetric:
+    if options:
+        bind(metric, name, options)
     return FunctionMetric(name, metric, options)

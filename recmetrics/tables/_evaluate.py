@@ -13,14 +13,13 @@ from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Convention, IntArray, Undefined
 from recmetrics.tables._frames import (
     Frame,
-    as_integers,
-    keyed,
+    as_names,
     read_frame,
     require_columns,
     require_same_kind,
     value_at,
-    with_columns,
 )
+from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, number
 from recmetrics.tables._problem import Columns, Problem, read_problem
 from recmetrics.tables._side_tables import (
@@ -78,7 +77,8 @@ def evaluate_table(
     ----------
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
-        one of items, ids of any type; all other tables must be of the same library.
+        one of items, ids of any type but lists and the like; all other tables must be of the same
+        library.
     truth
         The relevant items: users, items and maybe ratings. It is matched on ``user``, and on the
         columns of ``by`` that it has.
@@ -148,7 +148,7 @@ def evaluate_table(
     }
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
-    by = [by] if isinstance(by, str) else list(by or ())
+    by = [] if by is None else as_names(by)
     keys = [*by, user]
     columns = _columns(frame, relevant, keys, item, score, rank, rating)
     require_columns(frame, "recs", [*keys, item])
@@ -171,10 +171,7 @@ def evaluate_table(
     names = RowNames("list", problem.key_of)
     for text, definition in request.definitions.items():
         settled(values[text], text, definition, rows=names)
-    counts = {"nrecs": np.diff(problem.start)}
-    if include_missing:
-        counts["ntruth"] = problem.truth_sizes
-    result = keyed(with_columns(problem.keys, counts | values), keys)
+    result = problem.result(values, included=include_missing)
     if return_summary:
         return result, summarise(problem, values, missing, included=include_missing)
     return result

@@ -169,7 +169,15 @@ def _clipped(discount: Discount) -> OptionValue:
     if not callable(discount):
         msg = f"discount must be a callable of the rank, such as np.log2, got {discount!r}"
         raise ArgumentError(msg)
-    return lambda rank: max(float(discount(rank)), 1.0)
+
+    def clipped(rank: Any) -> Any:
+        divisor = discount(rank)
+        try:
+            return max(float(divisor), 1.0)
+        except (TypeError, ValueError, OverflowError):
+            return divisor  # refused like that of any other metric
+
+    return clipped
 
 
 # The spec of each function's options, whether every item of the truth is relevant, and the value
@@ -192,15 +200,24 @@ def is_defined(function: Callable[..., Any]) -> bool:
 def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> StringMetric:
     """Define a function of this module with these options as a metric string."""
     make, of_presence, without_truth = _DEFINITIONS[function]
-    try:
-        bound = inspect.signature(function).bind(None, None, **options)
-    except TypeError as error:
-        takes = ", ".join(list(inspect.signature(function).parameters)[2:])
-        msg = f"metric {name!r}: {error}; {function.__name__} takes {takes}"
-        raise ArgumentError(msg) from None
+    bound = bind(function, name, options)
     bound.apply_defaults()
     chosen = {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
     return StringMetric(name, make(**chosen), of_presence, without_truth)
+
+
+def bind(
+    function: Callable[..., Any], name: str, options: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Bind a function to the tables of a list and to options; refuse what it does not take."""
+    signature = inspect.signature(function)
+    try:
+        return signature.bind(None, None, **options)
+    except TypeError as error:
+        takes = ", ".join(list(signature.parameters)[2:]) or "no options"
+        called = getattr(function, "__name__", type(function).__name__)
+        msg = f"metric {name!r}: {error}; {called} takes {takes}"
+        raise ArgumentError(msg) from None
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:

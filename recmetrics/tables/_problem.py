@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import InputError
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import LARGEST_RELEVANCE, Rows
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._types import FloatArray, IntArray, UserValues
 from recmetrics.tables._frames import (
     Frame,
-    as_integers,
     described,
+    keyed,
     numbers_of,
     require_columns,
     require_same_kind,
-    stack,
+    sort_keys_of,
     take,
     value_at,
+    with_columns,
 )
+from recmetrics.tables._ids import as_integers, stack
 from recmetrics.tables._numbering import (
     combine,
     first_repeat,
@@ -40,6 +43,12 @@ class Columns:
     rank: str | None
     score: str | None
     rating: str | None
+
+    def __post_init__(self) -> None:
+        for name in self.keys:
+            if self.keys.count(name) > 1:
+                msg = f"lists are grouped by {name!r} twice, expected each column once"
+                raise ArgumentError(msg)
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,21 @@ class Problem:
             truth_of=np.concatenate([self.truth_of, truths]),
             model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
         )
+
+    def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
+        """Make the table of the values of each list, in the caller's own kind of table."""
+        counts = {"nrecs": np.diff(self.start)}
+        if included:
+            counts["ntruth"] = self.truth_sizes
+        columns = {**counts, **values}
+        for name in self.keys.columns:
+            if name in columns:
+                msg = (
+                    f"recs is grouped by {name!r}, and the result has a column of that name for a "
+                    "count or a metric; rename the column in both tables"
+                )
+                raise ArgumentError(msg)
+        return keyed(with_columns(self.keys, columns), "recs", self.keys.columns)
 
 
 def read_problem(
@@ -230,14 +254,14 @@ def _sort_lists(
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
-    Gives the ranks in that order, or None.
+    Gives what sorts the ranks in that order, or None.
     """
     if columns.rank is not None:
-        rank = numbers_of(recs, "recs", columns.rank)[order]
+        rank = sort_keys_of(recs, "recs", columns.rank)[order]
         sort_groups(start, order, rank)
         return rank
     if columns.score is not None:
-        score = numbers_of(recs, "recs", columns.score)
+        score = sort_keys_of(recs, "recs", columns.score)
         if (score == -np.inf).any():
             row = int((score == -np.inf).argmax())
             msg = (
@@ -260,9 +284,10 @@ def _refuse_equal_ranks(
         # Equal ranks keep the order of the rows, so the second of a pair is the later row.
         place = places[order[places + 1].argmin()]
         row, earlier = int(order[place + 1]), int(order[place])
+        held = value_at(recs, str(columns.rank), row)
         of = f" for {described(recs, columns.keys, row)}" if columns.keys else ""
         msg = (
-            f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {rank[place]:g} "
+            f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {held!r} "
             f"again{of}, first in row {earlier}; expected a rank once in each list; name the "
             "column that tells two lists apart"
         )

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from recmetrics._errors import InputError
 from recmetrics._spec import SideWords
 from recmetrics._types import FloatArray, IntArray
-from recmetrics.tables._frames import Frame, as_integers, numbers_of, require_columns, value_at
+from recmetrics.tables._frames import Frame, numbers_of, require_columns, value_at
+from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, first_repeat, number
 
 FORMS = {

@@ -198,7 +198,7 @@ def _of_function(problem: Problem, asked: FunctionMetric) -> UserValues:
 def _number(answer: Any, name: str, problem: Problem, one: int) -> float:
     try:
         return nan if answer is None else float(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         msg = (
             f"metric {name!r} gave {answer!r:.80} for {problem.key_of(one)}, expected a number, or "
             "None where it is undefined"

@@ -1,0 +1,211 @@
+"""Ids of any type in columns of any library -> integers, equal where the ids are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import InputError, InputTypeError
+from recmetrics._types import IntArray
+from recmetrics.tables._frames import (
+    PANDAS,
+    POLARS,
+    PYARROW,
+    Frame,
+    Series,
+    as_strings,
+    plain,
+    refuse_null,
+    type_of,
+)
+
+# The kinds of objects, by the names that pandas has for them.
+_INFERRED = {"integer": "integers", "boolean": "integers", "floating": "floats"}
+_COMMON: dict[str, Any] = {"integers": nw.Int64, "floats": nw.Float64, "strings": nw.String}
+
+
+def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
+    """Convert columns of ids, each as (table, what it is, name), to one array of integers.
+
+    Integers are equal where the ids are.
+    """
+    filled = [(what, plain(frame.get_column(name))) for frame, what, name in columns if len(frame)]
+    for what, part in filled:
+        _refuse_lists(part, what)
+        refuse_null(part, what, "an id")
+    _require_one_kind(filled)
+    return _integers(filled)
+
+
+def _refuse_lists(series: Series, what: str) -> None:
+    """Refuse a column with a list in each row; of objects the first row stands for all."""
+    holds = isinstance(series.dtype, nw.List | nw.Array)
+    if series.dtype == nw.Object:
+        holds = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
+    if holds:
+        explode = f"type {what}.explode({series.name!r})"
+        if series.implementation is PYARROW:
+            explode = f"type pyarrow.table({what}.to_pandas().explode({series.name!r}))"
+        msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
+        raise InputTypeError(msg)
+
+
+def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
+    """Refuse ids that could never be equal, such as 1 and "1"."""
+    kinds = [_kind(part) for _, part in parts]
+    for kind, (what, part) in zip(kinds, parts, strict=True):
+        if kind != kinds[0] and "objects" not in (kind, kinds[0]):
+            first_what, first = parts[0]
+            msg = (
+                f"{first_what}, column {first.name!r} holds {kinds[0]} ({first.dtype}), {what}, "
+                f"column {part.name!r} {kind} ({part.dtype}), expected ids of one type; cast one "
+                "of them"
+            )
+            raise InputTypeError(msg)
+
+
+def _kind(series: Series) -> str:
+    """Name the kind of ids: those of two kinds are never equal, but objects may be of any."""
+    dtype = series.dtype
+    if series.implementation is PANDAS:
+        if dtype in (nw.Categorical, nw.Enum):
+            categories = series.to_native().cat.categories
+            return _kind(nw.from_native(categories.to_series(), series_only=True))
+        if dtype == nw.Object:
+            from pandas.api.types import infer_dtype
+
+            return _INFERRED.get(infer_dtype(series.to_native()), "objects")
+    if dtype.is_integer() or dtype == nw.Boolean:
+        return "integers"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "strings"
+    if dtype.is_float():
+        return "floats"
+    # narwhals has one name for several types, such as the times and the bytes of Arrow; pandas
+    # brings times of NumPy and of Arrow together.
+    exact = dtype == nw.Unknown or series.implementation is not PANDAS
+    return str(type_of(series) if exact else dtype)
+
+
+def _integers(parts: Sequence[tuple[str, Series]]) -> IntArray:
+    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for _, part in parts):
+        arrays = [_whole_numbers(part, what) for what, part in parts]
+        return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+    if all(part.dtype.is_float() for _, part in parts):
+        # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
+        floats = [np.asarray(part.to_numpy(), np.float64) for _, part in parts]
+        return (np.concatenate(floats) + 0.0).view(np.int64)
+    encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
+    of_library = encode[parts[0][1].implementation]
+    try:
+        return np.asarray(of_library([part.to_native() for _, part in parts]), np.int64)
+    except MemoryError:
+        raise
+    except Exception:  # of any type, by the library and by the ids
+        _refuse_ids(parts, of_library)
+
+
+def _refuse_ids(
+    parts: Sequence[tuple[str, Series]], encode: Callable[[Sequence[Any]], npt.NDArray[Any]]
+) -> NoReturn:
+    """Refuse the first column whose ids the library cannot compare."""
+    what, part = next((p for p in parts if _fails(encode, [p[1].to_native()])), parts[0])
+    held = str(type_of(part))
+    if held == "object":
+        values = part.to_list()
+        row = next((row for row, value in enumerate(values) if _fails(hash, value)), 0)
+        held = f"a {type(values[row]).__name__} in row {row} (counted from 0)"
+    msg = (
+        f"{what}, column {part.name!r} holds {held}, expected ids that can be compared, such as "
+        f"integers or strings; for strings type {as_strings(what, part)}"
+    )
+    raise InputTypeError(msg) from None
+
+
+def _fails(function: Callable[[Any], object], value: Any) -> bool:
+    try:
+        function(value)
+    except Exception:
+        return True
+    return False
+
+
+def _whole_numbers(part: Series, what: str) -> IntArray:
+    if part.dtype in (nw.UInt64, nw.Int128, nw.UInt128):
+        for extreme in (part.max(), part.min()):
+            if not -(2**63) <= extreme < 2**63:
+                msg = (
+                    f"{what}, column {part.name!r} holds the id {extreme}, expected integers from "
+                    f"-2^63 to 2^63 - 1, or strings; for strings type {as_strings(what, part)}"
+                )
+                raise InputError(msg)
+        part = part.cast(nw.Int64)
+    return np.asarray(part.to_numpy(), np.int64)
+
+
+def _of_pandas(parts: Sequence[Any]) -> npt.NDArray[Any]:
+    import pandas as pd
+
+    whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    if isinstance(whole.dtype, pd.CategoricalDtype):
+        return np.asarray(whole.cat.codes)
+    return np.asarray(pd.factorize(whole)[0])
+
+
+def _of_polars(parts: Sequence[Any]) -> npt.NDArray[Any]:
+    import polars as pl
+
+    if any(part.dtype == pl.Object for part in parts):
+        raise TypeError  # polars would panic
+    if len(parts) > 1 and not _go_together([part.dtype for part in parts]):
+        parts = [part.cast(pl.String) for part in parts]
+    whole = pl.concat([part.alias("") for part in parts])
+    if whole.dtype == pl.String:
+        whole = whole.cast(pl.Categorical)
+    if whole.dtype in (pl.Categorical, pl.Enum):
+        return np.asarray(whole.to_physical().to_numpy())
+    return np.asarray(whole.rank("dense").to_numpy())
+
+
+def _of_pyarrow(parts: Sequence[Any]) -> npt.NDArray[Any]:
+    import pyarrow as pa
+
+    if not _go_together([part.type for part in parts]):  # strings of two widths
+        parts = [part.cast(pa.large_string()) for part in parts]
+    whole = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    return np.asarray(whole.combine_chunks().dictionary_encode().indices)
+
+
+def stack(upper: Frame, lower: Frame) -> Frame:
+    """Concatenate the rows of two tables of ids with the same columns, of the same kinds."""
+    if not len(upper) or not len(lower):
+        return upper if len(upper) else lower
+    pairs = [_alike(upper.get_column(name), lower.get_column(name)) for name in upper.columns]
+    above, below = zip(*pairs, strict=True)
+    return nw.concat([upper.with_columns(*above), lower.select(*below)], how="vertical")
+
+
+def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
+    """Convert two columns of ids of one kind to one type, where the library would not."""
+    if _go_together([type_of(upper), type_of(lower)]):
+        return upper, lower
+    upper, lower = plain(upper), plain(lower)
+    common = _COMMON.get(_kind(upper))
+    numbers = all(part.dtype.is_numeric() or part.dtype == nw.Boolean for part in (upper, lower))
+    if common is None or (upper.implementation is PANDAS and not numbers):
+        return upper, lower
+    return upper.cast(common), lower.cast(common)
+
+
+def _go_together(types: Sequence[Any]) -> bool:
+    """Say whether columns of these types can be concatenated as they are."""
+    equal = all(kind == types[0] for kind in types)
+    if str(types[0]).startswith("Categorical"):
+        import polars as pl
+
+        equal = equal and hasattr(pl, "Categories")  # before 1.32 it warns where they differ
+    return equal
