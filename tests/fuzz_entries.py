@@ -446,7 +446,8 @@ def _damage(matrix, rng):
             array = array[:-1] if rng.random() < 0.7 or name == "data" else array.astype(float)
         else:
             array = array.astype(np.int64)
-            array[rng.integers(len(array))] = far
+            # Of a pointer the largest of the shape may be right.
+            array[rng.integers(len(array))] = far if name != "indptr" or far < 0 else 10**9
         if matrix.format == "coo" and name != "data":
             axis = name == "col"
             matrix.coords = (*matrix.coords[:axis], array, *matrix.coords[axis + 1 :])
