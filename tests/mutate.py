@@ -227,46 +227,40 @@ FAULTS = [
     ),
     Fault(
         "a merge where the first user stands", "_results/state.py",
-        "        self.take(other)\n",
-        "        new = ~self.updated[other.users]\n"
-        "        lists = other.lists[new]\n"
-        "        self.take(Part(other.of, other.users[new], other.values[:, new], lists, "
-        "other.offered))\n",
+        "        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)\n",
+        "        new = ~self.updated[users]\n"
+        "        rows = users[new], values[:, new], lists[new], offered, 0, (0, 0, 0)\n"
+        "        self._append(Added(*rows), moves=False)\n",
         BATCHES,
     ),
     Fault(
         "the list of a repeated user keeps its end", "_results/state.py",
-        "        self._lists[users, lists.shape[1] :] = -1\n", "",
+        "    table.lists[batch.users, added:] = -1\n", "",
         "tests/test_evaluator.py -k replaced_by_shorter",
     ),
     Fault(
-        "the next batch begins where the last began", "_evaluator.py",
-        "self._next = chosen.stop if", "self._next = chosen.start + 1 if",
+        "the next batch begins where the last began", "_results/state.py",
+        "next_user = users.stop if", "next_user = users.start + 1 if",
         "tests/test_evaluator.py -k follow_one_another",
     ),
     Fault(
         "batches that wait stand over what is merged later", "_results/state.py",
-        "        self._measure()\n        self._values[:, part.users] = part.values\n",
-        "        self._values[:, part.users] = part.values\n",
+        "        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)\n",
+        "        batch = Added(users, values, lists, offered, self.next_user, (0, 0, 0))\n"
+        "        self._kept.log.insert(0, batch)\n",
         "tests/test_evaluator.py -k later_merge",
     ),
     Fault(
         "of batches that wait together the first one stands", "_results/state.py",
-        "self._values[:, users] = self._rows(found)\n                self._waiting.clear()",
-        "self._values[:, users[::-1]] = self._rows(found)[:, ::-1]\n"
-        "                self._waiting.clear()",
+        "            table.values[:, users] = values\n",
+        "            users = np.arange(self.n_users)[users][::-1]\n"
+        "            table.values[:, users] = values[:, ::-1]\n",
         "tests/test_evaluator.py -k whoever_asks",
     ),
     Fault(
         "a batch that waits lies over the one before", "_results/batches.py",
-        "self._n_users, self._n_slots = rows.stop, slots.stop",
-        "self._n_users, self._n_slots = rows.stop, slots.start",
+        "hits=join([each.hits for each in found])", "hits=join([found[0].hits for _ in found])",
         "tests/test_evaluator.py -k whoever_asks",
-    ),
-    Fault(
-        "batches that were measured wait again", "_results/batches.py",
-        "self._n_users = self._n_slots = 0\n\n    def fits", "pass\n\n    def fits",
-        "tests/test_evaluator.py -k room_that_was_used",
     ),
     # --- Ties, undefined
     Fault(
@@ -345,7 +339,7 @@ FAULTS = [
     Fault(
         "threads share an evaluator without a lock", "_threads.py",
         "with self.lock(): return method", "return method",
-        "tests/test_interruption.py -k threads_that_share",
+        "tests/test_interruption.py -k waits_for_a_call",
     ),
     Fault(
         "two threads add the same next rows", "_results/state.py",
@@ -382,7 +376,7 @@ FAULTS = [
     Fault(
         "a pickle is written from what changes", "_results/state.py",
         ' | {"_kept": self._kept.copy()}', "",
-        "tests/test_interruption.py -k copies_of",
+        "tests/test_interruption.py -k written_from",
     ),
     Fault(
         "a signal handler writes what it has interrupted", "_results/state.py",

@@ -148,6 +148,19 @@ def hasty():
     sys.setswitchinterval(interval)
 
 
+def test_an_update_waits_for_a_call_of_another_thread():
+    one = begun()
+    before = seen(one)
+    updating = threading.Thread(target=lambda: one.update(SCORES[:2], [8, 9]))
+    with one._results.lock():
+        updating.start()
+        updating.join(0.3)
+        assert updating.is_alive()
+        assert seen(one) == before  # of the thread that has the lock
+    updating.join()
+    assert seen(one) != before
+
+
 @pytest.mark.usefixtures("hasty")
 def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
     rng = np.random.default_rng(1)
@@ -179,6 +192,17 @@ def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
             reader.join()
         for text, values in one.compute().items():
             np.testing.assert_array_equal(values, expected[text])
+
+
+def test_what_a_pickle_is_written_from_does_not_change():
+    one = begun()
+    before = seen_values(one)
+    make, arguments, state = one._results.__reduce_ex__(4)[:3]
+    one.update(SCORES[:3], [0, 8, 9])
+    one.counts()
+    again = make(*arguments)
+    again.__setstate__(state)
+    assert repr({name: array.tolist() for name, array in again.state().items()}) == before
 
 
 def test_copies_of_an_evaluator_that_a_thread_updates_are_whole(tmp_path):
@@ -216,6 +240,7 @@ HANDLED = {
     "merge": lambda one: one.merge(other()),
     "update": lambda one: one.update(SCORES[9:11], [9, 10]),
     "reset": lambda one: one.reset(),
+    "counts and update": lambda one: (one.counts(), one.update(SCORES[9:11], [9, 10])),
 }
 
 
