@@ -167,7 +167,7 @@ class _Inspection:
         self._scores, self._users, self._k = scores, users, k
         self._found: dict[str, dict[int, Finding]] = {}
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
+    def offer(self, items: IntArray | slice) -> None:
         """Ignore the catalogue, which no question is about."""
 
     def read(self, lists: Lists) -> None:

@@ -34,7 +34,7 @@ def kernel(function: F) -> F:
     miscount. So references are not counted: at every slice, that took a third of the time of short
     rows.
 
-    Where no cache folder can be written, each process compiles once.
+    Each process compiles once where no cache folder can be written.
     """
     return _compiled(function, **_UNCOUNTED)
 

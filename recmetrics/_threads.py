@@ -174,7 +174,7 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
     return [slice(first, min(first + rows, n_rows)) for first in starts]
 
 
-def surely(work: Callable[[], Result], undo: Callable[[], None]) -> Result:
+def surely(work: Callable[[], Result], undo: Callable[[], object]) -> Result:
     """Do some work and then undo, twice: one Ctrl-C may end any line, also one that undoes."""
     try:
         try:
@@ -199,7 +199,7 @@ def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
             np.seterr(all="ignore")
             return work(*args, **kwargs)
 
-        return surely(silently, lambda: cast(None, np.seterr(**before)))
+        return surely(silently, lambda: np.seterr(**before))
 
     return silent
 

@@ -74,10 +74,22 @@ def _libraries():
     return ThreadpoolController().lib_controllers
 
 
+def values_in(evaluator):
+    """All that can be read from an evaluator."""
+    return repr({name: array.tolist() for name, array in evaluator.state().items()})
+
+
 def seen(evaluator):
     """All that can be read from an evaluator, and where its next batch begins."""
-    state = {name: array.tolist() for name, array in evaluator.state().items()}
-    return repr((state, evaluator._results.next_user))
+    return values_in(evaluator), evaluator._results.next_user
+
+
+def threads_in_blas():
+    """The numbers of threads of the BLAS libraries of this process."""
+    import threadpoolctl
+
+    pools = threadpoolctl.threadpool_info()
+    return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
 
 
 def in_threads(*works):

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from interruption import threads_in_blas
 from problems import plain_specs, side_information
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
@@ -434,12 +435,6 @@ def test_errors(error, arguments, message):
 
 
 # --- Threads and memory --------------------------------------------------------------------------
-
-
-def threads_in_blas():
-    threadpoolctl = pytest.importorskip("threadpoolctl", reason="needs threadpoolctl")
-    pools = threadpoolctl.threadpool_info()
-    return {pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}
 
 
 def test_blas_has_one_thread_until_the_last_caller_is_out():

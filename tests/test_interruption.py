@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from interruption import in_child, in_threads, interrupt, seen, settings
+from interruption import in_child, in_threads, interrupt, seen, settings, threads_in_blas, values_in
 
 from recmetrics import ArgumentError, Evaluator, Metrics
 from recmetrics._selection import find_hits
@@ -42,10 +42,6 @@ def other():
     one = evaluator()
     one.update(SCORES[2:5], [3, 1, 4])
     return one
-
-
-def seen_values(one):
-    return repr({name: array.tolist() for name, array in one.state().items()})
 
 
 CALLS = {
@@ -196,7 +192,7 @@ def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
 
 def test_what_a_pickle_is_written_from_does_not_change():
     one = begun()
-    before = seen_values(one)
+    before = values_in(one)
     make, arguments, state = one._results.__reduce_ex__(4)[:3]
     one.update(SCORES[:3], [0, 8, 9])
     one.counts()
@@ -256,7 +252,7 @@ def test_a_signal_handler_may_use_the_evaluator_that_it_interrupts(name, call):
     first, second = begun(), begun()
     call(first), in_handler(first)
     in_handler(second), call(second)
-    possible = {seen_values(first), seen_values(second)}
+    possible = {values_in(first), values_in(second)}
     line = 0
     while True:
         line += 1
@@ -266,7 +262,7 @@ def test_a_signal_handler_may_use_the_evaluator_that_it_interrupts(name, call):
             given.append(in_handler(one))
 
         reached = interrupt(lambda one=one: call(one), line, handle)
-        assert not given or seen_values(one) in possible, line
+        assert not given or values_in(one) in possible, line
         if name == "state" and given:
             assert len(given[0]["users"]) in (4, 6)
         if reached < line:
@@ -334,24 +330,20 @@ def test_the_blas_of_a_child_has_its_threads_again():
         held.set()
         leave.wait(60)
 
-    def blas():
-        found = threadpoolctl.threadpool_info()
-        return {each["num_threads"] for each in found if each["user_api"] == "blas"}
-
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        if blas() != {2}:
+        if threads_in_blas() != {2}:
             pytest.skip("a BLAS without threads")
         holder = threading.Thread(target=hold)
         holder.start()
         try:
             assert held.wait(10)
-            assert blas() == {1}
-            assert in_child(lambda: blas() == {2}) == 0
-            assert blas() == {1}
+            assert threads_in_blas() == {1}
+            assert in_child(lambda: threads_in_blas() == {2}) == 0
+            assert threads_in_blas() == {1}
         finally:
             leave.set()
             holder.join()
-        assert blas() == {2}
+        assert threads_in_blas() == {2}
 
 
 @needs_fork

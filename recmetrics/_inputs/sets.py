@@ -147,6 +147,10 @@ class ItemSets(ABC):
         blocks = [self.rows(block) for block in row_blocks(self.n_users, rows)]
         return SparseSets(one_below_another(blocks), self.n_items)
 
+    def own(self) -> "ItemSets":
+        """Convert the sets to the internal form, in memory of their own."""
+        return self.in_memory()
+
 
 class SparseSets(ItemSets):
     """Sets in the internal form, read from sparse matrices or lists."""
@@ -164,6 +168,10 @@ class SparseSets(ItemSets):
 
     def in_memory(self) -> ItemSets:
         return self
+
+    def own(self) -> ItemSets:
+        start, items, values = self._rows
+        return SparseSets(Rows(start.copy(), items.copy(), values.copy()), self.n_items)
 
     def take(self, users: UserIndex) -> ItemSets:
         return SparseSets(self._rows.take(users), self.n_items)
@@ -213,6 +221,9 @@ class SharedSet(ItemSets):
     def in_memory(self) -> ItemSets:
         return self
 
+    def own(self) -> ItemSets:
+        return SharedSet(self.items.copy(), self.n_users, self.n_items)
+
     def take(self, users: UserIndex) -> ItemSets:
         return SharedSet(self.items, n_chosen(users), self.n_items)
 
@@ -257,27 +268,18 @@ class Users(NamedTuple):
         chosen = self.chosen
         return chosen.start + row if isinstance(chosen, slice) else int(chosen[row])
 
-    def in_memory(self) -> "Users":
-        """Convert all sets to the internal form, to take batches of users from them."""
+    def own(self) -> "Users":
+        """Convert all sets to the internal form, to take batches of users from them.
+
+        The caller may change truth after a call, which an evaluator reads again. So its sets are
+        in memory of their own. Side information is not copied: features may be the largest of all.
+        """
         profile = self.side.profile
         return self._replace(
-            truth=self.truth.in_memory(),
-            exclude=None if self.exclude is None else self.exclude.in_memory(),
-            candidates=None if self.candidates is None else self.candidates.in_memory(),
+            truth=self.truth.own(),
+            exclude=None if self.exclude is None else self.exclude.own(),
+            candidates=None if self.candidates is None else self.candidates.own(),
             side=self.side if profile is None else replace(self.side, profile=profile.in_memory()),
-        )
-
-    def own(self) -> "Users":
-        """Convert all sets to the internal form, in memory of their own.
-
-        The caller may change truth after a call, which an evaluator reads again. Side information
-        is not copied: features may be the largest of all.
-        """
-        mine = self.in_memory()
-        return mine._replace(
-            truth=_own(mine.truth, self.truth),
-            exclude=_own(mine.exclude, self.exclude),
-            candidates=_own(mine.candidates, self.candidates),
         )
 
     def take(self, users: UserIndex) -> "Users":
@@ -301,16 +303,6 @@ class Users(NamedTuple):
     def is_dense(self) -> bool:
         """True where any set is read from a dense matrix, block by block."""
         return any(one.is_dense for one in self.present)
-
-
-def _own(sets: Any, given: Any) -> Any:
-    """Copy the arrays of sets, unless they were made from others of the call."""
-    if sets is given and isinstance(sets, SparseSets):
-        start, items, values = sets.rows(slice(0, sets.n_users))
-        return SparseSets(Rows(start.copy(), items.copy(), values.copy()), sets.n_items)
-    if sets is given and isinstance(sets, SharedSet):
-        return SharedSet(sets.items.copy(), sets.n_users, sets.n_items)
-    return sets
 
 
 def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:

@@ -19,14 +19,12 @@ from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 def rows_of_sparse(matrix: Any, what: str) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
+    if not is_real(matrix.dtype):
+        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
+        raise InputTypeError(msg)
     try:
-        if not is_real(matrix.dtype):
-            msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
-            raise InputTypeError(msg)
         problem = _not_values(matrix) or _PROBLEMS[matrix.format](matrix)
         csr: Any = matrix if problem or matrix.format == "csr" else _to_csr(matrix, what)
-    except InputTypeError:
-        raise
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"
     if problem:
@@ -104,7 +102,7 @@ def _of_dok(matrix: Any) -> str:
     return _none_outside(rows, matrix.shape[0]) or _none_outside(columns, matrix.shape[1])
 
 
-# What is wrong with the structure of a matrix, by its format; "" for nothing.
+# The check of each format. It says what is expected instead of a wrong structure, or "".
 _PROBLEMS: dict[str, Callable[[Any], str]] = {
     "csr": _of_compressed,
     "csc": _of_compressed,

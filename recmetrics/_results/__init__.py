@@ -9,7 +9,7 @@ An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a u
 counts once, with the later values. The hits of small batches wait, and are measured together.
 """
 
-from recmetrics._results.batches import KeptLists
+from recmetrics._results.batches import KeptLists, item_dtype
 from recmetrics._results.measure import (
     RowNames,
     check_truth,

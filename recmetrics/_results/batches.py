@@ -38,6 +38,11 @@ def joined(log: Sequence[Added]) -> tuple[UserIndex, Found]:
     return users, found[0]._replace(hits=join([each.hits for each in found]), of_lists=of_lists)
 
 
+def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:
+    """Choose the smallest dtype for the items of kept lists."""
+    return np.int32 if n_items < 1 << 31 else np.int64
+
+
 class KeptLists:
     """The lists of one batch, kept instead of added up."""
 
@@ -46,10 +51,9 @@ class KeptLists:
         self._blocks: list[tuple[slice, IntArray, IntArray]] = []
         self.offered = np.zeros(n_items if depth else 0, np.bool_)
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
+    def offer(self, items: IntArray | slice) -> None:
         """Note which items may be in a list; every thread writes the same value."""
-        if rows.stop > rows.start:
-            self.offered[items] = True
+        self.offered[items] = True
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
         """Keep the lists of a block of rows."""

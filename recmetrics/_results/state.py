@@ -21,7 +21,7 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
 from recmetrics._inputs import UserIndex, Users, as_indices, digests_of, n_chosen
 from recmetrics._options import one_of
-from recmetrics._results.batches import Added, KeptLists, joined
+from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
 from recmetrics._results.measure import settled, system_values, user_values
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import Definition, Request, parse
@@ -32,10 +32,7 @@ _ADDED = 1 << 20  # items of lists read at once
 # Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
 _WAITING = 1 << 15, 1 << 17, 1 << 22
 _BATCHES = 256  # that wait; the arrays of one take a kilobyte without any user
-_STATE = (
-    *("metrics", "specs", "undefined", "ties", "nan", "data", "shape"),
-    *("users", "values", "lists", "offered"),
-)
+_NAMES = ("metrics", "specs", "undefined", "ties", "nan", "data")
 
 
 class NotUpdatedWarning(UserWarning):
@@ -90,7 +87,7 @@ class _Kept:
     table: _Table | None = None  # made when it is first needed: ``from_state`` only reads
     next_user: int = 0
     log: list[Added] = field(default_factory=list)
-    busy: bool = False  # the log is being written: true only within a signal handler
+    busy: bool = False  # the log is being written; only a signal handler can find it true
 
     def copy(self) -> "_Kept":
         table = None if self.table is None else self.table.copy()
@@ -111,6 +108,7 @@ class UserResults(Exclusive):
         self._texts = request.per_user
         self.cutoffs = request.cutoffs(n_items)
         self._depth = self.cutoffs.exposure
+        self._item = item_dtype(n_items)  # of kept lists
         # Only a call shows whether the weights of a callable are valid. So its batches do not wait:
         # each is refused together with an invalid callable.
         self._has_callable = any(
@@ -122,7 +120,7 @@ class UserResults(Exclusive):
 
     @cached_property
     def schema(self) -> Schema:
-        """What another evaluator must share, so that its rows can be merged."""
+        """The schema that an evaluator must share for its rows to be merged."""
         definitions = self.request.definitions.items()
         return Schema(
             metrics={text: str(definition.spec) for text, definition in definitions},
@@ -158,7 +156,7 @@ class UserResults(Exclusive):
     @property
     def updated(self) -> npt.NDArray[np.bool_]:
         """True for the users who were updated, (n_users,)."""
-        return self._settle().updated
+        return self._settled().updated
 
     def sink(self, n_users: int) -> KeptLists | None:
         """Make a sink for the lists of a batch; None where no system metric reads them."""
@@ -175,16 +173,13 @@ class UserResults(Exclusive):
         were chosen.
         """
         lists, offered = self._lists_of(found)
-        lists = lists.astype(np.int32 if self.n_items < 1 << 31 else np.int64)
+        lists = lists.astype(self._item)
         size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes
         values: Any = found._replace(exposure=None)
         if self._has_callable or not _fits(size):
             values = self._rows(found)
-        next_user = None
-        if n_chosen(users):
-            next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
-        batch = Added(users, values, lists, offered, next_user or 0, size)
-        self._append(batch, moves=next_user is not None, in_order=in_order)
+        batch = Added(users, values, lists, offered, 0, size)
+        self._append(batch, moves=n_chosen(users) > 0, in_order=in_order)
 
     @exclusive
     def _append(self, batch: Added, *, moves: bool, in_order: bool = False) -> None:
@@ -208,7 +203,10 @@ class UserResults(Exclusive):
                 "after the previous batch are not known; expected users= where threads share it"
             )
             raise ArgumentError(msg)
-        kept.log.append(batch if moves else batch._replace(next_user=next_user))
+        if moves:
+            users = batch.users
+            next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
+        kept.log.append(batch._replace(next_user=next_user))
 
     def _lists_of(self, found: Found) -> tuple[IntArray, npt.NDArray[np.bool_]]:
         """The lists of a batch, and the items that may be in them."""
@@ -218,9 +216,6 @@ class UserResults(Exclusive):
         return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
 
     @exclusive
-    def _settle(self) -> _Table:
-        return self._settled()
-
     def _settled(self) -> _Table:
         """The rows of all users, with the log written into them."""
         kept = self._kept
@@ -239,7 +234,7 @@ class UserResults(Exclusive):
             kept.table = _Table(
                 values=np.full((len(self._texts), self.n_users), np.nan),
                 updated=np.zeros(self.n_users, np.bool_),
-                lists=np.empty((self.n_users, 0), np.int32 if self.n_items < 1 << 31 else np.int64),
+                lists=np.empty((self.n_users, 0), self._item),
                 offered=np.zeros(self.n_items if self._depth else 0, np.bool_),
             )
         table, log = kept.table, kept.log.copy()
@@ -288,7 +283,7 @@ class UserResults(Exclusive):
         if not self._depth:
             return {}
         state = exposures(self.request, self.cutoffs)
-        state.offer(slice(0, self.n_users), np.flatnonzero(table.offered))
+        state.offer(np.flatnonzero(table.offered))
         for block in row_blocks(self.n_users, _ADDED // max(1, table.lists.shape[1])):
             lists = table.lists[block].astype(np.int64)
             state.add(block, lists, np.count_nonzero(lists >= 0, axis=1))
@@ -367,16 +362,17 @@ class UserResults(Exclusive):
         if not isinstance(state, Mapping):
             msg = f"state is a {type(state).__name__}; expected what Evaluator.state() gave"
             raise InputTypeError(msg)
-        missing = [name for name in _STATE if name not in state]
+        expected = (*_NAMES, "shape", *UserRows._fields)
+        missing = [name for name in expected if name not in state]
         if missing:
             msg = f"state lacks {', '.join(missing)}; expected what Evaluator.state() gave"
             raise InputError(msg)
         try:
-            fields = {name: np.asarray(state[name]) for name in _STATE}
-            if any(fields[name].dtype.kind != "U" for name in _STATE[:6]):
+            fields = {name: np.asarray(state[name]) for name in expected}
+            if any(fields[name].dtype.kind != "U" for name in _NAMES):
                 msg = "names are no text"
                 raise ValueError(msg)
-            texts, canonical, undefined, ties = (fields[name].tolist() for name in _STATE[:4])
+            texts, canonical, undefined, ties = (fields[name].tolist() for name in _NAMES[:4])
             definitions = {
                 text: Definition(parse(spec), each_ties, each_undefined)
                 for text, spec, each_ties, each_undefined in zip(

@@ -149,10 +149,10 @@ class Exposures:
         """The state at a cutoff."""
         return self._at[cutoff]
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
-        """Note the items that may be in these rows' lists; several threads call it at once."""
+    def offer(self, items: IntArray | slice) -> None:
+        """Note the items that may be in lists; several threads call it at once."""
         with self._lock:
-            for exposure in self._at.values() if rows.stop > rows.start else ():
+            for exposure in self._at.values():
                 exposure.offer(items)
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:  # noqa: ARG002

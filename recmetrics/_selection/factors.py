@@ -115,11 +115,10 @@ class _BlasLimit(Exclusive):
 def _set_threads(library: Any, n_threads: int) -> None:
     # For OpenBLAS, threadpoolctl accepts limits only from the first thread that set one. Here the
     # last caller has to restore them, in whatever thread.
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+    release = getattr(library, "clear_controlling_thread", lambda **_: None)
+    release(force=True)
     library.set_num_threads(n_threads)
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+    release(force=True)
 
 
 @cache

@@ -30,7 +30,7 @@ class Reader(Protocol):
     depth: int  # the number of items of a list that it reads
     row_items: int  # the number of entries of a dense matrix that it reads for each list
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
+    def offer(self, items: IntArray | slice) -> None:
         """Note the items that may be in the lists of a block."""
 
     def read(self, lists: Lists) -> None:
@@ -51,7 +51,7 @@ class Ranker(Protocol):
 class ListSink(Protocol):
     """A sink for the lists that system metrics are computed from, row block by row block."""
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
+    def offer(self, items: IntArray | slice) -> None:
         """Note the items that may be in these lists."""
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
@@ -76,10 +76,10 @@ class ListReader:
             self._runs.append((spec, side.prepared.get(spec, side), k or WHOLE_LIST, out))
         self._sink = sink
 
-    def offer(self, rows: slice, items: IntArray | slice) -> None:
+    def offer(self, items: IntArray | slice) -> None:
         """Note the items that may be in the lists of a block."""
         if self._sink is not None:
-            self._sink.offer(rows, items)
+            self._sink.offer(items)
 
     def read(self, lists: Lists) -> None:
         """Compute the metrics of a block."""

@@ -155,7 +155,7 @@ class MatrixRanker:
                 kernels.pool_for(reader.depth, self.n_items, dtype),
             )  # fmt: skip
         else:
-            reader.offer(rows, self.candidates.rows(rows).items)
+            reader.offer(self.candidates.rows(rows).items)
             own, values, block = self._recommendable(self.candidates, rows, nan_found)
             longest = int(np.diff(own.start).max(initial=0))
             lists = _no_lists(rows, min(reader.depth, longest), relevant)

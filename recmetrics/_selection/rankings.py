@@ -42,7 +42,7 @@ class GivenRanker:
             self._check_recommendable(rows, lists)
             if reader is not None:
                 if users.candidates is not None:
-                    reader.offer(rows, users.candidates.rows(rows).items)
+                    reader.offer(users.candidates.rows(rows).items)
                 reader.read(Lists(rows, lists, hits.length, relevant))
             return hits
 

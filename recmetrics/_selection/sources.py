@@ -92,8 +92,8 @@ def find_hits(
         elif sink is None:
             sink = exposures(request, cutoffs)
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
-        if users.candidates is None:
-            reader.offer(slice(0, users.truth.n_users), slice(None))
+        if users.candidates is None and users.truth.n_users:
+            reader.offer(slice(None))
     hits = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
     return Found(hits, {} if reader is None else reader.values, sink, cutoffs)
 
@@ -167,7 +167,7 @@ class SourceRanker:
             candidates = users.candidates
             if candidates is not None:
                 if reader is not None:
-                    reader.offer(rows, candidates.rows(rows).items)
+                    reader.offer(candidates.rows(rows).items)
                 candidates = candidates.take(rows)
             items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
             hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)

@@ -103,10 +103,10 @@ def compare(
     The effect size is Cohen's d_z: mean of the differences / their standard deviation. The
     statistics are those of ``scipy.stats``.
 
-    Where all n differences are equal (their standard deviation is at most 1e-12 of their mean) the
-    t test is not defined: its p-value is that of the exact sign-flip test, 2^(1-n). No test of
-    signs gives less for n users. Where that is too much for the confidence, such as below 6 users
-    at 95 %, a note below the tables says so; the t test may find differences there all the same.
+    The t test is not defined where all n differences are equal: their standard deviation is at most
+    1e-12 of their mean. Its p-value is then that of the exact sign-flip test, 2^(1-n). No test of
+    signs gives less for n users. A note below the tables says where that is too much for the
+    confidence, such as below 6 users at 95 %. The t test may find differences there all the same.
 
     The signed ranks have their exact distribution for up to 50 users who differ, or up to 13 where
     ranks are tied, and a normal one otherwise. In order of size, an absolute difference is tied

@@ -18,7 +18,7 @@ from recmetrics._inputs import (
     Users,
     one_below_another,
 )
-from recmetrics._results import KeptLists, RowNames, settled, system_values, user_values
+from recmetrics._results import KeptLists, RowNames, item_dtype, settled, system_values, user_values
 from recmetrics._selection import Exposures, Source, exposures, find_hits, read_factors
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
@@ -159,9 +159,8 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
 
 
 def _block_lists(kept: KeptLists, n_items: int) -> BlockLists:
-    item = np.int32 if n_items < 1 << 31 else np.int64
     offered = None if kept.offered.all() else np.flatnonzero(kept.offered)
-    return BlockLists(kept.joined().astype(item), offered)
+    return BlockLists(kept.joined().astype(item_dtype(n_items)), offered)
 
 
 def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
@@ -171,10 +170,9 @@ def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
         if isinstance(part, Exposures):
             whole.merge(part)
         else:
-            rows = slice(0, len(part.lists))
-            whole.offer(rows, slice(None) if part.offered is None else part.offered)
+            whole.offer(slice(None) if part.offered is None else part.offered)
             lists = part.lists.astype(np.int64)
-            whole.add(rows, lists, np.count_nonzero(lists >= 0, axis=1))
+            whole.add(slice(0, len(lists)), lists, np.count_nonzero(lists >= 0, axis=1))
     return whole
 
 
