@@ -144,7 +144,7 @@ def audit(
     users = read_users(matrix, ground_truth, sets, request)
     inspection = _Inspection(matrix, users, k)
     depth = request.cutoffs(n_items).hits
-    hits = MatrixRanker(matrix, users).hits(depth, request, inspection)
+    hits, _ = MatrixRanker(matrix, users).hits(depth, request, inspection)
     return Audit(
         n_users=n_users,
         n_items=n_items,

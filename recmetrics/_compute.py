@@ -175,6 +175,11 @@ class Metrics:
             A keyword argument outside its range.
         UndefinedMetricError
             A user without relevant items under ``undefined="raise"``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            Where all relevant items of more than half of the users who have any are excluded.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
@@ -277,6 +282,11 @@ class Metrics:
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``; a ShapeError also where the factors do not fit together.
+
+        Warns
+        -----
+        RecmetricsWarning
+            As in ``compute``.
 
         Notes
         -----

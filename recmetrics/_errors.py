@@ -1,4 +1,4 @@
-"""Every exception of the package.
+"""Every exception of the package, and its category of warnings.
 
 RecmetricsError
     MetricSpecError (ValueError)       a metric string that cannot be read
@@ -10,7 +10,13 @@ RecmetricsError
         NaNScoreError                  NaN among the scores
     InputTypeError (TypeError)         something that is no matrix of real numbers
     UndefinedMetricError (ValueError)  a user without relevant items under undefined="raise"
+RecmetricsWarning (UserWarning)        numbers that may not mean what they seem to
 """
+
+import sys
+import warnings
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class RecmetricsError(Exception):
@@ -51,3 +57,19 @@ class InputTypeError(RecmetricsError, TypeError):
 
 class UndefinedMetricError(RecmetricsError, ValueError):
     """A user whose metric is undefined, under ``undefined="raise"``."""
+
+
+class RecmetricsWarning(UserWarning):
+    """Numbers that may not mean what they seem to."""
+
+
+def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) -> None:
+    """Warn at the line that called the package, however deep within it this call is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == _PACKAGE

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
 from recmetrics._options import shared_of
-from recmetrics._results import UserCounts, UserResults, UserRows, check_truth, gather
+from recmetrics._results import (
+    UserCounts,
+    UserResults,
+    UserRows,
+    check_truth,
+    gather,
+    warn_of_swallowed,
+)
 from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
@@ -64,6 +71,11 @@ class Evaluator:
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``Metrics.compute``; an ArgumentError also where the size of the catalogue is unknown.
 
+    Warns
+    -----
+    RecmetricsWarning
+        Where all relevant items of more than half of the users who have any are excluded.
+
     Notes
     -----
     System metrics, such as coverage, need the lists of all users. Where one is requested, these are
@@ -99,6 +111,8 @@ class Evaluator:
         self._results = UserResults(request, known.truth.n_users, known.n_items or 0, self._users)
         relevance = self._users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
+        # Here, for all users, and not for each batch, whose counts would differ.
+        warn_of_swallowed(*self._users.swallowed())
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Add a batch of users.

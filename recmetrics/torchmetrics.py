@@ -90,6 +90,11 @@ class RankingMetrics(Metric):
     MetricSpecError, InputError, InputTypeError, ArgumentError
         As in ``Evaluator``.
 
+    Warns
+    -----
+    RecmetricsWarning
+        As in ``Evaluator``.
+
     Notes
     -----
     Users who were never updated are in no mean, without a warning: trainers evaluate a few batches

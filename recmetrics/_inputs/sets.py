@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputError
 from recmetrics._inputs.arrays import half_to_single, is_half, is_nonzero
+from recmetrics._jit import kernel
 from recmetrics._threads import row_blocks
 from recmetrics._types import FloatArray, IntArray
 
@@ -94,10 +95,39 @@ class Rows(NamedTuple):
         keys = others.users() * n_items + others.items
         return np.isin(self.users() * n_items + self.items, keys, kind="sort")
 
+    def n_within(self, others: "Rows") -> int:
+        """Count the users who have items, all of which ``others`` has for the same user."""
+        return int(_count_within(self.start, self.items, others.start, others.items))
+
     def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
         """The rows with only the chosen items."""
         kept = np.concatenate(([0], np.cumsum(chosen)))
         return Rows(kept[self.start], self.items[chosen], self.values[chosen])
+
+
+@kernel
+def _count_within(
+    start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray
+) -> int:
+    """Count as ``Rows.n_within``; most users are done after one search, for their first item."""
+    count = 0
+    for user in range(start.size - 1):
+        end = other_start[user + 1]
+        low = other_start[user]
+        within = start[user] < start[user + 1]
+        for i in range(start[user], start[user + 1]):
+            high = end
+            while low < high:
+                middle = (low + high) // 2
+                if other_items[middle] < items[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == end or other_items[low] != items[i]:
+                within = False
+                break
+        count += within
+    return count
 
 
 NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -293,6 +323,15 @@ class Users(NamedTuple):
             self.n_items,
             users,
         )
+
+    def swallowed(self) -> tuple[int, int]:
+        """Count the users whose relevant items are all excluded, and those who have any."""
+        everyone = slice(0, self.truth.n_users)
+        relevant = self.truth.rows(everyone)
+        n_relevant = int(np.count_nonzero(np.diff(relevant.start)))
+        if self.exclude is None:
+            return 0, n_relevant
+        return relevant.n_within(self.exclude.rows(everyone)), n_relevant
 
     @property
     def present(self) -> list[ItemSets]:

@@ -18,5 +18,7 @@ from recmetrics._results.measure import (
     system_values,
     user_values,
     values_of,
+    warn_of_swallowed,
+    whole_values,
 )
 from recmetrics._results.state import NotUpdatedWarning, UserCounts, UserResults, UserRows, gather

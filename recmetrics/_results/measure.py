@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import UndefinedMetricError
+from recmetrics._errors import UndefinedMetricError, warn
 from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
 from recmetrics._spec import Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
@@ -23,9 +23,27 @@ class RowNames(NamedTuple):
 
 
 def values_of(found: Found, request: Request) -> dict[str, UserValues]:
+    """Compute the values of a whole call, and warn of what may mislead about them."""
+    if found.n_swallowed:
+        warn_of_swallowed(*found.swallowed())
+    return whole_values(found, request)
+
+
+def whole_values(found: Found, request: Request) -> dict[str, UserValues]:
     """Compute the values of a whole call: all users at once."""
     values = measured(found, request)
     return {text: settled(values[text], text, request.definitions[text]) for text in values}
+
+
+def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
+    """Warn where the relevant items of more than half of the users who have any are excluded."""
+    if 2 * n_swallowed > n_relevant:
+        msg = (
+            f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users who "
+            "have any, and excluded items are never hits; was exclude= the test set instead of the "
+            "training set? Give the items seen in training"
+        )
+        warn(msg)
 
 
 def measured(found: Found, request: Request) -> dict[str, UserValues]:

@@ -9,7 +9,6 @@ call has added a batch as a whole, or not at all.
 """
 
 import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, RecmetricsWarning, warn
 from recmetrics._inputs import UserIndex, Users, as_indices, digests_of, n_chosen
 from recmetrics._options import one_of
 from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
@@ -35,7 +34,7 @@ _BATCHES = 256  # that wait; the arrays of one take a kilobyte without any user
 _NAMES = ("metrics", "specs", "undefined", "ties", "nan", "data")
 
 
-class NotUpdatedWarning(UserWarning):
+class NotUpdatedWarning(RecmetricsWarning):
     """Results were requested before every user was updated."""
 
 
@@ -309,7 +308,7 @@ class UserResults(Exclusive):
                 f"{missing.size} of {self.n_users} users were never updated, the first is user "
                 f"{missing[0]}; their values are NaN and no mean counts them"
             )
-            warnings.warn(msg, NotUpdatedWarning, stacklevel=3)
+            warn(msg, NotUpdatedWarning)
 
     @exclusive
     def part(self) -> UserRows:

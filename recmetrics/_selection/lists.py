@@ -40,11 +40,13 @@ class Reader(Protocol):
 class Ranker(Protocol):
     """Users whose items can be ranked, by scores or by factors, or are ranked already."""
 
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.
 
         ``k`` is None where no metric reads ranks. The reader is offered the candidates of each
         block; without candidates, the caller has offered it the whole catalogue.
+
+        The second result is the number of users who have relevant items, all of them excluded.
         """
 
 

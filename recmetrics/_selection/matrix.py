@@ -9,6 +9,7 @@ from recmetrics._inputs import (
     LEAST_SCORES,
     N_NAN,
     NAN_ROW,
+    NO_ROWS,
     ItemSets,
     Rows,
     ScoreBlock,
@@ -41,8 +42,8 @@ class MatrixRanker:
         self.users = users
         self.truth, self.exclude, self.candidates = users.truth, users.exclude, users.candidates
 
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
-        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``."""
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        """Rank the relevant items, as ``Ranker.hits`` says."""
         ties = rules.ties and k is not None
         # Blocks write into the hits of all users where their size is known: joining the hits of
         # blocks took a tenth of a call, in one thread.
@@ -50,32 +51,40 @@ class MatrixRanker:
         everyone = None if known is None else empty_hits(known.start, known.values, ties=ties)
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
 
-        def rank_block(rows: slice) -> tuple[Hits, IntArray]:
+        def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = self.truth.rows(rows)
             if everyone is None:
                 hits = empty_hits(relevant.start, relevant.values, ties=ties)
             else:
                 hits = everyone if len(blocks) == 1 else part_of(everyone, rows)
             nan_found = np.zeros(3, np.int64)
-            if k is not None and self.candidates is None:
-                self._rank_rows(rows, relevant, k, ties, rules.nan, hits, nan_found)
-            elif k is not None and self.candidates is not None:
-                self._rank_candidates(self.candidates, rows, relevant, k, ties, hits, nan_found)
+            n_swallowed = 0
+            if k is not None:
+                excluded = self._excluded(rows)
+                if self.exclude is not None:
+                    n_swallowed = relevant.n_within(excluded)
+                if self.candidates is None:
+                    self._rank_rows(rows, relevant, excluded, k, ties, rules.nan, hits, nan_found)
+                else:
+                    own = self._recommendable(self.candidates, rows, excluded, nan_found)
+                    self._rank_candidates(own, relevant, k, ties, hits)
             if reader is not None:
                 # NaN are counted once.
                 lists_nan = nan_found if k is None else np.zeros(3, np.int64)
                 reader.read(self._list(rows, relevant, reader, lists_nan))
             nan_found[NAN_ROW] += rows.start
-            return hits, nan_found
+            return hits, nan_found, n_swallowed
 
         if len(blocks) == 1 and not rules.progress:
             results = [rank_block(blocks[0])]
         else:
             results = in_blocks(rank_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found in results])
+        nan_found = np.array([nan_found for _, nan_found, _ in results])
         if rules.nan == "raise" and nan_found[:, N_NAN].any():
             refuse_nan(nan_found, self.users)
-        return join([hits for hits, _ in results]) if everyone is None else everyone
+        if everyone is None:
+            everyone = join([hits for hits, _, _ in results])
+        return everyone, sum(n_swallowed for _, _, n_swallowed in results)
 
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
@@ -93,6 +102,7 @@ class MatrixRanker:
         self,
         rows: slice,
         relevant: Rows,
+        excluded: Rows,
         k: int,
         ties: bool,
         nan: NaNPolicy,
@@ -100,7 +110,7 @@ class MatrixRanker:
         nan_found: IntArray,
     ) -> None:
         block = self.scores.block(rows)
-        excluded_start, excluded_items = self._excluded(rows)
+        excluded_start, excluded_items, _ = excluded
         many = len(relevant.items) >= _MANY * len(block.values)
         dtype = block.values.dtype
         lanes = kernels.lanes_for(k, self.n_items, dtype)
@@ -125,15 +135,13 @@ class MatrixRanker:
 
     def _rank_candidates(
         self,
-        candidates: ItemSets,
-        rows: slice,
+        recommendable: tuple[Rows, npt.NDArray[Any], ScoreBlock],
         relevant: Rows,
         k: int,
         ties: bool,
         hits: Hits,
-        nan_found: IntArray,
     ) -> None:
-        own, values, block = self._recommendable(candidates, rows, nan_found)
+        own, values, block = recommendable
         depth = int(np.diff(own.start).max(initial=0)) if ties else k
         kernels.rank_candidates(
             values, own.start, own.items, relevant.items, relevant.values, k, block.lowest,
@@ -145,7 +153,7 @@ class MatrixRanker:
         """The lists of a block of users, as long as ``reader`` reads them."""
         if self.candidates is None:
             block = self.scores.block(rows)
-            start, items = self._excluded(rows)
+            start, items, _ = self._excluded(rows)
             lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
             dtype = block.values.dtype
             kernels.list_rows(
@@ -156,7 +164,8 @@ class MatrixRanker:
             )  # fmt: skip
         else:
             reader.offer(self.candidates.rows(rows).items)
-            own, values, block = self._recommendable(self.candidates, rows, nan_found)
+            excluded = self._excluded(rows)
+            own, values, block = self._recommendable(self.candidates, rows, excluded, nan_found)
             longest = int(np.diff(own.start).max(initial=0))
             lists = _no_lists(rows, min(reader.depth, longest), relevant)
             kernels.list_candidates(
@@ -166,15 +175,14 @@ class MatrixRanker:
             )  # fmt: skip
         return lists
 
-    def _excluded(self, rows: slice) -> tuple[IntArray, npt.NDArray[np.int64]]:
-        """The start of each user's excluded items, and the items."""
+    def _excluded(self, rows: slice) -> Rows:
+        """The excluded items of each user of a block."""
         if self.exclude is None:
-            return np.zeros(rows.stop - rows.start + 1, np.int64), _NO_ITEMS
-        start, items, _ = self.exclude.rows(rows)
-        return start, items
+            return NO_ROWS._replace(start=np.zeros(rows.stop - rows.start + 1, np.int64))
+        return self.exclude.rows(rows)
 
     def _recommendable(
-        self, candidates: ItemSets, rows: slice, nan_found: IntArray
+        self, candidates: ItemSets, rows: slice, excluded: Rows, nan_found: IntArray
     ) -> tuple[Rows, npt.NDArray[Any], ScoreBlock]:
         """The candidates of each user that are not excluded, and their scores."""
         own = candidates.rows(rows)
@@ -182,7 +190,7 @@ class MatrixRanker:
         values = block.values
         kernels.find_candidate_nan(values, own.start, own.items, block.lowest, nan_found)
         if self.exclude is not None:
-            rest = ~own.among(self.exclude.rows(rows), self.n_items)
+            rest = ~own.among(excluded, self.n_items)
             own, values = own.keep(rest), values[rest]
         return own, values, block
 

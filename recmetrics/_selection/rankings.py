@@ -26,8 +26,8 @@ class GivenRanker:
         self.n_users, self.n_items = len(rankings.lists), users.n_items
         self.users = users
 
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
-        """Find the relevant items of every user to rank ``k``; the lists go to ``reader``."""
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        """Find the relevant items, as ``Ranker.hits`` says."""
         n_users, length = self._ranking.shape
         users = self.users
         depth = max(k or 0, 0 if reader is None else reader.depth)
@@ -51,7 +51,8 @@ class GivenRanker:
         dense = (self.n_items or 0) if users.truth.is_dense else 0
         row_items = max(1, length, dense, 0 if reader is None else reader.row_items)
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
-        return join(in_blocks(find_in_block, blocks, n_threads, rules.progress))
+        # An excluded item is refused here, and only an Evaluator, which counts, has any.
+        return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
 
     def _check_recommendable(self, rows: slice, lists: IntArray) -> None:
         """Refuse a list with an excluded item, or with one that is not a candidate."""

@@ -68,6 +68,11 @@ class Found(NamedTuple):
     of_lists: Mapping[str, UserValues]  # the values of the metrics that read lists
     exposure: ListSink | None  # the sink of the lists that system metrics read
     cutoffs: Cutoffs
+    n_swallowed: int  # users whose relevant items are all excluded
+
+    def swallowed(self) -> tuple[int, int]:
+        """Count the users whose relevant items are all excluded, and those who have any."""
+        return self.n_swallowed, int(np.count_nonzero(np.diff(self.hits.start)))
 
 
 def find_hits(
@@ -94,8 +99,8 @@ def find_hits(
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
         if users.candidates is None and users.truth.n_users:
             reader.offer(slice(None))
-    hits = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
-    return Found(hits, {} if reader is None else reader.values, sink, cutoffs)
+    hits, n_swallowed = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
+    return Found(hits, {} if reader is None else reader.values, sink, cutoffs, n_swallowed)
 
 
 def read_scores(scores: Any) -> ScoreMatrix | Selector:
@@ -154,14 +159,14 @@ class SourceRanker:
         self.n_users, self.n_items = selector.shape
         self.users = users
 
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:
-        """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``."""
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        """Rank the relevant items, as ``Ranker.hits`` says."""
         users = self.users
         if rules.whole_rows:
             return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)
 
-        def select_block(rows: slice) -> tuple[Hits, IntArray]:
+        def select_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = users.truth.rows(rows)
             excluded = None if users.exclude is None else users.exclude.rows(rows)
             candidates = users.candidates
@@ -174,12 +179,14 @@ class SourceRanker:
             if reader is not None:
                 reader.read(Lists(rows, items, length, relevant))
             nan_found[NAN_ROW] += rows.start
-            return hits, nan_found
+            n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
+            return hits, nan_found, n_swallowed
 
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
         blocks, n_threads = self._selector.blocks(depth, row_items, rules.threads)
         results = in_blocks(select_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found in results])
+        nan_found = np.array([nan_found for _, nan_found, _ in results])
         if rules.nan == "raise" and nan_found[:, N_NAN].any():
             refuse_nan(nan_found, users)
-        return join([hits for hits, _ in results])
+        hits = join([hits for hits, _, _ in results])
+        return hits, sum(n_swallowed for _, _, n_swallowed in results)

@@ -36,11 +36,19 @@ class TiedRanker:
         self.n_users, self.n_items = scores.shape
         self._users = users
 
-    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> Hits:  # noqa: ARG002
-        """Give the relevant items of each user all ranks of the whole list."""
+    def hits(
+        self,
+        k: int | None,  # noqa: ARG002
+        rules: Request,  # noqa: ARG002
+        reader: Reader | None,  # noqa: ARG002
+    ) -> tuple[Hits, int]:
+        """Give the relevant items of each user all ranks of the whole list.
+
+        Users whose relevant items are all excluded are not counted: the ceiling, 0, says it.
+        """
         entries = sum(int(sets.mean_items) for sets in self._users.present)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
-        return join([_tied(rows, self._users, self.n_items) for rows in blocks])
+        return join([_tied(rows, self._users, self.n_items) for rows in blocks]), 0
 
 
 def _tied(rows: slice, users: Users, n_items: int) -> Hits:

@@ -80,6 +80,11 @@ def compute(
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
         As ``Metrics.compute``; faults of entries that only workers read, when they read them.
+
+    Warns
+    -----
+    RecmetricsWarning
+        As ``Metrics.compute``, once for all blocks; with ``lazy`` not at all.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     request = Request(metrics_list, **shared)
@@ -136,6 +141,11 @@ def compute_factors(
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
         As ``compute``; a ShapeError also where the factors do not fit together.
+
+    Warns
+    -----
+    RecmetricsWarning
+        As ``compute``.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     request = Request(metrics_list, **shared)

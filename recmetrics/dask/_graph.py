@@ -19,6 +19,7 @@ from recmetrics._errors import InputTypeError, ShapeError
 from recmetrics._inputs import (
     ItemSets,
     SharedSet,
+    Users,
     check_matrix,
     check_shape,
     read_candidates,
@@ -27,6 +28,7 @@ from recmetrics._inputs import (
     read_side,
     read_truth,
 )
+from recmetrics._results import warn_of_swallowed
 from recmetrics._spec import Request
 from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
@@ -89,6 +91,8 @@ class TaskGraph:
         self._users = [
             _task(read_block)(index, *sets) for index, *sets in zip(blocks, *sources, strict=True)
         ]
+        counted = self._users if given.get("exclude") is not None else []
+        self._swallowed = [_task(Users.swallowed)(users) for users in counted]
 
     def of_scores(self, scores: Any) -> list[Task]:
         """Measure each block of users by its chunks of scores."""
@@ -130,7 +134,10 @@ class TaskGraph:
             measured_all = _task(measure_all)(few, self._sent)
             parts.append(da.from_delayed(measured_all, (len(of_all),), np.float64))
         found: dict[str, Any] = {}
-        computed = parts if lazy else dask.compute(*parts)
+        computed: Sequence[Any] = parts
+        if not lazy:
+            *computed, counts = dask.compute(*parts, self._swallowed)
+            warn_of_swallowed(*np.sum([(0, 0), *counts], axis=0).tolist())
         for texts, rows in zip((per_user, of_all), computed, strict=False):
             found |= zip(texts, rows, strict=True)
         return {

@@ -1,0 +1,201 @@
+"""Numbers that may not mean what they seem to: what warns, where, and with which count."""
+
+import re
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import Evaluator, Metrics, NotUpdatedWarning, RecmetricsWarning
+
+N_ITEMS = 40
+# 7 users: 0 .. 4 have relevant items, 5 and 6 have none.
+TRUTH = np.zeros((7, N_ITEMS))
+TRUTH[0, [3, 8]] = 1
+TRUTH[[1, 2, 3, 4], [5, 5, 39, 0]] = 2
+SCORES = np.random.default_rng(0).standard_normal(TRUTH.shape)
+MESSAGE = (
+    "exclude holds all relevant items of {} of the {} users who have any, and excluded items are "
+    "never hits; was exclude= the test set instead of the training set? Give the items seen in "
+    "training"
+)
+
+
+def excluding(*users):
+    """Excludes all relevant items of some users, others besides, and all but one of user 0's."""
+    exclude = np.zeros(TRUTH.shape)
+    exclude[:, 20] = 1
+    exclude[0, 8] = 1
+    for user in users:
+        exclude[user] = np.maximum(exclude[user], TRUTH[user])
+    return exclude
+
+
+def lists_of(matrix):
+    return [np.flatnonzero(row) for row in matrix]
+
+
+def caught(call, *arguments, **keywords):
+    """The warnings of a call, each of which must point at a line of this file."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call(*arguments, **keywords)
+    assert {Path(one.filename) for one in seen} <= {Path(__file__)}
+    return [(one.category, str(one.message)) for one in seen]
+
+
+def dask_compute(scores, truth, metrics, *, exclude, as_arrays, **keywords):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    import recmetrics.dask
+
+    if as_arrays:
+        truth, exclude = (da.from_array(one, chunks=(2, 30)) for one in (truth, exclude))
+    scores = da.from_array(scores, chunks=(3, 15))
+    return recmetrics.dask.compute(scores, truth, metrics, exclude=exclude, **keywords)
+
+
+def dask_factors(scores, truth, metrics, **keywords):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    import recmetrics.dask
+
+    factors = da.from_array(scores, chunks=(3, 15))
+    items = np.eye(N_ITEMS)
+    return recmetrics.dask.compute_factors(factors, items, truth, metrics, **keywords)
+
+
+def ranking_metrics(scores, truth, metrics, **keywords):
+    pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+    from recmetrics.torchmetrics import RankingMetrics
+
+    return RankingMetrics(truth, metrics, **keywords)
+
+
+def device_scores(scores, truth, metrics, **keywords):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from recmetrics._inputs import read_users
+    from recmetrics._results import values_of
+    from recmetrics._selection import find_hits
+    from recmetrics._selection.device import DeviceScores
+    from recmetrics._spec import Request
+
+    request = Request(metrics, **keywords)
+    there = DeviceScores(torch.tensor(scores))
+    return values_of(find_hits(there, read_users(there, truth, keywords, request), request), request)
+
+
+CALLS = {
+    "compute": Metrics.compute,
+    "in threads": partial(Metrics.compute, n_threads=3),
+    "candidates": partial(Metrics.compute, candidates=np.arange(2, 40)),
+    "ties": partial(Metrics.compute, ties="expected"),
+    "one metric": lambda scores, truth, _, **rest: Metrics.ndcg_at_k(scores, truth, k=3, **rest),
+    "factors": lambda scores, *rest, **given: Metrics.compute_factors(
+        scores, np.eye(N_ITEMS), *rest, **given
+    ),
+    "device": device_scores,
+    "evaluator": lambda _, *rest, **given: Evaluator(*rest, **given),
+    "torchmetrics": ranking_metrics,
+    "dask": partial(dask_compute, as_arrays=False),
+    "dask arrays": partial(dask_compute, as_arrays=True),
+    "dask, whole rows": partial(dask_compute, as_arrays=False, ties="expected"),
+    "dask factors": dask_factors,
+}
+EVERY_CALL = pytest.mark.parametrize("call", CALLS)
+
+
+@EVERY_CALL
+@pytest.mark.parametrize("metric", ["ndcg@3", "ndcg"])
+def test_an_exclude_that_swallows_the_truth_warns_once_with_the_count(call, metric):
+    got = caught(CALLS[call], SCORES, TRUTH, [metric], exclude=excluding(1, 2, 4))
+    assert got == [(RecmetricsWarning, MESSAGE.format(3, 5))]
+
+
+@EVERY_CALL
+def test_half_of_the_users_are_no_reason_to_warn(call):
+    truth = TRUTH.copy()
+    truth[4] = 0  # four users are left who have any
+    exclude = excluding(1, 2, 4, 5)
+    assert caught(CALLS[call], SCORES, truth, ["hit@3"], exclude=exclude) == []
+    exclude = excluding(1, 2, 3, 4, 5)
+    expected = MESSAGE.format(3, 4)
+    assert caught(CALLS[call], SCORES, truth, ["hit@3"], exclude=exclude) == [
+        (RecmetricsWarning, expected)
+    ]
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, sp.coo_array, lists_of])
+@pytest.mark.parametrize("of_truth", [np.array, sp.csc_array, lists_of])
+def test_every_form_is_counted(form, of_truth):
+    given = {"exclude": form(excluding(0, 1, 2))}
+    got = caught(Metrics.compute, SCORES, of_truth(TRUTH), "mrr@2", **given)
+    assert got == [(RecmetricsWarning, MESSAGE.format(3, 5))]
+
+
+def test_blocks_of_many_users_are_added_up(monkeypatch):
+    monkeypatch.setattr("recmetrics._selection.matrix.LEAST_SCORES", 1)
+    monkeypatch.setattr("recmetrics._inputs.scores.LEAST_SCORES", 1)
+    monkeypatch.setattr("recmetrics._inputs.scores._BLOCK_BYTES", 1)
+    monkeypatch.setattr("recmetrics._inputs.scores._COPY_BYTES", 1)
+    monkeypatch.setattr("recmetrics._selection.factors._SMALL", 1)
+    monkeypatch.setattr("recmetrics._selection.factors._TILE_USERS", 3)
+    scores, truth, exclude = (np.tile(one, (50, 1)) for one in (SCORES, TRUTH, excluding(0, 2, 3)))
+    expected = [(RecmetricsWarning, MESSAGE.format(150, 250))]
+    for call in ("compute", "in threads", "candidates", "factors"):
+        assert caught(CALLS[call], scores, truth, ["hit@3"], exclude=exclude) == expected
+
+
+def test_the_values_are_not_changed_by_the_warning():
+    exclude = excluding(1, 2, 3, 4)
+    with pytest.warns(RecmetricsWarning, match=re.escape(MESSAGE.format(4, 5))):
+        got = Metrics.compute(SCORES, TRUTH, "hit@40", exclude=exclude)["hit@40"]
+    np.testing.assert_array_equal(got, [1, 0, 0, 0, 0, np.nan, np.nan])
+
+
+def test_what_no_truth_is_read_for_does_not_warn():
+    exclude = excluding(*range(5))
+    assert caught(Metrics.compute, SCORES, TRUTH, ["coverage@3"], exclude=exclude) == []
+    assert caught(Metrics.chance, TRUTH, ["hit@3"], exclude=exclude) == []
+    assert caught(Metrics.ceiling, TRUTH, ["hit@3"], exclude=exclude) == []
+    assert caught(recmetrics.audit, SCORES, TRUTH, exclude=exclude) == []
+    nobody = np.zeros(TRUTH.shape)
+    assert caught(Metrics.compute, SCORES, nobody, ["hit@3"], exclude=exclude) == []
+
+
+def test_an_evaluator_warns_when_it_is_made_and_not_again():
+    with pytest.warns(RecmetricsWarning, match=re.escape(MESSAGE.format(5, 5))):
+        evaluator = Evaluator(TRUTH, "hit@3", exclude=TRUTH)
+    assert caught(evaluator.update, SCORES[:4]) == []
+    assert caught(evaluator.update_factors, SCORES[4:], np.eye(N_ITEMS)) == []
+    assert caught(evaluator.update_ranked, [[20]] * 2, [1, 2]) == []
+
+
+def test_lazy_dask_arrays_do_not_warn():
+    lazy = partial(CALLS["dask"], lazy=True)
+    assert caught(lazy, SCORES, TRUTH, ["hit@3"], exclude=TRUTH) == []
+
+
+def test_the_category_is_one_of_users():
+    assert issubclass(RecmetricsWarning, UserWarning)
+    assert issubclass(NotUpdatedWarning, RecmetricsWarning)
+
+
+def test_a_warning_points_at_the_line_of_the_caller():
+    with pytest.warns(RecmetricsWarning) as seen:
+        Metrics.hit_at_k(SCORES, TRUTH, k=3, exclude=TRUTH)
+    line = test_a_warning_points_at_the_line_of_the_caller.__code__.co_firstlineno + 2
+    assert [(Path(one.filename), one.lineno) for one in seen] == [(Path(__file__), line)]
+
+
+def test_code_of_the_package_is_skipped_whatever_its_file():
+    own = {"__name__": "recmetrics.made_up"}
+    exec(  # noqa: S102
+        compile("from recmetrics._errors import warn\ndef call(): warn('seen')", "made up", "exec"),
+        own,
+    )
+    with pytest.warns(RecmetricsWarning, match="seen") as seen:
+        own["call"]()
+    assert Path(seen[0].filename) == Path(__file__)
