@@ -1,6 +1,6 @@
 """Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
 
-from recmetrics._audit import Audit, Finding, audit
+from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
     ArgumentError,
@@ -44,6 +44,7 @@ __all__ = [
     "UnknownOptionError",
     "UserCounts",
     "audit",
+    "audit_ranked",
     "compare",
     "explain",
     "popularity_from",

@@ -1,4 +1,4 @@
-"""``audit``: properties of scores and truth that make metrics misleading."""
+"""``audit``: properties of scores, or rankings, and truth that make metrics misleading."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._inputs import ItemSets, ScoreMatrix, Users, read_users
-from recmetrics._selection import Hits, Lists, MatrixRanker
+from recmetrics._inputs import ItemSets, Rankings, ScoreMatrix, Users, dtype_name, read_users
+from recmetrics._selection import Hits, Lists, MatrixRanker, find_hits
 from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import Candidates, IntArray, Progress, Scores, Truth
 
@@ -44,19 +44,22 @@ _MEANINGS = {
     "without_truth": "no relevant item, accuracy is undefined",
     "explicit_zeros": "stored entries of truth are 0, not relevant",
     "duplicates": "entries of truth are stored again and add up",
+    "largest_in_truth": "largest item index in truth",
+    "largest_in_ranking": "largest item index in the rankings",
 }
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of ``audit``: a ``Finding`` for each question; ``str`` is a short report.
+    """The result of an audit: a ``Finding`` for each question; ``str`` is a short report.
 
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
-    ``explicit_zeros`` and ``duplicates`` count matrix entries; the others count users.
+    ``explicit_zeros``, ``duplicates``, ``largest_in_truth`` and ``largest_in_ranking`` count matrix
+    entries; the others count users. ``n_items`` is None where nothing gives it.
     """
 
     n_users: int
-    n_items: int
+    n_items: int | None
     k: int
     dtype: str
     nan: Finding = _NONE
@@ -71,6 +74,8 @@ class Audit:
     without_truth: Finding = _NONE
     explicit_zeros: Finding = _NONE
     duplicates: Finding = _NONE
+    largest_in_truth: Finding = _NONE
+    largest_in_ranking: Finding = _NONE
 
     @property
     def findings(self) -> dict[str, Finding]:
@@ -79,7 +84,8 @@ class Audit:
         return {name: finding for name, finding in found.items() if finding.users}
 
     def __str__(self) -> str:
-        head = f"{self.n_users:,} users x {self.n_items:,} items, {self.dtype}, k = {self.k}"
+        n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"
+        head = f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
         if not self.findings:
             return f"{head}: nothing odd"
         lines = (self._line(name, finding) for name, finding in self.findings.items())
@@ -149,11 +155,69 @@ def audit(
         n_users=n_users,
         n_items=n_items,
         k=k,
-        dtype=str(matrix.array.dtype),
+        dtype=dtype_name(matrix.array),
         depend_on_ties=_of_users(_depends_on_order(hits), 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
         **inspection.findings(),
         **_stored(ground_truth, n_items),
+    )
+
+
+def audit_ranked(
+    ranking: Truth, ground_truth: Truth, *, n_items: int | None = None, k: int = 10
+) -> Audit:
+    """Look for properties that make metrics of these rankings misleading.
+
+    Where nothing gives the size of the catalogue, the largest item index in truth and in the
+    rankings are findings: an index of another numbering is never a hit, and no error.
+
+    >>> import recmetrics
+    >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
+    2 users x an unknown number of items, int64, k = 2
+      no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
+      largest item index in truth: 1 of 1 user (50.0%), first (user 0, item 3)
+      largest item index in the rankings: 1 of 1 user (50.0%), first (user 1, item 700)
+
+    Parameters
+    ----------
+    ranking, ground_truth, n_items
+        As in ``Metrics.compute_ranked``.
+    k
+        The cutoff of the metrics that will be computed.
+
+    Returns
+    -------
+    Audit
+        As of ``audit``, of the questions that rankings answer.
+
+    Raises
+    ------
+    InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute_ranked``.
+    """
+    k = as_cutoff(k)
+    request = Request(make_spec("ndcg", k))
+    rankings = Rankings(ranking, n_items)
+    users = read_users(rankings, ground_truth, {}, request)
+    hits = find_hits(rankings, users, request).hits
+    largest = {}
+    if users.n_items is None:
+        n_users = len(rankings.lists)
+        relevant = users.truth.rows(slice(0, n_users))
+        ranked = np.nonzero(rankings.lists >= 0)
+        largest = {
+            "largest_in_truth": _largest(relevant.users(), relevant.items),
+            "largest_in_ranking": _largest(ranked[0], rankings.lists[ranked]),
+        }
+    return Audit(
+        n_users=len(rankings.lists),
+        n_items=users.n_items,
+        k=k,
+        dtype=str(rankings.lists.dtype),
+        short=_of_users(hits.length < k, 0),
+        without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        **largest,
+        **_stored(ground_truth, users.n_items or 0),
     )
 
 
@@ -296,6 +360,12 @@ def _of_places(users: IntArray, items: IntArray) -> Finding:
         return _NONE
     first = np.lexsort((items, users))[0]
     return Finding(len(np.unique(users)), len(users), int(users[first]), int(items[first]))
+
+
+def _largest(users: IntArray, items: IntArray) -> Finding:
+    """The users with the largest item index."""
+    chosen = items == items.max(initial=0)
+    return _of_places(users[chosen], items[chosen])
 
 
 def _of_users(mask: BoolArray, first: int) -> Finding:

@@ -142,7 +142,8 @@ class Metrics:
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
         progress
-            True shows a tqdm bar where tqdm is installed; a callable gets (rows done, rows).
+            True shows a tqdm bar where tqdm is installed, and then says how many users the means
+            are over where these are not all; a callable gets (rows done, rows).
         popularity
             (n_items,) share of users who have each item, 0 to 1: ``popularity_from(train)``.
         features
@@ -193,6 +194,8 @@ class Metrics:
         ranking: Truth,
         ground_truth: Truth,
         metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
         **shared: Unpack[ForRankings],
     ) -> dict[str, UserValues]:
         """Score rankings that exist already.
@@ -207,12 +210,16 @@ class Metrics:
             (n_users, k) item indices, best first, -1 after the end of a shorter list; or a list
             with one array of item indices per user.
         ground_truth
-            As in ``compute``. Lists of indices do not give the size of the catalogue. Unless side
-            information does, k is then not cut to it and any item index >= 0 is accepted; system
-            metrics need the size. Plain nested lists that could be either indices or relevances
-            are an error.
+            As in ``compute``. Plain nested lists that could be either indices or relevances are an
+            error.
+        n_items
+            Size of the catalogue, where truth lists item indices: an index outside it is an error.
+            Unless it or side information gives the size, any index >= 0 is accepted, and k is not
+            cut to the size; ``audit_ranked`` then names the largest index. System metrics and
+            ``auc`` need the size.
         metrics_list, undefined, convention, n_threads, progress
-            As in ``compute``. Metrics of the whole list read only the items of the ranking.
+            As in ``compute``. Metrics of the whole list read only the items of the ranking; ``auc``
+            needs rankings of every item.
         popularity, features, similarity, genres, profile
             As in ``compute``.
 
@@ -226,10 +233,10 @@ class Metrics:
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``; an InputError also where a ranking names an item twice, an item
-            outside the catalogue, or an item after a -1.
+            outside the catalogue, an item after a -1, or for ``auc`` not every item.
         """
         request = Request(metrics_list, **shared)
-        scores = Rankings(ranking)
+        scores = Rankings(ranking, n_items)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
 

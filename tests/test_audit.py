@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from problems import JIT
 
 import recmetrics
-from recmetrics import ArgumentError, Finding, audit
+from recmetrics import ArgumentError, Finding, InputError, audit, audit_ranked
 
 CLEAN = np.array([[5.0, 4.0, 3.0, 2.0], [1.0, 2.0, 3.0, 4.0], [4.0, 1.0, 3.0, 2.0]])
 TRUTH = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
@@ -134,3 +134,59 @@ def test_inputs_are_not_changed():
     audit(scores, truth, exclude=truth)
     np.testing.assert_array_equal(scores, kept[0])
     assert (truth != kept[1]).nnz == 0
+
+
+def test_bfloat16_is_called_by_its_name():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    scores = torch.tensor(CLEAN)
+    for dtype, name in ((torch.bfloat16, "torch.bfloat16"), (torch.float16, "float16")):
+        report = audit(scores.to(dtype), TRUTH, k=2)
+        assert str(report) == f"3 users x 4 items, {name}, k = 2: nothing odd"
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    assert audit(CLEAN.astype(ml_dtypes.bfloat16), TRUTH, k=2).dtype == "bfloat16"
+
+
+# --- Rankings ------------------------------------------------------------------------------------
+
+RANKING = [[3, 0], [1], [2, 7]]
+LISTS = [np.array([0]), np.array([], int), np.array([5, 4])]
+
+
+def test_the_largest_index_of_a_catalogue_of_unknown_size():
+    report = audit_ranked(RANKING, LISTS, k=2)
+    assert report.findings == {
+        "short": Finding(1, 0, 1),
+        "without_truth": Finding(1, 0, 1),
+        "largest_in_truth": Finding(1, 1, 2, 5),
+        "largest_in_ranking": Finding(1, 1, 2, 7),
+    }
+    assert str(report).splitlines() == [
+        "3 users x an unknown number of items, int64, k = 2",
+        "  fewer than k items to recommend: 1 user (33.3%), first user 1",
+        "  no relevant item, accuracy is undefined: 1 user (33.3%), first user 1",
+        "  largest item index in truth: 1 of 1 user (33.3%), first (user 2, item 5)",
+        "  largest item index in the rankings: 1 of 1 user (33.3%), first (user 2, item 7)",
+    ]
+    assert audit_ranked([[7], [7, 1]], [[7], [7]], k=1).largest_in_ranking == Finding(2, 2, 0, 7)
+    nothing = audit_ranked([[], []], [[], []])
+    assert nothing.largest_in_truth == nothing.largest_in_ranking == Finding()
+
+
+def test_where_the_size_is_known_no_index_is_a_finding():
+    assert audit_ranked([[3, 0], [1, 2]], [[0], [3]], n_items=4, k=2).findings == {}
+    matrix = np.eye(2, 4, dtype=int)
+    report = audit_ranked([[3, 0], [1, 2]], matrix, k=2)
+    assert str(report) == "2 users x 4 items, int64, k = 2: nothing odd"
+    stored = sp.coo_array(([1, 1, 0], ([0, 0, 1], [2, 2, 1])), shape=(2, 4))
+    report = audit_ranked(np.array([[3, 0], [1, 2]], np.int32), stored, k=2)
+    assert (report.dtype, report.duplicates) == ("int32", Finding(1, 1, 0, 2))
+    assert report.explicit_zeros == Finding(1, 1, 1, 1)
+
+
+def test_rankings_are_checked_as_by_compute_ranked():
+    with pytest.raises(InputError, match="ranking of user 2 names at rank 2 item 7, which is out"):
+        audit_ranked(RANKING, LISTS, n_items=6)
+    with pytest.raises(InputError, match="truth of user 2 names item 5, which is outside"):
+        audit_ranked(RANKING, LISTS, n_items=5)
+    with pytest.raises(ArgumentError):
+        audit_ranked(RANKING, LISTS, k=0)

@@ -148,11 +148,12 @@ def test_rankings_give_the_bits_of_one_call(problem):
     scores, truth, _, side = problem
     ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
     ranking[::3, 20:] = -1
-    one = Evaluator(truth, ALL, **side)
+    metrics = [text for text in ALL if text != "auc"]  # which needs whole rankings
+    one = Evaluator(truth, metrics, **side)
     n_lists = len(ranking) * 2 // 5
     one.update_ranked(ranking[n_lists:], slice(n_lists, None))
     one.update_ranked([row[row >= 0] for row in ranking[:n_lists]], slice(0, n_lists))
-    assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, ALL, **side))
+    assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, metrics, **side))
 
 
 def test_rankings_and_scores_mix():

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics import Metrics
+from recmetrics import Evaluator, Metrics
+from recmetrics._spec import parse
 from recmetrics._spec.registry import Metric
 
 K = 5
@@ -104,7 +105,8 @@ REMARKS = {
     "ndcg": "The ideal list has E, C and then three of A, D, F, G. The base of the logarithm "
     "cancels out, so `ln` changes nothing here; in `dcg` it does.",
     "err": "P is 1/8 for a relevance of 1, and 3/8 for 2, where 3 is the top of the scale.",
-    "auc": "Only the four items that are listed count. Of a score matrix every item would.",
+    "auc": "Here only the four items that are listed may be recommended: `auc` compares each "
+    "relevant item with all others, and is refused for a list of only some of them.",
     "diversity": "The cosines of AB, AC, AD, BC, BD and CD.",
     "novelty": "-log2 of 1/2, 1/4 and 1/8 is 1, 2 and 3; nobody has D.",
     "long_tail": "The popularities sum up to 2. With `tail=0.8` the head must have 0.4 of it: E, "
@@ -134,7 +136,13 @@ def strings(metric: Metric) -> list[str]:
 
 def value(text: str) -> float:
     """What the library computes for the first user, or for all lists."""
-    result = Metrics.compute_ranked(np.array(RANKING), np.array(TRUTH), [text], **SIDE)[text]
+    if parse(text).metric.averages_ties:  # it needs rankings of all that may be recommended
+        listed = [[item for item in items if item >= 0] for items in RANKING]
+        evaluator = Evaluator(np.array(TRUTH), [text], candidates=listed)
+        evaluator.update_ranked(np.array(RANKING))
+        result = evaluator.compute()[text]
+    else:
+        result = Metrics.compute_ranked(np.array(RANKING), np.array(TRUTH), [text], **SIDE)[text]
     return float(result if result.ndim == 0 else result[0])
 
 

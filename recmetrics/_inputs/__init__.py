@@ -21,6 +21,7 @@ from recmetrics._inputs.arrays import (
     check_2d,
     check_matrix,
     check_real,
+    dtype_name,
     half_to_single,
     is_half,
 )

@@ -145,6 +145,11 @@ def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
+def dtype_name(array: npt.NDArray[Any]) -> str:
+    """Name the dtype that the caller gave."""
+    return "torch.bfloat16" if array.dtype == _BFLOAT16 else str(array.dtype)
+
+
 def is_nonzero(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """True where a number is not 0."""
     if array.dtype == np.bool_:

@@ -39,6 +39,13 @@ def read_truth(
     return _read(truth, "truth", shape, "refuse", largest_item, if_transposed)
 
 
+def read_ranked_truth(truth: Any, shape: tuple[int, int | None], largest_item: int) -> ItemSets:
+    """Read the truth of rankings; ``shape`` is that of the rankings, with the caller's n_items."""
+    truth, (_, n_items) = _whole(truth, "truth", shape[1])
+    is_matrix = len(getattr(truth, "shape", ())) == 2  # which has n_items, if these are given
+    return read_truth(truth, (shape[0], None if is_matrix else n_items), largest_item)
+
+
 def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
     """Read a truth without scores beside it; returns the size of its catalogue, too.
 

@@ -140,9 +140,10 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 class Rankings:
     """The rankings of one call: checked to be item indices, and read block by block."""
 
-    def __init__(self, ranking: Any) -> None:
+    def __init__(self, ranking: Any, n_items: int | None = None) -> None:
         self.lists = _as_ranking(ranking)
-        self.shape: tuple[int, None] = len(self.lists), None  # rankings do not give the catalogue
+        # Rankings do not give the catalogue: its size is that of the caller, or unknown.
+        self.shape: tuple[int, int | None] = len(self.lists), n_items
 
     @property
     def largest_item(self) -> int:

@@ -6,7 +6,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from recmetrics._inputs.read_sets import read_candidates, read_exclude, read_truth, read_whole_truth
+from recmetrics._inputs.read_sets import (
+    read_candidates,
+    read_exclude,
+    read_ranked_truth,
+    read_truth,
+    read_whole_truth,
+)
 from recmetrics._inputs.scores import Rankings
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Users
 from recmetrics._inputs.side import read_side
@@ -34,9 +40,11 @@ def read_users(
     request
         The request; only side information that one of its metrics needs is read.
     """
-    largest_item = scores.largest_item if isinstance(scores, Rankings) else -1
-    hint = getattr(scores, "if_transposed", None)
-    truth = read_truth(ground_truth, scores.shape, largest_item, hint)
+    if isinstance(scores, Rankings):
+        truth = read_ranked_truth(ground_truth, scores.shape, scores.largest_item)
+    else:
+        hint = getattr(scores, "if_transposed", None)
+        truth = read_truth(ground_truth, scores.shape, if_transposed=hint)
     return _users(truth, truth.n_items, given, request)
 
 

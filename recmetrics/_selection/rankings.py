@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from recmetrics._errors import InputError
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import Rankings, Rows, Users, as_kernel_array
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, join
 from recmetrics._selection.lists import Lists, Reader
+from recmetrics._selection.tied import recommendable
 from recmetrics._spec import Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import IntArray
@@ -30,6 +31,14 @@ class GivenRanker:
         """Find the relevant items, as ``Ranker.hits`` says."""
         n_users, length = self._ranking.shape
         users = self.users
+        of_all_items = rules.of_all_items
+        if of_all_items and self.n_items is None:
+            msg = (
+                f"{of_all_items[0]} needs whole rankings and the size of the catalogue, which a "
+                "truth of item indices does not give; type n_items= (for tables catalogue=), or "
+                f"with scores Metrics.compute(scores, truth, ['{of_all_items[0]}'])"
+            )
+            raise ArgumentError(msg)
         depth = max(k or 0, 0 if reader is None else reader.depth)
 
         def find_in_block(rows: slice) -> Hits:
@@ -40,6 +49,8 @@ class GivenRanker:
             if problem:
                 self._refuse_ranking(problem, rows.start + row, place)
             self._check_recommendable(rows, lists)
+            if of_all_items:
+                self._check_whole(of_all_items[0], rows, relevant, hits.length)
             if reader is not None:
                 if users.candidates is not None:
                     reader.offer(users.candidates.rows(rows).items)
@@ -78,6 +89,20 @@ class GivenRanker:
                     f"item {lists[row, place]}, {problem}; expected items that may be recommended"
                 )
                 raise InputError(msg)
+
+    def _check_whole(self, text: str, rows: slice, relevant: Rows, length: IntArray) -> None:
+        """Refuse a list that lacks recommendable items, of a user whose value is defined."""
+        _, n_recommendable = recommendable(relevant, rows, self.users, self.n_items or 0)
+        short = np.flatnonzero((length < n_recommendable) & (np.diff(relevant.start) > 0))
+        if short.size:
+            row = int(short[0])
+            msg = (
+                f"ranking of user {self.users.user_at(rows.start + row)} names {length[row]:,} of "
+                f"the {n_recommendable[row]:,} items that may be recommended, but {text} compares "
+                "each relevant item with all of them; expected whole rankings; with scores type "
+                f"Metrics.compute(scores, truth, ['{text}'])"
+            )
+            raise InputError(msg)
 
     def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
         item, rank = int(self._ranking[user, place]), place + 1

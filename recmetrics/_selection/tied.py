@@ -7,8 +7,9 @@ best ranking. Its hits follow from counts alone, and are measured like all other
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from recmetrics._inputs import Users
+from recmetrics._inputs import Rows, Users
 from recmetrics._selection.hits import Hits, empty_hits, join
 from recmetrics._selection.lists import Reader
 from recmetrics._spec import Request
@@ -54,18 +55,7 @@ class TiedRanker:
 def _tied(rows: slice, users: Users, n_items: int) -> Hits:
     """The hits of some users where all recommendable items are one tie group."""
     relevant = users.truth.rows(rows)
-    chosen = np.ones(len(relevant.items), bool)
-    n_recommendable = np.full(rows.stop - rows.start, n_items)
-    excluded = None if users.exclude is None else users.exclude.rows(rows)
-    if users.candidates is not None:
-        recommendable = users.candidates.rows(rows)
-        if excluded is not None:
-            recommendable = recommendable.keep(~recommendable.among(excluded, n_items))
-        chosen = relevant.among(recommendable, n_items)
-        n_recommendable = np.diff(recommendable.start)
-    elif excluded is not None:
-        chosen = ~relevant.among(excluded, n_items)
-        n_recommendable = n_items - np.diff(excluded.start)
+    chosen, n_recommendable = recommendable(relevant, rows, users, n_items)
     found = relevant.keep(chosen)
     n_hits, user_of = np.diff(found.start), found.users()
     of_user: IntArray = np.arange(len(user_of)) - found.start[user_of]
@@ -76,3 +66,22 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
     hits.last[slots] = n_recommendable[user_of]
     hits.gain[slots] = found.values
     return hits._replace(n_hits=n_hits, length=n_recommendable)
+
+
+def recommendable(
+    relevant: Rows, rows: slice, users: Users, n_items: int
+) -> tuple[npt.NDArray[np.bool_], IntArray]:
+    """Find the relevant items that may be recommended, and count all such items of each user."""
+    chosen = np.ones(len(relevant.items), bool)
+    n_recommendable = np.full(rows.stop - rows.start, n_items)
+    excluded = None if users.exclude is None else users.exclude.rows(rows)
+    if users.candidates is not None:
+        own = users.candidates.rows(rows)
+        if excluded is not None:
+            own = own.keep(~own.among(excluded, n_items))
+        chosen = relevant.among(own, n_items)
+        n_recommendable = np.diff(own.start)
+    elif excluded is not None:
+        chosen = ~relevant.among(excluded, n_items)
+        n_recommendable = n_items - np.diff(excluded.start)
+    return chosen, n_recommendable

@@ -151,6 +151,12 @@ class Request:
         return [text for text in self.definitions if text not in self.of_exposure]
 
     @property
+    def of_all_items(self) -> list[str]:
+        """The metrics that compare each relevant item with every other that may be recommended."""
+        specs = {text: definition.spec for text, definition in self.of_hits.items()}
+        return [t for t, spec in specs.items() if spec.metric.averages_ties and spec.k is None]
+
+    @property
     def threads(self) -> int:
         """The number of threads that the call may use."""
         return thread_count(self.n_threads)
