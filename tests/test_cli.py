@@ -22,8 +22,7 @@ pytest.importorskip("rich", reason="rich is not installed")
 # Sends itself Ctrl-C in the middle of the work, while a thread is at something that never ends.
 INTERRUPTED = """
 import os, signal, sys, threading
-from recmetrics import Metrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 from recmetrics.cli._terminal import show
 
 def interrupt(*args, **options):
@@ -33,7 +32,7 @@ def interrupt(*args, **options):
     thread.join()
 
 if sys.argv.pop(1) == "computing":
-    Metrics.compute = staticmethod(interrupt)
+    _score_files.find_hits = interrupt
 else:
     os.fsync = interrupt
 sys.exit(main())

@@ -126,7 +126,7 @@ def test_a_mean_says_whom_it_leaves_out(capsys):
     argv = ["scores.npy", "truth.npy", "--features", "features.npy", "-m", "diversity@1"]
     assert main(["evaluate", *argv]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "users whose value is undefined (see 'recmetrics metrics NAME') are left out of the means; "
+        "means are over 0 of 2 users; 2 have no value (a list of fewer than two items); "
         "--undefined zero counts them"
     )
 

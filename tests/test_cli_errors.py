@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from recmetrics import Metrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 
 pytest.importorskip("rich", reason="rich is not installed")
 
@@ -383,7 +382,7 @@ def test_not_enough_memory(capsys, monkeypatch):
         raise MemoryError(msg)
 
     with monkeypatch.context() as small:
-        small.setattr(Metrics, "compute", refuse)
+        small.setattr(_score_files, "find_hits", refuse)
         assert error(capsys, "scores.npy", "truth.npz") == (
             "not enough memory: Unable to allocate 9 TiB"
         )

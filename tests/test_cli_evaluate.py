@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse, stats
 
 from recmetrics import Finding, Metrics, audit
-from recmetrics._spec.registry import METRICS
-from recmetrics.cli import main
+from recmetrics._selection import find_hits
+from recmetrics._spec import METRICS, Request
+from recmetrics.cli import _score_files, main
 from recmetrics.cli._means import Summary, summarise
 from recmetrics.cli._output import write_per_user
 
@@ -205,7 +206,7 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
         assert row.removeprefix(metric).split()[0] == f"{np.nanmean(values):.4f}"
     assert out.splitlines()[-2:] == [
         "4 users x 5 items; intervals by normal approximation",
-        "users with no relevant item are left out of the means; --undefined zero counts them",
+        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them",
     ]
     assert all(line == line.rstrip() for line in out.splitlines())
 
@@ -213,7 +214,36 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
 def test_nothing_is_said_of_users_left_out_where_there_are_none(files, capsys):
     arguments = [str(files / "scores.npy"), str(files / "truth.npy"), *asked()]
     assert main(["evaluate", *arguments, "--undefined", "zero"]) == 0
-    assert "left out" not in capsys.readouterr().out
+    assert "means are over" not in capsys.readouterr().out
+
+
+def test_the_footer_counts_users_whose_relevant_items_are_all_excluded(files, capsys):
+    base = ["evaluate", str(files / "scores.npy"), str(files / "truth.npz"), "-m", "hit@2"]
+    relevant = [np.flatnonzero(row) for row in TRUTH]
+    assert [len(items) > 0 for items in relevant].count(True) == 3
+
+    def footer(exclude):
+        np.save(files / "exclude.npy", exclude)
+        assert main([*base, "--exclude", str(files / "exclude.npy")]) == 0
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return printed.out.splitlines()[-2]
+
+    some = TRUTH > 0
+    some[[user for user, items in enumerate(relevant) if len(items)][1:]] = False
+    assert footer(np.zeros_like(some)) == "relevant items of 0 of 3 users are all excluded"
+    assert footer(some) == "relevant items of 1 of 3 users are all excluded"
+    assert footer(TRUTH > 0) == (
+        "relevant items of 3 of 3 users are all excluded; is --exclude the test set instead of the "
+        "training set?"
+    )
+    np.save(files / "exclude.npy", some)
+    arguments = [files / "scores.npy", files / "truth.npz", "-m", "hit@2"]
+    found = run_json(capsys, *arguments, "--exclude", files / "exclude.npy")
+    assert found["all_relevant_excluded"] == {"users": 1, "of": 3}
+    assert "all_relevant_excluded" not in run_json(capsys, *arguments)
+    assert main(base) == 0
+    assert "excluded" not in capsys.readouterr().out
 
 
 def test_per_user_csv_holds_every_digit_and_an_empty_cell_where_undefined(files, capsys):
@@ -262,25 +292,21 @@ def test_a_system_metric_has_one_value_and_no_place_among_users(tmp_path):
 
 
 def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatch):
-    seen = {}
+    seen = []
 
-    def compute(scores, _truth, metrics, **options):
-        seen.update(options, scores=scores)
-        return {metric: np.ones(len(scores)) for metric in metrics}
+    def find(scores, users, request):
+        seen.extend((scores, request))
+        return find_hits(scores, users, request)
 
-    monkeypatch.setattr(Metrics, "compute", staticmethod(compute))
+    monkeypatch.setattr(_score_files, "find_hits", find)
     argv = ["--threads", "2", "--nan", "exclude", "--undefined", "zero", "-m", "hit@1"]
     argv += ["--convention", "ranx", "--ties", "best"]
     run_json(capsys, files / "scores.npy", files / "truth.npz", *argv)
-    assert isinstance(seen.pop("scores"), np.memmap)
-    assert seen == {
-        "undefined": "zero",
-        "convention": "ranx",
-        "nan": "exclude",
-        "ties": "best",
-        "n_threads": 2,
-        "progress": None,
-    }
+    scores, request = seen
+    assert isinstance(scores.array.base, np.memmap)
+    assert (request.nan, request.n_threads, request.progress) == ("exclude", 2, None)
+    expected = Request("hit@1", undefined="zero", convention="ranx", ties="best")
+    assert request.definitions == expected.definitions
 
 
 def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeypatch):

@@ -76,7 +76,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
         "3 users; intervals by normal approximation",
         "left out: users of TRUTH without recommendations, 1, the first user='c'; "
         "--include-missing counts them",
-        "users with no relevant item are left out of the means; --undefined zero counts them",
+        "means are over 2 of 3 users; 1 has no relevant item; --undefined zero counts them",
     ]
     assert main([*argv, "--include-missing"]) == 0
     assert "users of TRUTH without" not in capsys.readouterr().out

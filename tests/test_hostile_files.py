@@ -25,7 +25,7 @@ import pytest
 from scipy import sparse
 
 import recmetrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 from recmetrics.cli._output import write_per_user
 
 pytest.importorskip("rich", reason="rich is not installed")
@@ -908,15 +908,14 @@ CHANGED = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from recmetrics import Metrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 
-compute, how = Metrics.compute, sys.argv.pop(1)
+find_hits, how = _score_files.find_hits, sys.argv.pop(1)
 
-def changing(*args, **options):
+def changing(*args):
     if how == "cut":
         os.truncate("scores.npy", 0)
-    values = compute(*args, **options)
+    found = find_hits(*args)
     if how == "overwritten":
         with open("scores.npy", "r+b") as file:
             file.seek(-4, 2)
@@ -924,9 +923,9 @@ def changing(*args, **options):
     if how == "replaced":
         np.save("new.npy", np.ones((2, 3)))
         os.replace("new.npy", "scores.npy")
-    return values
+    return found
 
-Metrics.compute = staticmethod(changing)
+_score_files.find_hits = changing
 sys.exit(main())
 """
 
@@ -1119,22 +1118,21 @@ def test_a_full_disk_leaves_the_older_file(suffix):
 
 SIGNALLED = """
 import os, signal, sys, time
-from recmetrics import Metrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 
 moment, number = sys.argv.pop(1), int(sys.argv.pop(1))
-compute, sync = Metrics.compute, os.fsync
+find_hits, sync = _score_files.find_hits, os.fsync
 
-def computing(*args, **options):
+def computing(*args):
     os.kill(os.getpid(), number)
-    return compute(*args, **options)
+    return find_hits(*args)
 
 def writing(file):
     os.kill(os.getpid(), number)
     sync(file)
 
 if moment == "computing":
-    Metrics.compute = staticmethod(computing)
+    _score_files.find_hits = computing
 else:
     os.fsync = writing
 sys.exit(main())
@@ -1166,8 +1164,7 @@ def test_signals_that_the_shell_has_ignored_stay_ignored(name):
 
 RESTORED = """
 import ctypes, faulthandler, signal, sys, threading
-from recmetrics import Metrics
-from recmetrics.cli import main
+from recmetrics.cli import _score_files, main
 
 faulthandler.enable()  # which handles SIGBUS
 set_handler = ctypes.CDLL(None).signal
@@ -1182,12 +1179,12 @@ def failing(*args, **options):
     assert all(now != then for now, then in zip(handlers(), before, strict=True))
     raise ZeroDivisionError
 
-compute, Metrics.compute = Metrics.compute, staticmethod(failing)
+find_hits, _score_files.find_hits = _score_files.find_hits, failing
 before = handlers()
 try:
     main()
 except ZeroDivisionError:
-    Metrics.compute = compute
+    _score_files.find_hits = find_hits
 assert handlers() == before
 thread = threading.Thread(target=main)
 thread.start()
@@ -1317,18 +1314,18 @@ def test_text_that_changes_while_it_is_found_wrong(capsys, monkeypatch):
 
 @pytest.mark.parametrize("how", ["overwritten with NaN", "removed"])
 def test_scores_that_change_while_they_are_computed(how, capsys, monkeypatch):
-    compute = recmetrics.Metrics.compute
+    find_hits = _score_files.find_hits
 
-    def changing(*args, **options):
+    def changing(*args):
         if how == "removed":
             Path("scores.npy").unlink()
         else:
             with Path("scores.npy").open("r+b") as file:
                 file.seek(-4, 2)
                 file.write(np.float32(np.nan).tobytes())
-        return compute(*args, **options)
+        return find_hits(*args)
 
-    monkeypatch.setattr(recmetrics.Metrics, "compute", staticmethod(changing))
+    monkeypatch.setattr(_score_files, "find_hits", changing)
     code = main(["evaluate", "scores.npy", "truth.npz", "-m", "hit@2", "--json"])
     out, err = capsys.readouterr()
     if how == "removed":  # what is mapped stays as it was
@@ -1355,7 +1352,7 @@ def test_a_disk_that_fails_while_scores_are_read(capsys, monkeypatch):
     def failing(*_args, **_options):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(recmetrics.Metrics, "compute", staticmethod(failing))
+    monkeypatch.setattr(_score_files, "find_hits", failing)
     assert main(["evaluate", "scores.npy", "truth.npz", "-m", "hit@2"]) == 2
     assert capsys.readouterr() == ("", "recmetrics: error: Input/output error\n")
 

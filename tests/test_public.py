@@ -93,7 +93,7 @@ def test_the_shared_keywords_are_the_same_everywhere():
     compute = typing.get_type_hints(Metrics.compute)
     assert {name: compute[name] for name in shared} == typing.get_type_hints(Shared)
     for function, own, names in (
-        (Metrics.compute_ranked, {}, ForRankings),
+        (Metrics.compute_ranked, {"n_items": None}, ForRankings),
         (Metrics.compute_factors, {"item_bias": None}, Shared),
         (Metrics.chance, {"n_items": None}, ForTruth),
         (Metrics.ceiling, {"n_items": None}, ForTruth),
@@ -157,6 +157,52 @@ def test_progress_of_rankings():
     seen = []
     Metrics.compute_ranked([[0], [1]], [[0], [0]], "hit@1", progress=lambda *n: seen.append(n))
     assert seen == [(2, 2)]
+
+
+SOME_WITHOUT = [[1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "metrics, expected",
+    [
+        (["hit@1", "mrr", "coverage@1"], ["means are over 2 of 4 users; 2 have no relevant item"]),
+        (["serendipity@1", "hit@1"], ["means are over 2 of 4 users; 2 have no relevant item"]),
+        (
+            ["hit@1", "auc", "mrr"],
+            [
+                "hit@1, mrr: means are over 2 of 4 users; 2 have no relevant item",
+                "auc: means are over 1 of 4 users; 3 have no relevant item, or only relevant ones",
+            ],
+        ),
+        (
+            ["diversity@1", "hit@1"],
+            [
+                "diversity@1: means are over 0 of 4 users; 4 have no value (a list of fewer than "
+                "two items)",
+                "hit@1: means are over 2 of 4 users; 2 have no relevant item",
+            ],
+        ),
+        (["dcg@1", "coverage@1"], []),
+    ],
+)
+def test_progress_says_how_many_users_a_mean_is_over(capsys, metrics, expected):
+    side = {"popularity": np.full(3, 0.5), "features": np.eye(3)}
+    scores, ranking = np.tile([3.0, 2.0, 1.0], (4, 1)), np.tile([0, 1, 2], (4, 1))
+    ending = "; undefined='zero' counts them"
+    for call, first in ((Metrics.compute, scores), (Metrics.compute_ranked, ranking)):
+        call(first, np.array(SOME_WITHOUT), metrics, progress=True, **side)
+        said = [line for line in capsys.readouterr().err.splitlines() if "means" in line]
+        assert said == [line + ending for line in expected]
+
+
+def test_where_nothing_is_to_show_nothing_is_said(capsys):
+    scores = np.tile([3.0, 2.0, 1.0], (4, 1))
+    for progress in (None, False, lambda *_: None):
+        Metrics.compute(scores, SOME_WITHOUT, "hit@1", progress=progress)
+    Metrics.compute(scores, SOME_WITHOUT, "hit@1", undefined="zero", progress=True)
+    Metrics.compute(scores[:1], SOME_WITHOUT[:1], "hit@1", progress=True)
+    printed = capsys.readouterr()
+    assert "means" not in printed.err + printed.out
 
 
 def test_an_error_in_a_callable_reaches_the_caller():

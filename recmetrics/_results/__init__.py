@@ -13,10 +13,12 @@ from recmetrics._results.batches import KeptLists, item_dtype
 from recmetrics._results.measure import (
     RowNames,
     check_truth,
+    is_swallowed,
     measured,
     settled,
     system_values,
     user_values,
+    users_of_means,
     values_of,
     warn_of_swallowed,
     whole_values,

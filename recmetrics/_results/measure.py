@@ -1,6 +1,7 @@
 """Hits -> one array of values per metric string."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,12 @@ def values_of(found: Found, request: Request) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn of what may mislead about them."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
-    return whole_values(found, request)
+    values = whole_values(found, request)
+    if request.progress is True:
+        means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
+        for line in users_of_means(means, len(found.hits.n_hits), request):
+            print(line, file=sys.stderr)  # noqa: T201  # below the bar
+    return values
 
 
 def whole_values(found: Found, request: Request) -> dict[str, UserValues]:
@@ -35,9 +41,44 @@ def whole_values(found: Found, request: Request) -> dict[str, UserValues]:
     return {text: settled(values[text], text, request.definitions[text]) for text in values}
 
 
+def users_of_means(means: Mapping[str, int | None], n_users: int, request: Request) -> list[str]:
+    """Say how many users the means are over, wherever it is not all.
+
+    ``means`` gives the number of users of each mean, None for a system metric.
+    """
+    groups: dict[int, list[str]] = {}
+    for text, n_counted in means.items():
+        if n_counted is not None:
+            groups.setdefault(n_counted, []).append(text)
+    return [
+        ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
+        + f"means are over {n_counted:,} of {n_users:,} users; {n_users - n_counted:,} "
+        + f"{'has' if n_users - n_counted == 1 else 'have'} {_missing(texts, request)}; "
+        + "undefined='zero' counts them"
+        for n_counted, texts in groups.items()
+        if n_counted < n_users
+    ]
+
+
+def _missing(texts: Sequence[str], request: Request) -> str:
+    """Say what users lack who have no value of these metrics, the same number for each."""
+    metrics = [request.definitions[text].spec.metric for text in texts]
+    reasons = dict.fromkeys(metric.undefined for metric in metrics)
+    if not all(reason.startswith("no relevant item") for reason in reasons):
+        return f"no value ({'; or '.join(reasons)})"
+    # auc lacks more users than others do, or exactly those.
+    all_compare = all(metric.averages_ties for metric in metrics)
+    return "no relevant item" + (", or only relevant ones" if all_compare else "")
+
+
+def is_swallowed(n_swallowed: int, n_relevant: int) -> bool:
+    """Say whether all relevant items of more than half of the users who have any are excluded."""
+    return 2 * n_swallowed > n_relevant
+
+
 def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
-    """Warn where the relevant items of more than half of the users who have any are excluded."""
-    if 2 * n_swallowed > n_relevant:
+    """Warn where ``exclude`` has swallowed the truth."""
+    if is_swallowed(n_swallowed, n_relevant):
         msg = (
             f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users who "
             "have any, and excluded items are never hits; was exclude= the test set instead of the "

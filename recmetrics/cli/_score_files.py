@@ -9,6 +9,9 @@ from math import isinf
 from typing import Any
 
 from recmetrics import Audit, Metrics, __version__, audit, popularity_from
+from recmetrics._inputs import read_users
+from recmetrics._results import is_swallowed, users_of_means, whole_values
+from recmetrics._selection import Found, find_hits, read_scores
 from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
 from recmetrics._types import Convention
 from recmetrics.cli._failures import CommandError, naming, with_options
@@ -17,7 +20,7 @@ from recmetrics.cli._means import Summary, summarise
 from recmetrics.cli._named import Source, unchanged
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._tables import evaluation_table
-from recmetrics.cli._terminal import progress, require_rich, show, write
+from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
 
 DEFAULT_K = 10
 # Each piece of side information: its option, and its help text.
@@ -97,15 +100,20 @@ def evaluate(args: Namespace) -> None:
             # Before the metrics are computed: the report says more than an error of theirs.
             show(with_options(str(report)), "")
         with progress("evaluating") as on_progress:
-            values = Metrics.compute(
-                scores, truth, metrics, **sets, **side, **_rules(args), progress=on_progress
-            )
+            # As Metrics.compute does, which warns where the footer says it.
+            matrix, rules = read_scores(scores), read_request(metrics, args, progress=on_progress)
+            found = find_hits(matrix, read_users(matrix, truth, sets | side, rules), rules)
+            values = whole_values(found, rules)
         levels = _levels(truth, request, sets, args) if args.chance else {}
     summaries = {metric: summarise(value) for metric, value in values.items()}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
         about: dict[str, Any] = {"n_users": n_users, "n_items": n_items}
+        if "exclude" in sets:
+            about["all_relevant_excluded"] = dict(
+                zip(("users", "of"), found.swallowed(), strict=True)
+            )
         if report is not None:
             about["audit"] = _findings(report)
         write(to_json(about, args, summaries, levels))
@@ -114,8 +122,18 @@ def evaluate(args: Namespace) -> None:
             evaluation_table(summaries, levels),
             "",
             f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+            *(_excluded(found) if "exclude" in sets else ()),
             *left_out(n_users, summaries, request),
         )
+
+
+def _excluded(found: Found) -> list[str]:
+    """Count the users whose relevant items cannot be recommended."""
+    n_swallowed, n_relevant = found.swallowed()
+    line = f"relevant items of {n_swallowed:,} of {n_relevant:,} users are all excluded"
+    if is_swallowed(n_swallowed, n_relevant):
+        line += "; is --exclude the test set instead of the training set?"
+    return [line]
 
 
 def _audit(
@@ -144,12 +162,14 @@ def _levels(
     }
 
 
-def read_request(metrics: Sequence[str], args: Namespace) -> Request:
+def read_request(
+    metrics: Sequence[str], args: Namespace, progress: OnProgress | None = None
+) -> Request:
     """Read the request, and refuse a faulty one before a file is read."""
     options = {name: option for name, (option, _) in SIDE.items()}
     words = SideWords(named=options, ending="; see 'recmetrics evaluate --help'")
     given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
-    return Request(metrics, side_words=words, **_rules(args), **given)
+    return Request(metrics, side_words=words, progress=progress, **_rules(args), **given)
 
 
 def _rules(args: Namespace) -> dict[str, Any]:
@@ -165,18 +185,9 @@ def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
 
 
 def left_out(n_users: int, summaries: Mapping[str, Summary], request: Request) -> list[str]:
-    """Say why a mean is over fewer users than there are."""
-    reasons = {
-        request.definitions[text].spec.metric.undefined
-        for text, one in summaries.items()
-        if one.users not in (None, n_users)
-    }
-    if not reasons:
-        return []
-    who = "users with no relevant item"
-    if not all(reason.startswith("no relevant item") for reason in reasons):
-        who = "users whose value is undefined (see 'recmetrics metrics NAME')"
-    return [f"{who} are left out of the means; --undefined zero counts them"]
+    """Say how many users the means are over, wherever it is not all."""
+    means = {text: summary.users for text, summary in summaries.items()}
+    return [with_options(line) for line in users_of_means(means, n_users, request)]
 
 
 def to_json(
