@@ -129,7 +129,10 @@ class Evaluator:
             (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
         users
             The users of these rows: indices or a slice of the rows of the truth. None means the
-            rows after the previous batch, starting with the first.
+            rows after the previous batch, starting with the first. Only the caller knows whether
+            that is so. A loader that shuffles gives the users in another order: without their
+            indices each is compared with the truth of another, and nothing can notice it. Type
+            ``evaluator.update(scores, users)`` with the indices that the loader gives.
 
         A user who is added again counts once, with the later values.
 

@@ -36,5 +36,5 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     scores = np.zeros((2, 2), dtype)
     truth = np.eye(2, dtype=np.float32)
     for form in (truth, sp.csr_array(truth)):
-        Metrics.compute(scores, form, metrics, features=np.eye(2), **side)
+        Metrics.compute(scores, form, metrics, exclude=1 - truth, features=np.eye(2), **side)
     Metrics.compute(scores, truth, metrics, candidates=[0, 1], features=np.eye(2), **side)

@@ -154,13 +154,13 @@ FAULTS = [
     ),
     Fault(
         "exclude ignored", "_selection/matrix.py",
-        "if self.exclude is None:\n            return np.zeros",
-        "if self.exclude is not False:\n            return np.zeros",
+        "if self.exclude is None:\n            return NO_ROWS",
+        "if self.exclude is not False:\n            return NO_ROWS",
         SCORES,
     ),
     Fault(
         "exclude ignored beside candidates", "_selection/matrix.py",
-        "rest = ~own.among(self.exclude.rows(rows), self.n_items)",
+        "rest = ~own.among(excluded, self.n_items)",
         "rest = np.ones(len(own.items), bool)",
         SCORES,
     ),
@@ -321,6 +321,37 @@ FAULTS = [
         "    columns, order = columns.sort(dim=1)\n",
         "    columns, order = columns.sort(dim=1, descending=True)\n",
         DEVICE,
+    ),
+    # --- Numbers that may not mean what they seem to
+    Fault(
+        "a swallowed truth is counted in the first block alone", "_selection/matrix.py",
+        "sum(n_swallowed for _, _, n_swallowed in results)", "results[0][2]",
+        "tests/test_warnings.py -k blocks",
+    ),
+    Fault(
+        "users without relevant items are swallowed, too", "_inputs/sets.py",
+        "within = start[user] < start[user + 1]", "within = True",
+        "tests/test_warnings.py -k every_form",
+    ),
+    Fault(
+        "half of the users are enough to warn", "_results/measure.py",
+        "return 2 * n_swallowed > n_relevant", "return 2 * n_swallowed >= n_relevant",
+        "tests/test_warnings.py -k 'half and compute'",
+    ),
+    Fault(
+        "a list that lacks items has an auc", "_selection/rankings.py",
+        "(length < n_recommendable) &", "(length < 0) &",
+        "tests/test_errors.py -k auc",
+    ),
+    Fault(
+        "n_items does not limit the truth of rankings", "_inputs/read_sets.py",
+        "(shape[0], None if is_matrix else n_items)", "(shape[0], None)",
+        "tests/test_errors.py -k 'catalogue'",
+    ),
+    Fault(
+        "nobody says how many users a mean is over", "_results/measure.py",
+        "if n_counted < n_users", "if n_counted < 0",
+        "tests/test_public.py -k progress_says",
     ),
     # --- Interruption, threads, forks, and what comes damaged
     Fault(

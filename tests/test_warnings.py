@@ -67,7 +67,7 @@ def dask_factors(scores, truth, metrics, **keywords):
     return recmetrics.dask.compute_factors(factors, items, truth, metrics, **keywords)
 
 
-def ranking_metrics(scores, truth, metrics, **keywords):
+def ranking_metrics(_, truth, metrics, **keywords):
     pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
     from recmetrics.torchmetrics import RankingMetrics
 
@@ -84,7 +84,9 @@ def device_scores(scores, truth, metrics, **keywords):
 
     request = Request(metrics, **keywords)
     there = DeviceScores(torch.tensor(scores))
-    return values_of(find_hits(there, read_users(there, truth, keywords, request), request), request)
+    return values_of(
+        find_hits(there, read_users(there, truth, keywords, request), request), request
+    )
 
 
 CALLS = {
@@ -192,7 +194,7 @@ def test_a_warning_points_at_the_line_of_the_caller():
 
 def test_code_of_the_package_is_skipped_whatever_its_file():
     own = {"__name__": "recmetrics.made_up"}
-    exec(  # noqa: S102
+    exec(
         compile("from recmetrics._errors import warn\ndef call(): warn('seen')", "made up", "exec"),
         own,
     )
