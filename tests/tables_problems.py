@@ -15,10 +15,14 @@ def make(kind, columns):
 
 
 def read(table):
-    """The columns of a result as lists, the keys of a pandas index too."""
+    """The columns of a result as lists, the keys of a pandas index too; a null as NaN."""
     if hasattr(table, "reset_index"):
         return table.reset_index().to_dict(orient="list")
-    return table.to_pydict() if hasattr(table, "to_pydict") else table.to_dict(as_series=False)
+    found = table.to_pydict() if hasattr(table, "to_pydict") else table.to_dict(as_series=False)
+    return {
+        name: [math.nan if value is None else value for value in values]
+        for name, values in found.items()
+    }
 
 
 def lists_of(recs, keys):
@@ -41,6 +45,27 @@ def truth_of(truth, key):
         for row, item in enumerate(truth["item"])
         if all(truth[name][row] == value for name, value in key.items())
     }
+
+
+def lenskit_at_ranks(name, ranked, truth, k=None):
+    """LensKit's metrics for one list of (rank, item) in a table with ranks, its bulk path."""
+    if name == "dcg":
+        return lenskit(name, [item for _, item in ranked], truth) if truth else math.nan
+    cut = [(rank, item) for rank, item in ranked if k is None or rank <= k]
+    if name == "ndcg":
+        ideal = discounted(sorted(truth.values(), reverse=True)[:k])
+        gains = sum(truth.get(item, 0.0) / max(math.log2(rank), 1) for rank, item in cut)
+        return gains / ideal if ideal else math.nan
+    if not cut:
+        return math.nan
+    hits = [rank for rank, item in cut if item in truth]
+    if name == "recall":
+        return len(hits) / min(len(truth), k or len(truth)) if truth else math.nan
+    return {
+        "precision": len(hits) / (k or len(cut)),
+        "hit": float(len(hits) > 0),
+        "recip_rank": 1 / min(hits, default=math.inf),
+    }[name]
 
 
 def lenskit(name, items, truth, k=None):

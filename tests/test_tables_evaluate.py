@@ -9,7 +9,14 @@ from tables_problems import EVERY_KIND, make, read
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
-from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, UndefinedMetricError
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Metrics,
+    RecmetricsWarning,
+    UndefinedMetricError,
+)
 from recmetrics.tables import RecListAnalysis, evaluate_table
 
 RECS = {"user": ["b", "b", "a", "a"], "item": [7, 8, 8, 9], "score": [1.0, 2.0, 0.5, 0.1]}
@@ -43,7 +50,7 @@ def random_problem(seed=0):
     listed = {
         "who": [f"u{user}" for user in users[rows]],
         "thing": [f"i{item}" for item in ranking[users, ranks][rows]],
-        "place": ranks[rows] * 2 + 1,
+        "place": ranks[rows] + 1,
     }
     users, items = np.nonzero(truth)
     relevant = {
@@ -83,9 +90,10 @@ def test_every_metric_is_what_compute_ranked_gives(kind):
         rating="stars",
         **side_tables(side),
     )
-    assert list(got) == ["who", "nrecs", *ALL]
+    assert list(got) == ["who", "nrecs", "ntruth", *ALL]
     users = [int(user.removeprefix("u")) for user in got["who"]]
     assert sorted(users) == list(range(N_USERS))
+    assert got["ntruth"] == (truth[users] > 0).sum(axis=1).tolist()
     assert got["nrecs"] == (ranking[users] >= 0).sum(axis=1).tolist()
     for metric in ALL:
         values = np.broadcast_to(expected[metric], N_USERS)[users]
@@ -116,8 +124,9 @@ def test_similarity_holds_both_ways(kind):
 def test_popularity_from_training_interactions(kind):
     train = {"user": ["p", "p", "q", "q", "q"], "item": [8, 5, 8, 7, 7], "when": [1, 2, 3, 4, 5]}
     got = evaluated(["popularity@2"], kind=kind, popularity=train)
-    assert got["user"] == ["b", "a"]
-    assert got["popularity@2"] == [(2 / 2 + 1 / 2) / 2, (2 / 2 + 0 / 2) / 2]
+    assert got["user"] == ["b", "a", "c"]
+    assert got["popularity@2"][:2] == [(2 / 2 + 1 / 2) / 2, (2 / 2 + 0 / 2) / 2]
+    assert got["popularity@2"][2] == 0.0  # of an empty list
 
 
 # --- Its own choices -----------------------------------------------------------------------------
@@ -128,9 +137,10 @@ def test_it_is_the_analysis_of_the_same_columns():
     for metric in ("ndcg", "precision@2"):
         analysis.add_metric(metric)
     recs, truth = make("pandas", RECS | {"day": [1, 2, 3, 4]}), make("pandas", TRUTH)
-    expected = analysis.compute(recs, truth, include_missing=True)
+    with pytest.warns(RecmetricsWarning, match="1 in the truth without recommendations"):
+        expected = analysis.compute(recs, truth)
     got, summary = evaluate_table(
-        recs, truth, ["ndcg", "precision@2"], include_missing=True, return_summary=True
+        recs, truth, ["ndcg", "precision@2"], include_missing=False, return_summary=True
     )
     assert got.equals(expected)
     assert summary == analysis.summary
@@ -138,9 +148,10 @@ def test_it_is_the_analysis_of_the_same_columns():
 
 def test_rank_or_score_as_named():
     recs = RECS | {"rank": [1, 2, 1, 2]}
-    assert evaluated("mrr", recs)["mrr"] == [1.0, 1 / 2]
-    assert evaluated("mrr", recs, score="score")["mrr"] == [1 / 2, 1 / 2]
-    assert evaluated("mrr", recs, rank="score")["mrr"] == [1.0, 1.0]
+    assert evaluated("mrr", recs)["mrr"] == [1.0, 1 / 2, 0.0]
+    assert evaluated("mrr", recs, score="score")["mrr"] == [1 / 2, 1 / 2, 0.0]
+    got = evaluated("mrr", recs, rank="score", rank_gaps="close")
+    assert got["mrr"] == [1.0, 1.0, 0.0]
     with pytest.raises(ArgumentError, match=r"got both \('rank', 'score'\)"):
         evaluated("mrr", recs, rank="rank", score="score")
     with pytest.raises(InputError, match="recs has no column 'points'"):
@@ -167,17 +178,18 @@ def test_a_system_metric_has_a_value_for_each_model(kind):
     got = evaluated(
         ["coverage@1", "hit@1"], recs, truth, kind, by=["model", "fold"], catalogue=catalogue
     )
-    assert list(got) == ["model", "fold", "user", "nrecs", "coverage@1", "hit@1"]
-    assert got["coverage@1"] == [1 / 5, 1 / 5, 3 / 5, 3 / 5, 3 / 5]
-    assert got["hit@1"] == [1.0, 0.0, 1.0, 1.0, 1.0]
+    assert list(got) == ["model", "fold", "user", "nrecs", "ntruth", "coverage@1", "hit@1"]
+    assert got["user"] == [1, 2, 1, 2, 3, 3]
+    assert got["coverage@1"] == [1 / 5, 1 / 5, 3 / 5, 3 / 5, 3 / 5, 1 / 5]
+    assert got["hit@1"] == [1.0, 0.0, 1.0, 1.0, 1.0, 0.0]
     pooled = evaluated("coverage@1", RECS, TRUTH, kind, catalogue={"item": [7, 8, 9, 10]})
-    assert pooled["coverage@1"] == [1 / 4, 1 / 4]  # by score 8 is the first item of both
+    assert pooled["coverage@1"] == [1 / 4] * 3  # by score 8 is the first item of both
 
 
 def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
-    assert evaluated("precision@10")["precision@10"] == [1 / 10, 1 / 10]
+    assert evaluated("precision@10")["precision@10"] == [1 / 10, 1 / 10, 0.0]
     got = evaluated("precision@10", catalogue={"item": [6, 7, 8, 9]})
-    assert got["precision@10"] == [1 / 4, 1 / 4]
+    assert got["precision@10"] == [1 / 4, 1 / 4, 0.0]
     with pytest.raises(InputError) as caught:
         evaluated("hit", catalogue={"item": [7, 9]})
     assert str(caught.value) == (
@@ -236,7 +248,7 @@ def test_side_tables_of_a_wrong_shape_are_refused():
 
 
 def test_side_information_that_no_metric_needs_is_not_looked_at():
-    assert evaluated("hit", popularity="no table")["hit"] == [1.0, 1.0]
+    assert evaluated("hit", popularity="no table")["hit"] == [1.0, 1.0, 0.0]
 
 
 def test_a_user_without_profile_is_undefined():
@@ -247,22 +259,312 @@ def test_a_user_without_profile_is_undefined():
 
 
 def test_undefined():
-    recs = {"user": ["a", "x", "y"], "item": [9, 9, 9]}
-    np.testing.assert_array_equal(evaluated("hit", recs)["hit"], [1.0, math.nan, math.nan])
-    assert evaluated("hit", recs, undefined="zero")["hit"] == [1.0, 0.0, 0.0]
+    recs, truth = {"user": ["a", "x", "y"], "item": [9, 9, 9]}, {"user": ["a"], "item": [9]}
+    np.testing.assert_array_equal(evaluated("hit", recs, truth)["hit"], [1.0, math.nan, math.nan])
+    assert evaluated("hit", recs, truth, undefined="zero")["hit"] == [1.0, 0.0, 0.0]
     with pytest.raises(UndefinedMetricError) as caught:
-        evaluated("hit", recs, undefined="raise")
+        evaluated("hit", recs, truth, undefined="raise")
     assert "hit is undefined for 2 of 3 lists" in str(caught.value)
     assert "the first is user='x'; expected a value for every list" in str(caught.value)
-    assert evaluated("hit", undefined="raise")["hit"] == [1.0, 1.0]
+    assert evaluated("hit", undefined="raise")["hit"] == [1.0, 1.0, 0.0]
     with pytest.raises(ArgumentError, match="undefined must be 'nan', 'zero' or 'raise'"):
         evaluated("hit", undefined="none")
 
 
 def test_missing_lists_have_no_diversity():
     features = {"item": [7, 8, 9], "x": [1.0, 2.0, 3.0], "y": [1.0, 0.0, 0.0]}
-    got = evaluated(["hit", "diversity"], include_missing=True, features=features)
+    got = evaluated(["hit", "diversity"], features=features)
     assert (got["user"], got["nrecs"], got["ntruth"]) == (["b", "a", "c"], [2, 2, 0], [1, 1, 1])
     assert got["hit"] == [1.0, 1.0, 0.0]
     assert got["diversity"][0] == pytest.approx(1 - 1 / math.sqrt(2), abs=1e-12)
     assert math.isnan(got["diversity"][2])
+
+
+# --- What a number stands on ---------------------------------------------------------------------
+
+
+def test_users_without_recommendations_count_as_empty_lists():
+    recs, truth = {"user": [1], "item": [7]}, {"user": [1, 2, 3, 4], "item": [7, 8, 8, 8]}
+    tables = make("pandas", recs), make("pandas", truth)
+    got, summary = evaluate_table(*tables, "hit@1", return_summary=True)
+    assert got["hit@1"].mean() == 1 / 4
+    assert str(summary).splitlines()[:2] == [
+        "4 lists, 0 without truth; in the order of the rows",
+        "3 in the truth without recommendations, the first user=2: they count as empty lists; "
+        "include_missing=False leaves them out",
+    ]
+    got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)
+    assert read(got) == {"user": [1], "nrecs": [1], "hit@1": [1.0]}
+    assert (summary.missing, summary.n_missing) == ("left out", 3)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_an_undefined_value_is_null(kind):
+    recs = {"user": ["a", "x", "y"], "item": [9, 9, 8], "score": [1.0, 1.0, 1.0]}
+    got = evaluate_table(make(kind, recs), make(kind, TRUTH), ["hit@1", "dcg"])
+    column = got["hit@1"]
+    assert column.null_count == 2 if kind == "pyarrow" else column.null_count() == 2
+    if kind == "polars":
+        assert column.mean() == (1.0 + 0.0 + 0.0) / 3  # user a, and two without a list
+        assert got["dcg"].null_count() == 0
+    else:
+        import pyarrow.compute as pc
+
+        assert pc.mean(column).as_py() == (1.0 + 0.0 + 0.0) / 3
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["prediction", "Score", "RANK", "seconds"])
+def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
+    recs = {"user": [1, 1], "item": [7, 8], "model": ["A", "A"], name: [0.1, 0.9]}
+    truth = {"user": [1], "item": [8]}
+    with pytest.raises(InputError) as caught:
+        evaluated("mrr", recs, truth, kind)
+    assert str(caught.value) == (
+        f"recs has no column 'rank' or 'score' to order its lists, but the column of numbers "
+        f"{name!r}; type score={name!r} where higher is better, rank={name!r} where 1 is best, or "
+        "in_order=True where the rows are in order"
+    )
+    assert evaluated("mrr", recs, truth, kind, score=name)["mrr"] == [1 / 1]
+    got = evaluated("mrr", recs, truth, kind, rank=name, rank_gaps="close")
+    assert got["mrr"] == [1 / 2]
+    assert evaluated("mrr", recs, truth, kind, in_order=True)["mrr"] == [1 / 2]
+    assert evaluated("mrr", recs | {"score": [0, 1]}, truth, kind)["mrr"] == [1 / 1]
+    assert evaluated("mrr", recs, truth, kind, by=name)["mrr"] == [0.0, 1.0]
+
+
+def test_the_likeliest_column_is_named_first():
+    recs = {"user": [1, 1], "item": [7, 8], "time": [1, 2], "predicted_score": [0.1, 0.9]}
+    with pytest.raises(InputError, match="numbers 'predicted_score', 'time'; type score='predicte"):
+        evaluated("mrr", recs, {"user": [1], "item": [8]})
+
+
+def test_the_order_of_the_rows_alone():
+    recs = {"user": [1, 1], "item": [7, 8], "score": [0.1, 0.9]}
+    assert evaluated("mrr", recs, {"user": [1], "item": [8]}, in_order=True)["mrr"] == [1 / 2]
+    for option in ({"score": "score"}, {"rank": "score"}):
+        with pytest.raises(ArgumentError, match=r"in_order=True .*, got (score|rank)='score', too"):
+            evaluated("mrr", recs, in_order=True, **option)
+
+
+@pytest.mark.parametrize(
+    ("options", "order"),
+    [
+        ({}, "ordered by rank, ascending"),
+        ({"score": "score"}, "ordered by score, descending"),
+        ({"rank": "place"}, "ordered by place, ascending"),
+        ({"in_order": True}, "in the order of the rows"),
+    ],
+)
+def test_the_summary_says_what_orders_the_lists(options, order):
+    recs = RECS | {"rank": [1, 2, 1, 2], "place": [2, 1, 2, 1]}
+    _, summary = evaluate_table(
+        make("pandas", recs), make("pandas", TRUTH), "mrr", return_summary=True, **options
+    )
+    assert summary.order == order
+    assert str(summary).splitlines()[0] == f"3 lists, 0 without truth; {order}"
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_swapped_tables_are_recognized(kind, name):
+    recs = {"user": [1, 1], "item": [7, 8], name: [1, 2]}
+    truth = {"user": [1, 1], "item": [8, 7], "rating": [3, 4]}
+    message = (
+        f"recs has the column 'rating' and truth the column {name!r}: they look swapped; the "
+        "recommendations come first, then the truth"
+    )
+    analysis = RecListAnalysis(["user"])
+    for call in (
+        lambda: evaluated("mrr", truth, recs, kind),
+        lambda: analysis.compute(make(kind, truth), make(kind, recs)),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert evaluated("mrr", recs | {"rating": [1, 1]}, truth, kind)["mrr"] == [1.0]
+
+
+@EVERY_KIND
+def test_the_analysis_warns_of_a_column_of_numbers_that_is_not_read(kind):
+    recs = {"user": [1, 1], "item": [7, 8], "prediction": [0.1, 0.9]}
+    truth = make(kind, {"user": [1], "item": [8]})
+    analysis, every = RecListAnalysis(["user"]), RecListAnalysis()
+    analysis.add_metric("mrr")
+    every.add_metric("mrr")
+    with pytest.warns(RecmetricsWarning) as caught:
+        assert read(analysis.compute(make(kind, recs), truth))["mrr"] == [1 / 2]
+    assert str(caught[0].message) == (
+        "recs, column 'prediction' is not read, and the rows are taken in order; rename it to "
+        "'score' where higher is better, to 'rank' where 1 is best, or leave it out"
+    )
+    assert caught[0].filename == __file__
+    with pytest.warns(RecmetricsWarning, match=r"'prediction' tells lists apart, as every column"):
+        assert read(every.compute(make(kind, recs), truth))["mrr"] == [0.0, 1.0]
+    recs = {"user": [1, 1], "item": [7, 8], "alpha": [0.1, 0.9]}  # no name of scores or ranks
+    assert read(every.compute(make(kind, recs), truth))["mrr"] == [0.0, 1.0]
+
+
+# --- Gaps in ranks -------------------------------------------------------------------------------
+
+GAPS = {"user": [1, 1, 1, 2, 2], "item": [7, 8, 9, 7, 8], "rank": [7, 1, 4, 1, 2]}
+RELEVANT = {"user": [1, 1, 2], "item": [9, 7, 8]}
+
+
+@EVERY_KIND
+def test_gaps_are_closed_with_a_warning(kind):
+    with pytest.warns(RecmetricsWarning) as caught:
+        got = evaluate_table(make(kind, GAPS), make(kind, RELEVANT), ["mrr", "precision@4"])
+    assert str(caught[0].message) == (
+        "recs, column 'rank': 1 of 2 lists have gaps in their ranks, the first is user=1; their "
+        "items were ranked 1, 2, 3, ... in this order; rank_gaps='keep' reads the ranks as the "
+        "numbers they are, rank_gaps='close' reads their order without this warning"
+    )
+    assert caught[0].filename == __file__
+    assert read(got)["mrr"] == [1 / 2, 1 / 2]
+    assert read(got)["precision@4"] == [2 / 4, 1 / 4]
+    assert evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="close")["mrr"] == [1 / 2, 1 / 2]
+
+
+@EVERY_KIND
+def test_kept_ranks_are_the_numbers_they_are(kind):
+    metrics = ["mrr", "mrr@3", "precision@4", "precision(denom=list)@10", "hit@6", "dcg", "ndcg@7"]
+    got = evaluated(metrics, GAPS, RELEVANT, kind, rank_gaps="keep")
+    # User 1 has item 9 at rank 4 and item 7 at rank 7; user 2 has item 8 at rank 2.
+    dcg = [1 / math.log2(4 + 1) + 1 / math.log2(7 + 1), 1 / math.log2(2 + 1)]
+    ideal = [1 / math.log2(2) + 1 / math.log2(3), 1 / math.log2(2)]
+    expected = {
+        "mrr": [1 / 4, 1 / 2],
+        "mrr@3": [0.0, 1 / 2],
+        "precision@4": [1 / 4, 1 / 4],
+        "precision(denom=list)@10": [2 / 7, 1 / 2],  # a list reaches to its last rank
+        "hit@6": [1.0, 1.0],
+        "dcg": dcg,
+        "ndcg@7": [dcg[0] / ideal[0], dcg[1] / ideal[1]],
+    }
+    assert got["nrecs"] == [3, 2]
+    for metric, values in expected.items():
+        np.testing.assert_allclose(got[metric], values, rtol=1e-12, err_msg=metric)
+
+
+@EVERY_KIND
+def test_metrics_of_items_read_those_of_kept_ranks_up_to_k(kind):
+    popularity = {"item": [7, 8, 9], "share": [0.5, 0.25, 0.125]}
+    catalogue = {"item": [5, 6, 7, 8, 9, 10, 11]}
+    got = evaluated(
+        ["popularity@1", "popularity@4", "popularity", "coverage@1", "coverage@6", "coverage"],
+        GAPS,
+        RELEVANT,
+        kind,
+        rank_gaps="keep",
+        popularity=popularity,
+        catalogue=catalogue,
+    )
+    assert got["popularity@1"] == [0.25, 0.5]
+    assert got["popularity@4"] == [(0.25 + 0.125) / 2, (0.5 + 0.25) / 2]
+    assert got["popularity"] == [(0.25 + 0.125 + 0.5) / 3, (0.5 + 0.25) / 2]
+    assert got["coverage@1"] == [2 / 7] * 2
+    assert got["coverage@6"] == got["coverage"] == [3 / 7] * 2
+    with pytest.raises(InputError) as caught:
+        evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="keep", catalogue={"item": [7, 8, 9, 1]})
+    assert str(caught.value) == (
+        "recs, column 'rank': row 0 (counted from 0) holds rank 7, and the catalogue has 4 items; "
+        "expected ranks up to that; rank_gaps='close' reads their order alone"
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_ranks_against_lists_with_fillers(seed):
+    """A rank without an item is as a rank with an item that nobody finds relevant."""
+    rng = np.random.default_rng(seed)
+    rows, filled, pairs = [], [], []
+    for user in range(30):
+        ranks = np.flatnonzero(rng.random(15) < rng.uniform(0.1, 1.0)) + 1
+        ranks = ranks if len(ranks) else np.array([3])
+        items = rng.permutation(40)[: len(ranks)]
+        own = dict(zip(ranks.tolist(), items.tolist(), strict=True))
+        rows += [(user, item, rank) for rank, item in own.items()]
+        filled += [(user, own.get(r, 1000 + r), r) for r in range(1, int(ranks.max()) + 1)]
+        pairs += [(user, int(i), int(rng.integers(1, 4))) for i in rng.permutation(40)[:9]]
+    rng.shuffle(rows)
+
+    def lists(rows):
+        return dict(zip(("user", "item", "rank"), map(list, zip(*rows, strict=True)), strict=True))
+
+    truth = dict(zip(("user", "item", "rating"), map(list, zip(*pairs, strict=True)), strict=True))
+    plain = plain_specs(k=5), plain_specs(k=None)
+    metrics = [str(spec) for specs in plain for spec in specs if spec.metric.reads == "hits"]
+    metrics = [metric for metric in metrics if "auc" not in metric]
+    got = evaluated(metrics, lists(rows), truth, rank_gaps="keep")
+    expected = evaluated(metrics, lists(filled), truth)
+    order = [expected["user"].index(user) for user in got["user"]]
+    for metric in metrics:
+        wanted = np.array(expected[metric])[order]
+        np.testing.assert_allclose(got[metric], wanted, rtol=1e-12, err_msg=metric)
+
+
+@pytest.mark.parametrize("convention", ["rectools"])
+def test_a_convention_keeps_the_ranks_that_its_system_reads(convention):
+    got = evaluated("mrr@10", GAPS, RELEVANT, convention=convention)
+    assert got["mrr@10"] == [1 / 4, 1 / 2]
+    got = evaluated("mrr@10", GAPS, RELEVANT, convention=convention, rank_gaps="close")
+    assert got["mrr@10"] == [1 / 2, 1 / 2]
+    scores = RECS | {"score": [1.0, 2.0, 0.5, 0.1]}
+    assert evaluated("mrr@10", scores, convention=convention)["mrr@10"] == [1 / 2, 1 / 2, 0.0]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("rank", [0, -1, 1.5, 2**24 + 1, 2**60])
+def test_a_kept_rank_is_an_integer_from_1(kind, rank):
+    dtype = float if rank == 1.5 else int
+    recs = GAPS | {"rank": np.array([7, 1, 4, rank, 3], dtype)}
+    with pytest.raises(InputError) as caught:
+        evaluated("mrr", recs, RELEVANT, kind, rank_gaps="keep")
+    assert str(caught.value) == (
+        f"recs, column 'rank': row 3 (counted from 0) holds rank {rank}, expected integers from 1 "
+        "to 16,777,216, since ranks are read as the numbers they are; rank_gaps='close' reads "
+        "their order alone"
+    )
+
+
+def test_ranks_from_0_have_no_gap_and_others_have():
+    without = GAPS | {"rank": [2, 0, 1, 0, 1]}
+    assert evaluated("mrr", without, RELEVANT)["mrr"] == [1 / 2, 1 / 2]
+    for ranks in ([2, 3, 4, 1, 2], [-1, 0, 1, 1, 2], [1.5, 2.5, 3.5, 1, 2]):
+        with pytest.warns(RecmetricsWarning, match="1 of 2 lists have gaps"):
+            evaluated("mrr", GAPS | {"rank": ranks}, RELEVANT)
+
+
+def test_what_rank_gaps_takes():
+    with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got 'open'"):
+        evaluated("mrr", rank_gaps="open")
+    with pytest.raises(ArgumentError) as caught:
+        evaluated("mrr", rank_gaps="keep")
+    assert str(caught.value) == (
+        "rank_gaps='keep' needs a column of ranks, and the lists are ordered by score, descending"
+    )
+    with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got None"):
+        RecListAnalysis().compute(make("pandas", GAPS), make("pandas", RELEVANT), rank_gaps=None)
+
+
+# --- Ties ----------------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+@pytest.mark.parametrize(
+    ("ids", "first"),
+    [
+        ([9, 10, 100], 9),  # as text: "9" comes after "100" and "10"
+        (["a", "B", "ab"], "ab"),
+        (["z", "é", "~"], "é"),  # as UTF-8: the bytes of é come after all of ASCII
+    ],
+)
+def test_equal_scores_under_trec_rank_by_the_bytes_of_the_id(kind, ids, first):
+    for items in (ids, ids[::-1]):
+        recs = {"user": [1, 1, 1], "item": items, "score": [0.5, 0.5, 0.5]}
+        truth = {"user": [1], "item": [first]}
+        assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1.0]
+        assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / (items.index(first) + 1)]
+    recs["score"] = [0.5, 0.75, 0.5]
+    place = 1 if items[1] == first else 2  # the higher score is still first
+    assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1 / place]

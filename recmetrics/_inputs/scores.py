@@ -138,10 +138,20 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 
 
 class Rankings:
-    """The rankings of one call: checked to be item indices, and read block by block."""
+    """The rankings of one call: checked to be item indices, and read block by block.
 
-    def __init__(self, ranking: Any, n_items: int | None = None) -> None:
+    ``ranks`` holds the rank of each item, ascending in a row, where some ranks have no item; None
+    where the ranks are 1, 2, 3, ...
+    """
+
+    def __init__(
+        self,
+        ranking: Any,
+        n_items: int | None = None,
+        ranks: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         self.lists = _as_ranking(ranking)
+        self.ranks = ranks
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.
         self.shape: tuple[int, int | None] = len(self.lists), n_items
 
@@ -149,6 +159,11 @@ class Rankings:
     def largest_item(self) -> int:
         """The largest item of all rankings, -1 where there is none."""
         return int(self.lists.max(initial=-1))
+
+    @property
+    def longest(self) -> int:
+        """The last rank of all rankings."""
+        return self.lists.shape[1] if self.ranks is None else int(self.ranks.max(initial=0))
 
 
 def _as_ranking(ranking: Any) -> npt.NDArray[Any]:

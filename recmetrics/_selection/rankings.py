@@ -23,7 +23,7 @@ class GivenRanker:
     """
 
     def __init__(self, rankings: Rankings, users: Users) -> None:
-        self._ranking = rankings.lists
+        self._ranking, self._ranks = rankings.lists, rankings.ranks
         self.n_users, self.n_items = len(rankings.lists), users.n_items
         self.users = users
 
@@ -55,7 +55,7 @@ class GivenRanker:
                 if users.candidates is not None:
                     reader.offer(users.candidates.rows(rows).items)
                 reader.read(Lists(rows, lists, hits.length, relevant))
-            return hits
+            return hits if self._ranks is None else _at_ranks(hits, self._ranks[rows])
 
         n_threads = rules.threads if n_users * length >= _SMALL else 1
         # Entries of a dense truth, and of a dense profile, are read beside each list.
@@ -115,6 +115,20 @@ class GivenRanker:
             problem = f"item {item} twice; expected each item once"
         msg = f"ranking of user {self.users.user_at(user)} names at rank {rank} {problem}"
         raise InputError(msg)
+
+
+def _at_ranks(hits: Hits, ranks: IntArray) -> Hits:
+    """Give each hit the rank of its place in the list; a list reaches to its last rank."""
+    sizes = np.diff(hits.start)
+    is_hit = np.arange(len(hits.rank)) - np.repeat(hits.start[:-1], sizes) < np.repeat(
+        hits.n_hits, sizes
+    )
+    rank = hits.rank.copy()
+    users = np.repeat(np.arange(len(sizes)), sizes)[is_hit]
+    rank[is_hit] = ranks[users, rank[is_hit] - 1]
+    length = ranks.max(axis=1, initial=0)
+    tied = rank if len(hits.first) else hits.first
+    return hits._replace(rank=rank, first=tied, last=tied, length=length)
 
 
 def hits_of_lists(

@@ -17,7 +17,7 @@ Nothing here imports a metric: the declarations in ``metrics/`` fill the registr
 is imported.
 """
 
-from recmetrics._spec.conventions import CONVENTIONS, Line, System, read_convention
+from recmetrics._spec.conventions import CONVENTIONS, Line, System, TableTies, read_convention
 from recmetrics._spec.grammar import (
     MetricsList,
     MetricSpec,

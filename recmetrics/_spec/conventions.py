@@ -13,10 +13,12 @@ from typing import Literal, cast
 
 from recmetrics._errors import UnknownMetricError
 from recmetrics._options import one_of
-from recmetrics._types import Convention, Ties
+from recmetrics._types import Convention, RankGaps, Ties
 
 NoTruth = Literal["nan", "zero"]
 """The value of a user without relevant items; "nan" also where a system leaves the user out."""
+TableTies = Literal["rows", "id"]
+"""The order of equal scores in a table: that of the rows, or by item id, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class System:
     variants: tuple[Line, ...] = ()  # its other calls, without a plain name
     ties: str
     binary: bool = False  # it reads any relevance above 0 as 1
+    rank_gaps: RankGaps = "close"  # "keep": it reads the numbers of a column of ranks
+    table_ties: TableTies = "rows"
     gaps: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
 
@@ -85,6 +89,7 @@ CONVENTIONS: dict[Convention, System] = {
         name="LensKit",
         version="0.14.4",
         ties="not decided: it reads lists",
+        rank_gaps="keep",
         lines=(
             Line("hit@k", "hit(recs, truth, k={k})", "nan"),
             Line("hit", "hit(recs, truth)", "nan"),
@@ -149,6 +154,7 @@ CONVENTIONS: dict[Convention, System] = {
         name="trec_eval",
         version="pytrec_eval-terrier 0.5.11",
         ties="by the name of the document, the alphabetically last one first",
+        table_ties="id",
         lines=(
             Line("hit@k", "success_{k}", "zero"),
             Line("precision@k", "P_{k}", "zero"),
@@ -197,6 +203,7 @@ CONVENTIONS: dict[Convention, System] = {
         version="0.19.0",
         ties="not decided: it reads ranks",
         binary=True,
+        rank_gaps="keep",
         lines=(
             Line("hit@k", "HitRate(k={k})", "nan"),
             Line("precision@k", "Precision(k={k})", "nan"),

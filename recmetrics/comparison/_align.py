@@ -10,7 +10,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError, InputError
 
 INSTALL = "pip install 'recmetrics-numba[tables]'"
-_COUNTS = "nrecs"  # the length of a list, in the output of recmetrics.tables
+_COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def read_frame(native: Any) -> Frame | None:
     if not isinstance(rows, nw.DataFrame):
         return None
     metrics = [name for name, dtype in rows.schema.items() if dtype.is_float()]
-    keys = [name for name in rows.columns if name not in (*metrics, _COUNTS)]
+    keys = [name for name in rows.columns if name not in (*metrics, *_COUNTS)]
     return Frame(rows, metrics, keys)
 
 
@@ -49,7 +49,7 @@ def _names_lists(native: Any) -> bool:
     if any(name is not None for name in native.index.names):
         return True
     others = [name for name, dtype in native.dtypes.items() if dtype.kind != "f"]
-    return set(others) <= {_COUNTS} and list(native.index) != list(range(len(native)))
+    return set(others) <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 
 def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 _evaluate      ``evaluate_table``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
+_columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
 _arrow         columns of Arrow that hold their values in another form
 _ids           ids of any type -> integers

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from recmetrics._errors import ArgumentError, MetricSpecError
+import numpy as np
+
+from recmetrics._errors import ArgumentError, MetricSpecError, RecmetricsWarning
+from recmetrics._options import one_of
 from recmetrics._spec import MetricSpec, make_spec, parse
-from recmetrics.tables._frames import as_names, read_frame
-from recmetrics.tables._lenskit import bind, definition, is_defined
-from recmetrics.tables._problem import Columns, read_problem
+from recmetrics._types import RankGaps
+from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
+from recmetrics.tables._frames import Frame, as_names, read_frame
+from recmetrics.tables._lenskit import bind, definition, definition_of_lists, is_defined
+from recmetrics.tables._problem import read_problem
 from recmetrics.tables._summary import TableSummary, summarise
 from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_problem
 
@@ -45,7 +51,7 @@ class RecListAnalysis:
         if self.group_cols == []:
             msg = "group_cols is empty, expected the columns that tell the lists apart, or None"
             raise ArgumentError(msg)
-        self._asked: dict[str, TableMetric] = {}
+        self._asked: dict[str, TableMetric | _LensKitMetric] = {}
         self._summary: TableSummary | None = None
 
     @property
@@ -79,8 +85,8 @@ class RecListAnalysis:
             callable of (recs, truth). Such a callable gets the rows of one list in list order, and
             the rows of its truth, as tables of the caller's own kind; a pandas truth is indexed
             by item. It gives a number, or None where it is undefined, and is called list by list
-            in Python. It is not called for lists without truth, which are undefined, nor for
-            missing lists, which are 0.
+            in Python. It is not called for lists without truth, nor for missing lists: both are
+            undefined.
         name
             The name of the column: by default the string as it is typed, or the function's name.
         **options
@@ -95,15 +101,18 @@ class RecListAnalysis:
             Another metric of that name, an option that the function does not take, or a metric
             that needs more than the two tables.
         """
-        asked: TableMetric
+        asked: TableMetric | _LensKitMetric
         if isinstance(metric, str | MetricSpec):
             name = str(metric) if name is None else name
             asked = StringMetric(name, _spec(metric, options))
             _refuse_what_needs_more(asked.spec)
         elif callable(metric):
             name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
-            make = definition if is_defined(metric) else _function
-            asked = make(metric, name, options)
+            if is_defined(metric):
+                definition(metric, name, options)  # refuses options that it does not take
+                asked = _LensKitMetric(name, metric, options)
+            else:
+                asked = _function(metric, name, options)
         else:
             msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
             raise MetricSpecError(msg)
@@ -115,7 +124,9 @@ class RecListAnalysis:
             raise ArgumentError(msg)
         self._asked[name] = asked
 
-    def compute(self, recs: Any, truth: Any, *, include_missing: bool = False) -> Any:
+    def compute(
+        self, recs: Any, truth: Any, *, include_missing: bool = False, rank_gaps: RankGaps = "keep"
+    ) -> Any:
         """Compute the metrics of every list.
 
         Parameters
@@ -125,59 +136,112 @@ class RecListAnalysis:
             ``item`` and the columns that identify a list, such as ``user``. The rows of a
             list are in the order of ``rank`` where there is such a column, else of descending
             ``score`` where there is one, else as they come; equal scores keep the order of the
-            rows. Only the order of ranks matters: gaps in them do not. Ids may be of any type whose
-            values the library can compare: not lists, for example.
+            rows. Ids may be of any type whose values the library can compare: not lists, for
+            example.
         truth
             The truth, of the same kind of table: ``item`` and those of the grouping columns that
             it has; it is matched on these. ``rating`` gives graded relevance; without it every
             item has 1. For metric strings an item rated 0 is not relevant; for LensKit's
             ``precision, recall, hit, recip_rank`` every item of the truth is relevant.
         include_missing
-            Add rows for users in the truth without recommendations, as empty lists: 0 where a
-            metric is defined for them; and a column ``ntruth``, the number of rows of the truth.
-            Where the recommendations have grouping columns that the truth lacks, such as the
-            algorithm, rows are added for each combination of these.
+            Add rows for users in the truth without recommendations, whose values are undefined as
+            in LensKit, and a column ``ntruth``, the number of rows of the truth. Where the
+            recommendations have grouping columns that the truth lacks, such as the algorithm, rows
+            are added for each combination of these. ``evaluate_table`` counts them as empty lists.
+        rank_gaps
+            As in ``evaluate_table``; by default ranks are the numbers in the column, as LensKit
+            reads them. Only LensKit's ``dcg`` reads the order of the rows.
 
         Returns
         -------
         DataFrame or Table
             One row for each list, in the order in which the lists first appear; missing ones last:
-            the grouping columns, ``nrecs`` (the length of the list), and one column for each
-            metric. The same kind of table as ``recs``; pandas indexed by the grouping columns. A
-            list whose user has no truth has undefined values: NaN, but 0 in LensKit's ``precision``
-            and ``recip_rank``, and in ``dcg`` and ``cg``. ``summary`` counts the users of the truth
-            without recommendations.
+            the grouping columns, first those that the truth lacks; ``nrecs`` (the length of the
+            list), and one column for each metric. The same kind of table as ``recs``; pandas
+            indexed by the grouping columns. An undefined value is NaN in pandas and null elsewhere.
+            A list whose user has no truth has undefined values, but 0 in the metric strings ``dcg``
+            and ``cg``, and, where there is a column ``rank``, in LensKit's ``precision``, ``hit``
+            and ``recip_rank``, as its own code computes them. ``summary`` counts the users of the
+            truth without recommendations.
 
         Raises
         ------
         InputError, InputTypeError
             Arguments that are no tables, missing columns, null ids, ids of two types, an item twice
-            in a list or in a truth, a rank twice in a list, invalid scores and ratings: the message
-            names the columns and the first row.
+            in a list or in a truth, a rank twice in a list, invalid ranks, scores and ratings: the
+            message names the columns and the first row.
+
+        Warns
+        -----
+        RecmetricsWarning
+            Where users of the truth are left out, and where a column of numbers without the name
+            ``rank`` or ``score`` may be meant to order the lists.
         """
+        one_of("rank_gaps", rank_gaps, RankGaps)
         frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
-        has, rated = frame.columns, "rating" in relevant.columns
+        columns = choose_columns(frame, relevant, self._keys(frame, relevant), "item")
+        problem = read_problem(frame, relevant, columns, rank_gaps=rank_gaps)
+        missing = problem.missing()
+        asked = [
+            one.of_lists(ranked=columns.rank is not None)
+            if isinstance(one, _LensKitMetric)
+            else one
+            for one in self._asked.values()
+        ]
+        values = measure_problem(problem, asked)
+        if include_missing:
+            n_present = problem.n_lists
+            problem = problem.with_missing()
+            added = np.full(problem.n_lists - n_present, np.nan)
+            values = {name: np.append(found, added) for name, found in values.items()}
+        result = problem.result(values, included=include_missing)
+        told = summarise(problem, values, missing, "undefined" if include_missing else "left out")
+        self._summary = told
+        _warn_of_unread(frame, columns)
+        if told.n_missing and not include_missing:
+            msg = (
+                f"{told.n_missing:,} in the truth without recommendations, the first "
+                f"{told.first_missing}, are left out, as LensKit does; include_missing=True gives "
+                "them rows, tables.evaluate_table counts them as empty lists"
+            )
+            warnings.warn(msg, RecmetricsWarning, stacklevel=2)
+        return result
+
+    def _keys(self, recs: Frame, truth: Frame) -> list[str]:
+        """Name the grouping columns, first those that the truth lacks, as LensKit does."""
         keys = self.group_cols
         if keys is None:
-            keys = [column for column in has if column not in _NOT_KEYS]
+            keys = [column for column in recs.columns if column not in _NOT_KEYS]
         if not keys:
             msg = "recs has no column to tell lists apart, expected one such as 'user'"
             raise ArgumentError(msg)
-        columns = Columns(
-            keys=tuple(keys),
-            item="item",
-            rank="rank" if "rank" in has else None,
-            score="score" if "score" in has else None,
-            rating="rating" if rated else None,
+        return sorted(keys, key=lambda name: name in truth.columns)
+
+
+def _warn_of_unread(recs: Frame, columns: Columns) -> None:
+    """Warn of a column that is named as scores or ranks are elsewhere, and orders no list."""
+    found = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
+    if found:
+        told = "is not read, and the rows are taken in order"
+        if found[0] in columns.keys:
+            told = "tells lists apart, as every column does but item, rank, score and rating"
+        msg = (
+            f"recs, column {found[0]!r} {told}; rename it to 'score' where higher is better, to "
+            "'rank' where 1 is best, or leave it out"
         )
-        problem = read_problem(frame, relevant, columns)
-        missing = problem.missing()
-        if include_missing:
-            problem = problem.with_missing()
-        values = measure_problem(problem, list(self._asked.values()))
-        result = problem.result(values, included=include_missing)
-        self._summary = summarise(problem, values, missing, included=include_missing)
-        return result
+        warnings.warn(msg, RecmetricsWarning, stacklevel=3)
+
+
+class _LensKitMetric(NamedTuple):
+    """A function of LensKit that was asked for; its definition depends on the table."""
+
+    name: str
+    function: Callable[..., Any]
+    options: Mapping[str, Any]
+
+    def of_lists(self, *, ranked: bool) -> StringMetric:
+        """Define it for tables with ranks, or without."""
+        return definition_of_lists(self.function, self.name, self.options, ranked=ranked)
 
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._errors import ArgumentError, InputError, RecmetricsWarning
+from recmetrics._options import one_of
 from recmetrics._results import RowNames, settled
-from recmetrics._spec import MetricsList, Request
-from recmetrics._types import Convention, IntArray, Undefined
+from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
+from recmetrics._types import Convention, IntArray, RankGaps, Undefined
+from recmetrics.tables._columns import choose_columns, refuse_unread_numbers
 from recmetrics.tables._frames import (
     Frame,
     as_names,
@@ -21,7 +24,7 @@ from recmetrics.tables._frames import (
 )
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, number
-from recmetrics.tables._problem import Columns, Problem, read_problem
+from recmetrics.tables._problem import Problem, read_problem
 from recmetrics.tables._side_tables import (
     FORMS,
     TABLES,
@@ -33,7 +36,7 @@ from recmetrics.tables._side_tables import (
     similarity_columns,
     similarity_of,
 )
-from recmetrics.tables._summary import summarise
+from recmetrics.tables._summary import Missing, summarise
 from recmetrics.tables._values import StringMetric, measure_problem
 
 _OTHERS = "similar items"
@@ -48,9 +51,11 @@ def evaluate_table(
     item: str = "item",
     score: str | None = None,
     rank: str | None = None,
+    in_order: bool = False,
+    rank_gaps: RankGaps | None = None,
     rating: str | None = None,
     by: str | Sequence[str] | None = None,
-    include_missing: bool = False,
+    include_missing: bool = True,
     undefined: Undefined | None = None,
     convention: Convention | None = None,
     n_threads: int | None = None,
@@ -69,9 +74,9 @@ def evaluate_table(
     >>> recs = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]})
     >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [8, 9]})
     >>> evaluate_table(recs, truth, ["mrr@10", "hit@1"]).reset_index()
-      user  nrecs  mrr@10  hit@1
-    0    a      2     0.5    0.0
-    1    b      1     0.0    0.0
+      user  nrecs  ntruth  mrr@10  hit@1
+    0    a      2       1     0.5    0.0
+    1    b      1       1     0.0    0.0
 
     Parameters
     ----------
@@ -90,8 +95,17 @@ def evaluate_table(
     score, rank
         The column of ``recs`` that orders the rows of a list: ``rank`` ascending, or ``score``
         descending. By default the column "rank" where there is one, else the column "score" where
-        there is one, else the rows are in order as they come. Equal scores keep the order of the
-        rows; only the order of ranks matters.
+        there is one. Else the rows are in order as they come, and a column of numbers that is not
+        read is an error. Equal scores keep the order of the rows; under ``convention="trec"`` they
+        are in the order of the bytes of the item's id, the last one first.
+    in_order
+        Whether the rows of each list are best first as they come, whatever the columns.
+    rank_gaps
+        How ranks are read where some have no item: "close" numbers the rows of each list 1, 2, 3,
+        ... in the order of the ranks; "keep" reads the numbers as they are, integers from 1. Then
+        the items of ranks up to k are the first k; a list reaches to its last rank, and a rank
+        without an item has nothing relevant. Default: the convention's rule, "keep" for RecTools
+        and LensKit, else "close" with a warning. Ranks 0, 1, 2, ... have no gap under "close".
     rating
         The column of ``truth`` with graded relevance, 0 = not relevant; by default "rating" where
         there is one, else every item of the truth has 1.
@@ -101,7 +115,7 @@ def evaluate_table(
     include_missing
         Add rows for users in the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
-        the number of rows of the truth.
+        the number of rows of the truth. The summary counts these users in any case.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue
@@ -127,8 +141,8 @@ def evaluate_table(
     DataFrame or Table
         One row for each list, in the order in which the lists first appear: the columns ``by`` and
         ``user`` (in pandas as the index), ``nrecs``, and one column for each metric as it is typed.
-        A system metric such as coverage has one value for all lists of the same ``by`` columns,
-        repeated in their rows.
+        An undefined value is NaN in pandas and null in polars and pyarrow. A system metric such as
+        coverage has one value for all lists of the same ``by`` columns, repeated in their rows.
     TableSummary
         Counts and means, with ``return_summary=True``; ``str`` gives them as text.
 
@@ -139,6 +153,11 @@ def evaluate_table(
     InputError, InputTypeError
         As in ``RecListAnalysis.compute``; also for the other tables, where an id occurs twice or
         an item of ``recs`` has no row in ``features`` or ``genres``.
+
+    Warns
+    -----
+    RecmetricsWarning
+        Where gaps in ranks are closed and neither ``rank_gaps`` nor the convention says so.
     """
     side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
     rules: dict[str, Any] = {
@@ -147,16 +166,38 @@ def evaluate_table(
         "n_threads": n_threads,
     }
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
+    system = None if convention is None else CONVENTIONS[read_convention(convention)]
+    if rank_gaps is not None:
+        one_of("rank_gaps", rank_gaps, RankGaps)
+    gaps = rank_gaps or ("close" if system is None else system.rank_gaps)
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
     by = [] if by is None else as_names(by)
     keys = [*by, user]
-    columns = _columns(frame, relevant, keys, item, score, rank, rating)
+    columns = choose_columns(
+        frame, relevant, keys, item, score=score, rank=rank, rating=rating, in_order=in_order
+    )
+    if rank_gaps == "keep" and columns.rank is None:
+        msg = f"rank_gaps='keep' needs a column of ranks, and the lists are {columns.order}"
+        raise ArgumentError(msg)
     require_columns(frame, "recs", [*keys, item])
     require_columns(relevant, "truth", [user, item])
     require_same_kind(frame, "recs", relevant, "truth")
+    if not in_order:
+        refuse_unread_numbers(frame, columns)
     tables = _side_tables(request, side, frame)
     items = _ItemNumbers(frame, relevant, tables, item)
-    problem = read_problem(frame, relevant, columns, items.of_both)
+    problem = read_problem(
+        frame,
+        relevant,
+        columns,
+        items.of_both,
+        rank_gaps=gaps,
+        ties="rows" if system is None else system.table_ties,
+    )
+    if "catalogue" in tables:
+        _refuse_ranks_beyond(problem, items.n_items)
+    if problem.gaps.n_lists and gaps == "close" and rank_gaps is None:
+        _warn_of_gaps(problem)
     missing = problem.missing()
     if include_missing:
         problem = problem.with_missing()
@@ -173,31 +214,35 @@ def evaluate_table(
         settled(values[text], text, definition, rows=names)
     result = problem.result(values, included=include_missing)
     if return_summary:
-        return result, summarise(problem, values, missing, included=include_missing)
+        told: Missing = "empty lists" if include_missing else "left out"
+        return result, summarise(problem, values, missing, told)
     return result
 
 
-def _columns(
-    recs: Frame,
-    truth: Frame,
-    keys: Sequence[str],
-    item: str,
-    score: str | None,
-    rank: str | None,
-    rating: str | None,
-) -> Columns:
-    """Choose the columns to read; refuse a named one that is missing."""
-    if rank is not None and score is not None:
-        msg = f"lists are in the order of rank= or of score=, got both ({rank!r}, {score!r})"
-        raise ArgumentError(msg)
-    require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
-    require_columns(truth, "truth", [] if rating is None else [rating])
-    if rank is None and score is None:
-        rank = "rank" if "rank" in recs.columns else None
-        score = "score" if "score" in recs.columns else None
-    if rating is None and "rating" in truth.columns:
-        rating = "rating"
-    return Columns(tuple(keys), item, rank, score, rating)
+def _warn_of_gaps(problem: Problem) -> None:
+    """Warn of lists whose ranks were numbered anew."""
+    n_lists, first, _ = problem.gaps
+    msg = (
+        f"recs, column {problem.columns.rank!r}: {n_lists:,} of {problem.n_lists:,} lists have "
+        f"gaps in their ranks, the first is {problem.key_of(first)}; their items were ranked "
+        "1, 2, 3, ... in this order; rank_gaps='keep' reads the ranks as the numbers they are, "
+        "rank_gaps='close' reads their order without this warning"
+    )
+    warnings.warn(msg, RecmetricsWarning, stacklevel=3)
+
+
+def _refuse_ranks_beyond(problem: Problem, n_items: int) -> None:
+    """Refuse a rank that no list of the catalogue has."""
+    ranks = problem.gaps.ranks
+    if ranks is not None and ranks.max(initial=0) > n_items:
+        row = int(problem.order[ranks > n_items].min())
+        name = str(problem.columns.rank)
+        msg = (
+            f"recs, column {name!r}: row {row} (counted from 0) holds rank "
+            f"{value_at(problem.recs, name, row)!r}, and the catalogue has {n_items:,} items; "
+            "expected ranks up to that; rank_gaps='close' reads their order alone"
+        )
+        raise InputError(msg)
 
 
 def _side_tables(request: Request, side: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:

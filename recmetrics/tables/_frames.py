@@ -121,7 +121,7 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
         if name not in columns:
             has = ", ".join(map(repr, columns)) or "none"
             msg = f"{what} has no column {name!r}; it has {has}"
-            near = [each for each in columns if isinstance(each, str) and _looks_like(each, name)]
+            near = [each for each in columns if isinstance(each, str) and looks_like(each, name)]
             if _index_names(frame) & {name}:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
             elif near and name in ("user", "item"):
@@ -135,9 +135,14 @@ def as_names(value: Any) -> list[Any]:
     return list(value) if several else [value]
 
 
-def _looks_like(column: str, name: str) -> bool:
+def looks_like(column: str, name: str) -> bool:
     """Say whether a column may be the one that goes by ``name`` here."""
-    known = {"user": "user uid member customer", "item": "item iid movie product article track"}
+    known = {
+        "user": "user uid member customer",
+        "item": "item iid movie product article track",
+        "score": "score scores prediction predictions predicted pred est",
+        "rank": "rank ranks ranking position pos place",
+    }
     words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
     return any(word in known.get(name, name).split() for word in words)
 
@@ -217,11 +222,16 @@ def take(frame: Frame, rows: IntArray) -> Frame:
 
 
 def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
-    """Add columns behind those of a table."""
+    """Add columns behind those of a table; NaN stays NaN in pandas and is null elsewhere."""
     backend = frame.implementation
-    return frame.with_columns(
+    frame = frame.with_columns(
         *(nw.Series.from_numpy(name, values, backend=backend) for name, values in columns.items())
     )
+    if backend is PANDAS:
+        return frame
+    # Means leave a null out, and one NaN would make them NaN.
+    undefined = [name for name, values in columns.items() if values.dtype.kind == "f"]
+    return frame.with_columns(nw.when(~nw.col(n).is_nan()).then(nw.col(n)) for n in undefined)
 
 
 def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:

@@ -2,6 +2,10 @@
 
 Each is a function of the tables of one list, as LensKit's are. ``RecListAnalysis`` knows them and
 computes them for all lists at once, through the metric string that their definition stands for.
+
+LensKit has two definitions of all but ``dcg``: that of the function, and that of tables with ranks,
+its bulk path. The second reads the numbers of the ranks, divides ``precision(k)`` by k, and has
+other values for lists without truth.
 """
 
 from __future__ import annotations
@@ -9,14 +13,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._spec import MetricSpec, OptionValue, make_spec
+from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import read_frame, with_item_column
-from recmetrics.tables._problem import Columns, read_problem
+from recmetrics.tables._problem import read_problem
 from recmetrics.tables._values import StringMetric, measure_problem
 
 Discount = Callable[[Any], Any]
@@ -150,6 +155,10 @@ def _precision(k: int | None) -> MetricSpec:
     return make_spec("precision", k, {"denom": "list"})
 
 
+def _precision_at_ranks(k: int | None) -> MetricSpec:
+    return make_spec("precision", k, {"denom": "k"})
+
+
 def _recall(k: int | None) -> MetricSpec:
     return make_spec("recall", k, {"denom": "relevant" if k is None else "capped"})
 
@@ -180,15 +189,33 @@ def _clipped(discount: Discount) -> OptionValue:
     return clipped
 
 
-# The spec of each function's options, whether every item of the truth is relevant, and the value
-# of a list whose truth is empty.
-_DEFINITIONS: dict[Callable[..., float], tuple[Callable[..., MetricSpec], bool, float]] = {
-    precision: (_precision, True, 0.0),
-    recall: (_recall, True, nan),
-    hit: (lambda k: make_spec("hit", k), True, nan),
-    recip_rank: (lambda k: make_spec("mrr", k), True, 0.0),
-    dcg: (_dcg, False, 0.0),
-    ndcg: (_ndcg, False, nan),
+class _Definition(NamedTuple):
+    """One of the functions: its metric string, and its values where there is nothing to measure."""
+
+    make: Callable[..., MetricSpec]
+    of_presence: bool  # every item of the truth is relevant
+    without_truth: float
+    # In tables with ranks; None where LensKit reads the rows of these, too.
+    make_at_ranks: Callable[..., MetricSpec] | None
+    without_truth_at_ranks: float = nan
+    without_items_at_ranks: float | None = nan  # of a list without an item to rank k
+
+
+def _hit(k: int | None) -> MetricSpec:
+    return make_spec("hit", k)
+
+
+def _recip_rank(k: int | None) -> MetricSpec:
+    return make_spec("mrr", k)
+
+
+_DEFINITIONS: dict[Callable[..., float], _Definition] = {
+    precision: _Definition(_precision, True, 0.0, _precision_at_ranks, 0.0),
+    recall: _Definition(_recall, True, nan, _recall),
+    hit: _Definition(_hit, True, nan, _hit, 0.0),
+    recip_rank: _Definition(_recip_rank, True, 0.0, _recip_rank, 0.0),
+    dcg: _Definition(_dcg, False, 0.0, None),
+    ndcg: _Definition(_ndcg, False, nan, _ndcg, nan, None),
 }
 
 
@@ -199,11 +226,37 @@ def is_defined(function: Callable[..., Any]) -> bool:
 
 def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> StringMetric:
     """Define a function of this module with these options as a metric string."""
-    make, of_presence, without_truth = _DEFINITIONS[function]
+    known = _DEFINITIONS[function]
+    spec = known.make(**_chosen(function, name, options))
+    return StringMetric(name, spec, known.of_presence, without_truth=known.without_truth)
+
+
+def definition_of_lists(
+    function: Callable[..., Any], name: str, options: Mapping[str, Any], *, ranked: bool
+) -> StringMetric:
+    """Define it as LensKit's analysis computes it for tables with ranks, or without."""
+    known = _DEFINITIONS[function]
+    chosen = _chosen(function, name, options)
+    if not ranked or known.make_at_ranks is None:
+        spec = known.make(**chosen)
+        return StringMetric(name, spec, known.of_presence, at_ranks=False, without_truth=nan)
+    spec = known.make_at_ranks(**chosen)
+    return StringMetric(
+        name,
+        spec,
+        known.of_presence,
+        # Hits / length of the whole list: the number of its items, not its last rank.
+        at_ranks=function is not precision or spec.k is not None,
+        without_truth=known.without_truth_at_ranks,
+        without_items=known.without_items_at_ranks,
+    )
+
+
+def _chosen(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a function with their defaults."""
     bound = bind(function, name, options)
     bound.apply_defaults()
-    chosen = {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
-    return StringMetric(name, make(**chosen), of_presence, without_truth)
+    return {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
 
 
 def bind(

@@ -150,6 +150,24 @@ def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
     keys[:] = keys[places]
 
 
+@kernel
+def find_gaps(start: IntArray, ranks: npt.NDArray[np.float64]) -> tuple[int, int]:
+    """Count the groups whose ranks are not 0, 1, 2, ... or 1, 2, 3, ...; also the first, or -1.
+
+    ``ranks`` ascend in each group.
+    """
+    count, first = 0, -1
+    for code in range(start.size - 1):
+        begin, end = start[code], start[code + 1]
+        gap = False
+        for i in range(begin, end):
+            base = ranks[begin]
+            gap = gap or (base != 0.0 and base != 1.0) or ranks[i] != base + (i - begin)
+        count += gap
+        first = code if gap and first < 0 else first
+    return count, first
+
+
 @allocating_kernel
 def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
     """Say whether a value below ``n_values`` occurs twice in a group; values are in groups."""

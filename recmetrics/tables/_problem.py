@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import LARGEST_RELEVANCE, Rows
-from recmetrics._types import FloatArray, IntArray, UserValues
+from recmetrics._spec import TableTies
+from recmetrics._types import FloatArray, IntArray, RankGaps, UserValues
+from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,
     described,
@@ -26,6 +28,7 @@ from recmetrics.tables._frames import (
 from recmetrics.tables._ids import as_integers, stack
 from recmetrics.tables._numbering import (
     combine,
+    find_gaps,
     first_repeat,
     group,
     has_repeat,
@@ -33,22 +36,18 @@ from recmetrics.tables._numbering import (
     sort_groups,
 )
 
+_LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 
-@dataclass(frozen=True)
-class Columns:
-    """The names of the columns that are read; ``keys`` identify a list."""
 
-    keys: tuple[str, ...]
-    item: str
-    rank: str | None
-    score: str | None
-    rating: str | None
+class Gaps(NamedTuple):
+    """The lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
 
-    def __post_init__(self) -> None:
-        for name in self.keys:
-            if self.keys.count(name) > 1:
-                msg = f"lists are grouped by {name!r} twice, expected each column once"
-                raise ArgumentError(msg)
+    ``ranks`` are those of the rows in list order where there is such a list and they are kept.
+    """
+
+    n_lists: int = 0
+    first: int = -1
+    ranks: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,7 @@ class Problem:
     start: IntArray
     order: IntArray
     items: IntArray  # of the rows in ``order``
+    gaps: Gaps
     truth_of: IntArray
     model_of: IntArray  # lists with the same values of the other keys are of one model
     truth_rows: Rows
@@ -140,7 +140,13 @@ class Problem:
 
 
 def read_problem(
-    recs: Frame, truth: Frame, columns: Columns, items: IntArray | None = None
+    recs: Frame,
+    truth: Frame,
+    columns: Columns,
+    items: IntArray | None = None,
+    *,
+    rank_gaps: RankGaps = "close",
+    ties: TableTies = "rows",
 ) -> Problem:
     """Number the ids, group the rows, and check both.
 
@@ -183,12 +189,15 @@ def read_problem(
     n_items = int(items.max(initial=-1)) + 1
     start, order = group(list_ids, n_lists)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
+    if ties == "id" and columns.score is not None:
+        _sort_by_id(recs, columns, start, order, items[:n_recs])
     rank = _sort_lists(recs, columns, start, order)
     ranked = items[:n_recs][order]
     if has_repeat(start, ranked, n_items):
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
     if rank is not None:
         _refuse_equal_ranks(recs, columns, start, order, rank)
+    gaps = Gaps() if rank is None else _read_gaps(recs, columns, start, order, rank_gaps)
     truth_items = items[n_recs:]
     truth_start, truth_order = group(truth_ids[n_recs:], n_truths)
     item_keys = truth_items[truth_order].astype(np.float64)
@@ -207,6 +216,7 @@ def read_problem(
         start=start,
         order=order,
         items=ranked,
+        gaps=gaps,
         truth_of=np.zeros(1, np.int64) if no_keys else truth_ids[:n_recs][first_rows],
         model_of=np.zeros(1, np.int64) if no_keys else model_ids[first_rows],
         truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
@@ -271,6 +281,38 @@ def _sort_lists(
             raise InputError(msg)
         sort_groups(start, order, -score[order])
     return None
+
+
+def _sort_by_id(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, items: IntArray
+) -> None:
+    """Sort the rows of each list by the bytes of the item's id, the last one first."""
+    numbers, first = number(items)
+    ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
+    words = [one if isinstance(one, bytes) else str(one).encode() for one in ids]
+    place = np.empty(len(words))
+    place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
+    sort_groups(start, order, place[numbers[order]])
+
+
+def _read_gaps(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank_gaps: RankGaps
+) -> Gaps:
+    """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
+    ranks = numbers_of(recs, "recs", str(columns.rank))[order]
+    if rank_gaps == "keep":
+        wrong = (ranks < 1.0) | (ranks > _LAST_RANK) | (ranks != np.floor(ranks))
+        if wrong.any():
+            row = int(order[wrong].min())
+            msg = (
+                f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank "
+                f"{value_at(recs, str(columns.rank), row)!r}, expected integers from 1 to "
+                f"{_LAST_RANK:,}, since ranks are read as the numbers they are; "
+                "rank_gaps='close' reads their order alone"
+            )
+            raise InputError(msg)
+    n_lists, first = find_gaps(start, ranks)
+    return Gaps(n_lists, first, ranks.astype(np.int64) if n_lists and rank_gaps == "keep" else None)
 
 
 def _refuse_equal_ranks(

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from recmetrics._types import UserValues
 from recmetrics.tables._problem import Problem
+
+Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
+_MISSING: dict[Missing, str] = {
+    "empty lists": "they count as empty lists; include_missing=False leaves them out",
+    "undefined": "their values are undefined",
+    "left out": "they are left out; include_missing=True gives them rows",
+}
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,11 @@ class TableSummary:
         each model where the recommendations are of several.
     first_missing
         The keys of the first of them, "" where there is none.
-    missing_included
-        Whether these have rows in the result.
+    missing
+        Their place in the result: "empty lists" whose value is 0 where a metric has one, rows of
+        "undefined" values, or "left out".
+    order
+        The order of the lists: "ordered by score, descending".
     means
         For each metric the mean over the lists where it is defined, NaN if there are none.
     n_defined
@@ -38,21 +49,17 @@ class TableSummary:
     n_without_truth: int
     n_missing: int
     first_missing: str
-    missing_included: bool
+    missing: Missing
+    order: str
     means: Mapping[str, float]
     n_defined: Mapping[str, int]
 
     def __str__(self) -> str:
-        lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth"]
+        lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth; {self.order}"]
         if self.n_missing:
-            told = (
-                "counted as empty lists"
-                if self.missing_included
-                else "left out; include_missing=True counts them as empty lists"
-            )
             lines.append(
                 f"{self.n_missing:,} in the truth without recommendations, the first "
-                f"{self.first_missing}: {told}"
+                f"{self.first_missing}: {_MISSING[self.missing]}"
             )
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
@@ -62,7 +69,7 @@ class TableSummary:
 
 
 def summarise(
-    problem: Problem, values: Mapping[str, UserValues], missing: tuple[int, str], *, included: bool
+    problem: Problem, values: Mapping[str, UserValues], missing: tuple[int, str], told: Missing
 ) -> TableSummary:
     """Summarise the values of ``problem``; ``missing`` is from before lists were added."""
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
@@ -71,7 +78,8 @@ def summarise(
         n_without_truth=int((problem.truth_sizes == 0).sum()),
         n_missing=missing[0],
         first_missing=missing[1],
-        missing_included=included,
+        missing=told,
+        order=problem.columns.order,
         means={
             name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
         },

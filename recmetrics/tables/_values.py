@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from recmetrics.tables._problem import Problem
 
 _PADDED = 4  # entries of a matrix of rankings per item, beyond which lists are split by length
 _ALWAYS = 1 << 22  # entries that such a matrix may have in any case
+_WHOLE = int(np.iinfo(np.int64).max)  # the length read of a list by a metric without a cutoff
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,22 @@ class StringMetric:
     name: str
     spec: MetricSpec
     of_presence: bool = False  # every item of the truth is relevant, whatever its rating
-    without_truth: float = nan
+    at_ranks: bool = True  # it reads the ranks where they are kept, not the order alone
+    without_truth: float | None = None  # the value of a list without truth; None: the kernel's
+    without_items: float | None = None  # of a list without an item to rank k
 
 
 TableMetric = FunctionMetric | StringMetric
+
+
+class _Kind(NamedTuple):
+    """The metrics that are computed together, from the same lists and the same truth."""
+
+    of_presence: bool
+    of_system: bool
+    at_ranks: bool
+    # Kept ranks say which items are among the first k: a metric of items needs lists cut at its k.
+    k: int | None
 
 
 class _TruthOfLists(ItemSets):
@@ -74,29 +87,41 @@ def measure_problem(
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
     of the system of each list: a system metric has one value for each, repeated for its lists.
     """
-    of_kind: dict[tuple[bool, bool], dict[str, Definition]] = {}
+    of_kind: dict[_Kind, dict[str, Definition]] = {}
     has_zeros = not np.all(problem.truth_rows.values)
     values: dict[str, UserValues] = {}
     for one in asked:
         if isinstance(one, FunctionMetric):
             values[one.name] = _of_function(problem, one)
         else:
-            kind = (one.of_presence and has_zeros, not one.spec.metric.per_user)
+            spec, at_ranks = one.spec, one.at_ranks and problem.gaps.ranks is not None
+            k = spec.k if at_ranks and spec.metric.reads != "hits" else None
+            kind = _Kind(one.of_presence and has_zeros, not spec.metric.per_user, at_ranks, k)
             of_kind.setdefault(kind, {})[one.name] = define(one.spec)
-    for (of_presence, of_system), definitions in of_kind.items():
+    for kind, definitions in of_kind.items():
         request = Request.of(definitions, rules)
-        truth = _TruthOfLists(_relevant(problem.truth_rows, of_presence), problem.truth_of, n_items)
-        if of_system and systems is not None:
+        truth = _TruthOfLists(
+            _relevant(problem.truth_rows, kind.of_presence), problem.truth_of, n_items
+        )
+        lists = _Lists(problem, _depth(request), problem.gaps.ranks if kind.at_ranks else None)
+        if kind.of_system and systems is not None:
             groups = _systems(systems, given or {})
         else:
-            groups = _lengths(problem, request, given or {})
-        values |= _of_groups(problem, truth, request, groups, n_items)
-    no_truth = problem.truth_sizes == 0
+            groups = _lengths(lists, given or {})
+        values |= _of_groups(lists, truth, request, groups, n_items)
     for one in asked:
         if isinstance(one, StringMetric):
-            found = values[one.name]
-            found[no_truth & np.isnan(found)] = one.without_truth
+            _settle_empty(values[one.name], one, problem)
     return {one.name: values[one.name] for one in asked}
+
+
+def _settle_empty(values: UserValues, asked: StringMetric, problem: Problem) -> None:
+    """Set the values of lists without truth, and then of those without an item to rank k."""
+    if asked.without_truth is not None:
+        values[problem.truth_sizes == 0] = asked.without_truth
+    if asked.without_items is not None:
+        depth = _WHOLE if asked.spec.k is None else asked.spec.k
+        values[_Lists(problem, depth, problem.gaps.ranks).lengths == 0] = asked.without_items
 
 
 def _relevant(rows: Rows, of_presence: bool) -> Rows:
@@ -105,18 +130,45 @@ def _relevant(rows: Rows, of_presence: bool) -> Rows:
     return rows if np.all(rows.values) else rows.keep(rows.values != 0.0)
 
 
+class _Lists:
+    """The lists of a problem to rank ``depth``; ``ranks`` are those of the rows where kept."""
+
+    def __init__(self, problem: Problem, depth: int, ranks: IntArray | None) -> None:
+        self._start, self._items = problem.start, problem.items
+        self._depth, self._ranks = depth, ranks
+        if ranks is None:
+            self.lengths = np.minimum(np.diff(problem.start), depth)
+        else:
+            inside = np.append(0, np.cumsum(ranks <= depth))
+            self.lengths = inside[problem.start[1:]] - inside[problem.start[:-1]]
+
+    def rankings(self, chosen: IntArray) -> Rankings:
+        """Give some of the lists as rankings."""
+        lists = self._matrix(self._items, chosen)
+        if self._ranks is None:
+            return Rankings(lists)
+        ranks = self._matrix(self._ranks, chosen)
+        beyond = ranks > self._depth
+        lists[beyond] = ranks[beyond] = -1
+        return Rankings(lists, ranks=ranks)
+
+    def _matrix(self, values: IntArray, chosen: IntArray) -> IntArray:
+        matrix = np.empty((len(chosen), int(self.lengths[chosen].max(initial=0))), np.int64)
+        fill_ranking(self._start, values, chosen, matrix)
+        return matrix
+
+
 def _of_groups(
-    problem: Problem,
+    lists: _Lists,
     truth: _TruthOfLists,
     request: Request,
     groups: Iterable[tuple[IntArray, Mapping[str, Any]]],
     n_items: int | None,
 ) -> dict[str, UserValues]:
     """Compute the values of all lists, group by group."""
-    values = {text: np.empty(problem.n_lists) for text in request.definitions}
+    values = {text: np.empty(len(lists.lengths)) for text in request.definitions}
     for chosen, given in groups:
-        ranking = _ranking(problem, chosen, request)
-        found = _compute(ranking, truth.take(chosen), request, given, n_items)
+        found = _compute(lists.rankings(chosen), truth.take(chosen), request, given, n_items)
         for text, value in found.items():
             values[text][chosen] = value
     return values
@@ -131,17 +183,16 @@ def _systems(
 
 
 def _lengths(
-    problem: Problem, request: Request, given: Mapping[str, Any]
+    lists: _Lists, given: Mapping[str, Any]
 ) -> Iterator[tuple[IntArray, Mapping[str, Any]]]:
     """The lists of similar length, and the profiles of their users."""
     profile: Any = given.get("profile")  # a dense matrix with one row per list
-    for chosen in _of_similar_length(problem, request):
+    for chosen in _of_similar_length(lists.lengths):
         yield chosen, {**given, "profile": None if profile is None else profile[chosen]}
 
 
-def _of_similar_length(problem: Problem, request: Request) -> list[IntArray]:
+def _of_similar_length(lengths: IntArray) -> list[IntArray]:
     """Split the lists by length where one matrix of rankings would be mostly padding."""
-    lengths = np.minimum(np.diff(problem.start), _depth(request))
     padded = len(lengths) * int(lengths.max(initial=0))
     if padded <= max(_ALWAYS, _PADDED * int(lengths.sum())):
         return [np.arange(len(lengths))]
@@ -151,20 +202,11 @@ def _of_similar_length(problem: Problem, request: Request) -> list[IntArray]:
 
 def _depth(request: Request) -> int:
     """The length read of a list; a metric without a cutoff reads all."""
-    whole = np.iinfo(np.int64).max
-    return max(whole if d.spec.k is None else d.spec.k for d in request.definitions.values())
-
-
-def _ranking(problem: Problem, chosen: IntArray, request: Request) -> IntArray:
-    lengths = np.diff(problem.start)[chosen]
-    width = min(int(lengths.max(initial=0)), _depth(request))
-    ranking = np.empty((len(chosen), width), np.int64)
-    fill_ranking(problem.start, problem.items, chosen, ranking)
-    return ranking
+    return max(_WHOLE if d.spec.k is None else d.spec.k for d in request.definitions.values())
 
 
 def _compute(
-    ranking: IntArray,
+    rankings: Rankings,
     truth: _TruthOfLists,
     request: Request,
     given: Mapping[str, Any],
@@ -172,9 +214,9 @@ def _compute(
 ) -> dict[str, UserValues]:
     """Compute as ``Metrics.compute_ranked`` does, for a catalogue of any size."""
     specs = (definition.spec for definition in request.of_lists.values())
-    side = read_side(specs, given, len(ranking), n_items)
+    side = read_side(specs, given, len(rankings.lists), n_items)
     users = Users(truth, side=side, n_items=n_items)
-    return measured(find_hits(Rankings(ranking), users, request), request)
+    return measured(find_hits(rankings, users, request), request)
 
 
 def _of_function(problem: Problem, asked: FunctionMetric) -> UserValues:

@@ -1,0 +1,117 @@
+"""The columns that are read, and the one that orders the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recmetrics._errors import ArgumentError, InputError
+from recmetrics.tables._frames import Frame, looks_like, require_columns
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read; ``keys`` identify a list."""
+
+    keys: tuple[str, ...]
+    item: str
+    rank: str | None
+    score: str | None
+    rating: str | None
+
+    def __post_init__(self) -> None:
+        for name in self.keys:
+            if self.keys.count(name) > 1:
+                msg = f"lists are grouped by {name!r} twice, expected each column once"
+                raise ArgumentError(msg)
+
+    @property
+    def order(self) -> str:
+        """The order of the lists, in words."""
+        if self.rank is not None:
+            return f"ordered by {self.rank}, ascending"
+        if self.score is not None:
+            return f"ordered by {self.score}, descending"
+        return "in the order of the rows"
+
+
+def choose_columns(
+    recs: Frame,
+    truth: Frame,
+    keys: Sequence[str],
+    item: str,
+    *,
+    score: str | None = None,
+    rank: str | None = None,
+    rating: str | None = None,
+    in_order: bool = False,
+) -> Columns:
+    """Choose the columns to read; refuse a named one that is missing, and swapped tables."""
+    if rank is not None and score is not None:
+        msg = f"lists are in the order of rank= or of score=, got both ({rank!r}, {score!r})"
+        raise ArgumentError(msg)
+    if in_order and (rank is not None or score is not None):
+        named = f"rank={rank!r}" if score is None else f"score={score!r}"
+        msg = f"in_order=True takes the rows as they come, got {named}, too; give one of them"
+        raise ArgumentError(msg)
+    require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
+    require_columns(truth, "truth", [] if rating is None else [rating])
+    if rank is None and score is None and not in_order:
+        rank = "rank" if "rank" in recs.columns else None
+        score = "score" if "score" in recs.columns else None
+        if rank is None and score is None:
+            _refuse_swapped(recs, truth, item)
+    if rating is None and "rating" in truth.columns:
+        rating = "rating"
+    return Columns(tuple(keys), item, rank, None if rank is not None else score, rating)
+
+
+def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
+    """Refuse a truth with scores or ranks where the recommendations have ratings alone."""
+    ordered = [name for name in ("score", "rank") if name in truth.columns and name != item]
+    if ordered and "rating" in recs.columns:
+        msg = (
+            f"recs has the column 'rating' and truth the column {ordered[0]!r}: they look "
+            "swapped; the recommendations come first, then the truth"
+        )
+        raise InputError(msg)
+
+
+def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
+    """Name the columns of numbers that may be meant to order the lists, the likeliest first.
+
+    There are none where a column orders them. Columns that identify a list are among them.
+    """
+    if columns.rank is not None or columns.score is not None:
+        return []
+    types: Mapping[Any, Any] = recs.schema  # pandas has names of any type
+    found = [
+        name
+        for name, dtype in types.items()
+        if isinstance(name, str) and name != columns.item and dtype.is_numeric()
+    ]
+    return sorted(found, key=lambda name: not is_like_an_order(name))
+
+
+def is_like_an_order(column: str) -> bool:
+    """Say whether a column is named as scores or ranks are in other systems."""
+    return looks_like(column, "score") or looks_like(column, "rank")
+
+
+def refuse_unread_numbers(recs: Frame, columns: Columns) -> None:
+    """Refuse to take the rows as they come where a column of numbers may be their order."""
+    found = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
+    if found:
+        one, *more = map(repr, found)
+        named = (
+            f"the columns of numbers {', '.join([one, *more])}"
+            if more
+            else (f"the column of numbers {one}")
+        )
+        msg = (
+            f"recs has no column 'rank' or 'score' to order its lists, but {named}; type "
+            f"score={one} where higher is better, rank={one} where 1 is best, or in_order=True "
+            "where the rows are in order"
+        )
+        raise InputError(msg)
