@@ -54,17 +54,21 @@ def refused(capsys, *argv):
 @pytest.mark.parametrize("recs", ["csv", "tsv", "parquet"])
 def test_every_form_gives_the_same(files, capsys, recs, truth):
     found = run_json(capsys, files / f"recs.{recs}", files / f"truth.{truth}", "-m", "mrr@2")
-    assert (found["n_users"], found["n_missing"], list(found["metrics"])) == (3, 1, ["mrr@2"])
+    assert (found["n_users"], found["n_missing"], list(found["metrics"])) == (4, 1, ["mrr@2"])
+    assert found["lists"] == "ordered by score, descending"
     # By score 8 is first of user b; user x has no truth; user c has no recommendations.
     summary = found["metrics"]["mrr@2"]
-    assert (summary["mean"], summary["users"]) == ((1 / 2 + 1 / 2) / 2, 2)
+    assert (summary["mean"], summary["users"]) == ((1 / 2 + 1 / 2 + 0) / 3, 3)
 
 
 def test_missing_and_undefined_users_count_where_asked(files, capsys):
     base = [files / "recs.csv", files / "truth.csv", "-m", "hit@2"]
-    one = run_json(capsys, *base, "--include-missing")["metrics"]["hit@2"]
-    assert (one["mean"], one["users"]) == (2 / 3, 3)
-    one = run_json(capsys, *base, "--include-missing", "--undefined", "zero")["metrics"]["hit@2"]
+    for option in ([], ["--include-missing"]):
+        one = run_json(capsys, *base, *option)["metrics"]["hit@2"]
+        assert (one["mean"], one["users"]) == (2 / 3, 3)
+    one = run_json(capsys, *base, "--no-include-missing")["metrics"]["hit@2"]
+    assert (one["mean"], one["users"]) == (2 / 2, 2)
+    one = run_json(capsys, *base, "--undefined", "zero")["metrics"]["hit@2"]
     assert (one["mean"], one["users"]) == (2 / 4, 4)
     assert "the first is user='x'" in refused(capsys, *base, "--undefined", "raise")
 
@@ -72,14 +76,20 @@ def test_missing_and_undefined_users_count_where_asked(files, capsys):
 def test_the_table_tells_who_is_left_out(files, capsys):
     argv = ["evaluate", str(files / "recs.csv"), str(files / "truth.csv"), "-m", "hit@2"]
     assert main(argv) == 0
-    assert capsys.readouterr().out.splitlines()[-3:] == [
-        "3 users; intervals by normal approximation",
-        "left out: users of TRUTH without recommendations, 1, the first user='c'; "
-        "--include-missing counts them",
-        "means are over 2 of 3 users; 1 has no relevant item; --undefined zero counts them",
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "4 users; intervals by normal approximation",
+        "lists ordered by score, descending",
+        "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
+        "--no-include-missing leaves them out",
+        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them",
     ]
-    assert main([*argv, "--include-missing"]) == 0
-    assert "users of TRUTH without" not in capsys.readouterr().out
+    assert main([*argv, "--no-include-missing"]) == 0
+    assert capsys.readouterr().out.splitlines()[-4:-1] == [
+        "3 users; intervals by normal approximation",
+        "lists ordered by score, descending",
+        "users of TRUTH without recommendations: 1, the first user='c', left out; "
+        "--include-missing counts them",
+    ]
 
 
 def test_per_user_files_are_keyed_by_ids(files, capsys):
@@ -91,24 +101,27 @@ def test_per_user_files_are_keyed_by_ids(files, capsys):
             ["b", "0.5", "0.0"],
             ["07", "0.5", "0.0"],
             ["x", "", ""],
+            ["c", "0.0", "0.0"],
         ]
     run_json(capsys, *base, "--per-user", files / "users.npz")
     with np.load(files / "users.npz") as found:
         assert list(found) == ["user", "mrr@2", "hit@1"]
-        assert found["user"].tolist() == ["b", "07", "x"]
-        np.testing.assert_array_equal(found["mrr@2"], [0.5, 0.5, math.nan])
+        assert found["user"].tolist() == ["b", "07", "x", "c"]
+        np.testing.assert_array_equal(found["mrr@2"], [0.5, 0.5, math.nan, 0.0])
 
 
 def test_per_user_csv_in_several_blocks(files, capsys, monkeypatch):
     monkeypatch.setattr("recmetrics.cli._output._ROWS_AT_A_TIME", 2)
     out = files / "users.csv"
     run_json(capsys, files / "recs.csv", files / "truth.csv", "-m", "hit@2", "--per-user", out)
-    assert out.read_text() == "user,hit@2\nb,1.0\n07,1.0\nx,\n"
+    assert out.read_text() == "user,hit@2\nb,1.0\n07,1.0\nx,\nc,0.0\n"
 
 
 def test_popularity_from_a_table(files, capsys):
     base = [files / "recs.csv", files / "truth.csv", "-m", "popularity@1"]
-    found = run_json(capsys, *base, "--popularity-from", files / "recs.parquet")
+    found = run_json(
+        capsys, *base, "--popularity-from", files / "recs.parquet", "--no-include-missing"
+    )
     # First by score: 8, 8, 7; 8 and 7 have 2 of 3 users each.
     assert found["metrics"]["popularity@1"]["mean"] == pytest.approx(2 / 3, abs=1e-12)
     message = refused(capsys, *base)
@@ -136,6 +149,69 @@ def test_text_may_hold_quotes_a_mark_other_line_ends_and_empty_lines(files, caps
     assert (found["metrics"]["hit@2"]["mean"], found["n_missing"]) == (1.0, 0)
 
 
+@pytest.fixture
+def unordered(tmp_path):
+    """Recommendations ordered by a column of another name, and their truth."""
+    recs = {"user": ["u", "u"], "item": ["7", "8"], "model": ["A", "B"], "prediction": [0.1, 0.9]}
+    for name, columns in {"recs": recs, "truth": {"user": ["u"], "item": ["8"]}}.items():
+        make("polars", columns).write_csv(tmp_path / f"{name}.csv")
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suffix):
+    base = [unordered / f"recs.{suffix}", unordered / "truth.csv", "-m", "mrr"]
+    recs = f"RECS {str(base[0])!r}"
+    assert refused(capsys, *base) == (
+        f"{recs} has no column 'rank' or 'score' to order its lists, but the column of numbers "
+        "'prediction'; type --score prediction where higher is better, --rank prediction where 1 "
+        "is best, or --in-order where the rows are in order"
+    )
+    for option, mean, order in (
+        (["--score", "prediction"], 1.0, "ordered by prediction, descending"),
+        (["--rank", "prediction", "--rank-gaps", "close"], 1 / 2, "ordered by prediction, ascend"),
+        (["--in-order"], 1 / 2, "in the order of the rows"),
+    ):
+        found = run_json(capsys, *base, *option)
+        assert found["metrics"]["mrr"]["mean"] == mean
+        assert found["lists"].startswith(order)
+    assert refused(capsys, *base, "--score", "Score") == (
+        f"{recs} has no column 'Score' but 'user', 'item', 'model', 'prediction'; expected one of "
+        "these"
+    )
+    message = refused(capsys, *base, "--score", "prediction", "--in-order")
+    assert message.startswith("argument --in-order: not allowed with argument --score")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_swapped_tables_are_recognized(files, capsys, suffix):
+    recs, truth = files / f"truth.{suffix}", files / f"recs.{suffix}"
+    assert refused(capsys, recs, truth, "-m", "mrr") == (
+        f"RECS {str(recs)!r} has the column 'rating' and truth the column 'score': they look "
+        "swapped; the recommendations come first, then the truth"
+    )
+
+
+def test_gaps_in_ranks_are_noted(files, capsys):
+    (files / "gaps.csv").write_text("user,item,rank\nb,7,4\nb,8,1\n07,9,1\n")
+    base = ["evaluate", str(files / "gaps.csv"), str(files / "truth.csv"), "-m", "mrr@9", "--json"]
+    base += ["--no-include-missing"]
+    assert main(base) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["metrics"]["mrr@9"]["mean"] == (1 / 2 + 1) / 2
+    assert err == (
+        f"recmetrics: note: RECS {str(files / 'gaps.csv')!r}, column 'rank': 1 of 2 lists have "
+        "gaps in their ranks, the first is user='b'; their items were ranked 1, 2, 3, ... in this "
+        "order; --rank-gaps keep reads the ranks as the numbers they are, --rank-gaps close reads "
+        "their order without this warning\n"
+    )
+    for option in (["--rank-gaps", "keep"], ["--convention", "rectools"]):
+        assert main([*base, *option]) == 0
+        out, err = capsys.readouterr()
+        assert (json.loads(out)["metrics"]["mrr@9"]["mean"], err) == ((1 / 4 + 1) / 2, "")
+
+
 NOTE = "recmetrics: note: no {} occurs in {}; the first are {}: are the ids written in two ways?\n"
 
 
@@ -154,6 +230,7 @@ def test_ids_that_are_written_in_two_ways_are_told(files, capsys, monkeypatch, s
 
     def told(truth, *more):
         argv = [f"recs.{suffix}", f"{truth}.{suffix}", "-m", "popularity@1", "hit@1", *more]
+        argv += ["--no-include-missing"]
         assert main(["evaluate", *argv, "--popularity-from", f"t.{suffix}", "--json"]) == 0
         out, err = capsys.readouterr()
         assert json.loads(out)["n_users"] == 2
@@ -236,9 +313,18 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
 
 
 def test_what_goes_with_tables_alone_is_refused(files, capsys):
-    np.save(files / "scores.npy", np.ones((2, 2)))
-    got = refused(capsys, files / "scores.npy", files / "scores.npy", "--include-missing")
-    assert got.startswith("--include-missing goes with RECS, a table of recommendations")
+    scores = files / "scores.npy"
+    np.save(scores, np.ones((2, 2)))
+    for option, *value in (
+        ("--include-missing",),
+        ("--rank", "rank"),
+        ("--score", "score"),
+        ("--in-order",),
+        ("--rank-gaps", "keep"),
+    ):
+        assert refused(capsys, scores, scores, option, *value) == (
+            f"{option} goes with RECS, a table of recommendations; SCORES is an .npy file"
+        )
 
 
 def test_without_a_package_for_tables_it_says_what_to_type(files, capsys, monkeypatch):

@@ -339,6 +339,12 @@ def test_the_likeliest_column_is_named_first():
         evaluated("mrr", recs, {"user": [1], "item": [8]})
 
 
+@pytest.mark.parametrize("name", ["__index_level_0__", "index", "Unnamed: 0", ""])
+def test_an_index_of_pandas_orders_nothing(name):
+    recs = {"user": [1, 1], "item": [7, 8], name: [5, 6]}
+    assert evaluated("mrr", recs, {"user": [1], "item": [8]})["mrr"] == [1 / 2]
+
+
 def test_the_order_of_the_rows_alone():
     recs = {"user": [1, 1], "item": [7, 8], "score": [0.1, 0.9]}
     assert evaluated("mrr", recs, {"user": [1], "item": [8]}, in_order=True)["mrr"] == [1 / 2]

@@ -239,8 +239,8 @@ def test_ids_are_matched(kind, name, where):
     column = MATCHED[kind][name]
     recs, truth = tables_of(kind, where, column, column)
     before = str(recs.dtypes) if kind == "pandas" else ""
-    assert mrr(recs, truth) == [1 / 2, 1.0]
-    assert mrr(recs, truth, include_missing=True) == [1 / 2, 1.0, 0.0]
+    assert mrr(recs, truth, include_missing=False) == [1 / 2, 1.0]
+    assert mrr(recs, truth) == [1 / 2, 1.0, 0.0]
     assert before == (str(recs.dtypes) if kind == "pandas" else "")
 
 
@@ -321,7 +321,7 @@ def test_ids_of_two_types_of_one_kind_are_matched(kind, where):
     for columns in ALIKE[kind]:
         for one, other in itertools.permutations(columns, 2):
             recs, truth = tables_of(kind, where, columns[one], columns[other])
-            got = read(evaluate_table(recs, truth, "mrr", include_missing=True))
+            got = read(evaluate_table(recs, truth, "mrr"))
             assert got["mrr"] == [1 / 2, 1.0, 0.0], (one, other)
             if where == "user":
                 assert got["user"] in (INTEGERS, WORDS, FLOATS), (one, other)
@@ -331,10 +331,10 @@ def test_integers_of_any_size_are_added_exactly():
     large = 2**62 + 1
     unsigned = pd.DataFrame({"user": np.array([1, 2], np.uint64), "item": [7, 7]})
     signed = pd.DataFrame({"user": [2, large], "item": [7, 7]})
-    got = read(evaluate_table(unsigned, signed, "hit", include_missing=True))
+    got = read(evaluate_table(unsigned, signed, "hit"))
     assert got["user"] == [1, 2, large]
     objects = pd.DataFrame({"user": pd.Series([2**80, 2], dtype=object), "item": [7, 7]})
-    got = read(evaluate_table(objects, signed, "hit", include_missing=True))
+    got = read(evaluate_table(objects, signed, "hit"))
     assert got["user"] == [2**80, 2, large]
 
 
@@ -346,7 +346,7 @@ def test_added_ids_keep_their_type(kind):
         "pyarrow": dictionary(WORDS),
     }[kind]
     recs, truth = tables_of(kind, "user", column, column)
-    got = evaluate_table(recs, truth, "hit", include_missing=True)
+    got = evaluate_table(recs, truth, "hit")
     found = got.index if kind == "pandas" else got["user"]
     wanted = recs["user"]
     assert len(found) == 3
@@ -360,7 +360,7 @@ def test_categories_of_two_tables_are_brought_together(capfd):
     first, second = (pl.Series(words, dtype=pl.Categorical) for words in (["x", "y"], ["y", "z"]))
     recs = pl.DataFrame({"user": first, "item": [1, 1]})
     truth = pl.DataFrame({"user": second, "item": [1, 2]})
-    got = read(evaluate_table(recs, truth, "hit", include_missing=True))
+    got = read(evaluate_table(recs, truth, "hit"))
     assert got["user"] == ["x", "y", "z"]
     np.testing.assert_array_equal(got["hit"], [math.nan, 1.0, 0.0])
     assert capfd.readouterr().err == ""  # where polars before 1.32 warns of different categories
@@ -401,7 +401,7 @@ def test_objects_1_and_the_string_1_are_two_ids():
 @EVERY_KIND
 def test_negative_zero_is_zero(kind):
     recs, truth = ({"user": [zero, 1.5], "item": [7, 7]} for zero in (-0.0, 0.0))
-    got = evaluate_table(make(kind, recs), make(kind, truth), "hit", include_missing=True)
+    got = evaluate_table(make(kind, recs), make(kind, truth), "hit")
     assert read(got)["hit"] == [1.0, 1.0]
 
 
@@ -498,7 +498,7 @@ def test_ids_that_cannot_be_compared_are_refused_with_what_to_type(kind, held, w
     for table in ("recs", "truth"):
         typed = advice.replace(what, table)
         exec(typed if " = " in typed else f"{table} = {typed}", names)
-    assert mrr(names["recs"], names["truth"])[-1] == 1.0
+    assert mrr(names["recs"], names["truth"])[1] == 1.0
 
 
 @pytest.mark.parametrize("where", ["user", "item"])
@@ -588,7 +588,7 @@ def test_ids_that_pandas_cannot_index_are_refused(where):
         f"integers or strings; for strings type {what}[{where!r}] = {what}[{where!r}].map(str)"
     )
     if where == "item":
-        assert read(evaluate_table(recs, truth, "mrr"))["mrr"] == [1 / 2, 1.0]
+        assert read(evaluate_table(recs, truth, "mrr"))["mrr"] == [1 / 2, 1.0, 0.0]
 
 
 def test_a_year_that_python_does_not_have_is_told_of():

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
 from recmetrics._spec import METRICS, split_metrics
-from recmetrics._types import Convention, Ties
+from recmetrics._types import Convention, RankGaps, Ties
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._failures import CommandError, reason, with_options
@@ -52,8 +52,9 @@ TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --ca
 
 Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .parquet; then TRUTH
 (and --popularity-from) is such a table, too. The first line names the columns:
-RECS    user, item, and maybe rank or score, which order the rows of a user's list (rank first;
-        without both the rows are in order). Ids are any text. Other columns are not looked at.
+RECS    user, item, and rank or score, which order the rows of a user's list (rank first); a column
+        of another name by --rank or --score. Without both the rows are in order, and where there
+        is a column of numbers --in-order must say so. Ids are any text.
 TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant.
 """
 
@@ -219,8 +220,25 @@ def _add_evaluate(commands: _Commands) -> None:
         parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
     parser.add_argument(
         "--include-missing",
-        action="store_true",
-        help="with RECS: count users of TRUTH without recommendations, as empty lists",
+        action=argparse.BooleanOptionalAction,
+        help="with RECS: count users of TRUTH without recommendations, as empty lists (default), "
+        "or leave them out",
+    )
+    order = parser.add_mutually_exclusive_group()
+    order.add_argument(
+        "--rank", metavar="COLUMN", help="with RECS: the column of ranks, 1 is best (default rank)"
+    )
+    order.add_argument(
+        "--score", metavar="COLUMN", help="with RECS: the column of scores (default score)"
+    )
+    order.add_argument(
+        "--in-order", action="store_true", help="with RECS: the rows of each list are best first"
+    )
+    parser.add_argument(
+        "--rank-gaps",
+        choices=get_args(RankGaps),
+        help="with RECS: ranks of which some have no item are read in order, as 1, 2, 3, ..., or "
+        "as the numbers they are (default: as --convention has it, else close)",
     )
     parser.add_argument(
         "--undefined",

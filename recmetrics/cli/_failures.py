@@ -1,6 +1,7 @@
 """The one exception of the command line, and the words of its messages."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -23,14 +24,25 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
     try:
         yield
     except RecmetricsError as error:
-        found = re.match(r"\w+", str(error))
-        if found is None or found[0] not in sources:
+        msg = with_files(str(error), sources)
+        if msg == str(error):
             raise
-        rest = str(error)[found.end() :]
-        msg = f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', rest)}"
         raise CommandError(msg) from error
+
+
+def with_files(message: str, sources: Mapping[str, object]) -> str:
+    """Turn the argument's name, with which a message begins, into its file."""
+    found = re.match(r"\w+", message)
+    if found is None or found[0] not in sources:
+        return message
+    return f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', message[found.end() :])}"
 
 
 def with_options(message: str) -> str:
     """Turn keyword arguments in a message into options of the command."""
-    return re.sub(r"""\b(undefined|nan|ties)=["'](\w+)["']""", r"--\1 \2", message)
+    message = re.sub(
+        r"""\b(undefined|nan|ties|rank_gaps|score|rank)=(["'])(.*?)\2""",
+        lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[3])}",
+        message,
+    )
+    return message.replace("in_order=True", "--in-order")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from recmetrics.cli._failures import CommandError, naming
+from recmetrics import RecmetricsWarning
+from recmetrics.cli._failures import CommandError, naming, with_files, with_options
 from recmetrics.cli._files import reading, refuse_other_formats
 from recmetrics.cli._lines import LineError, read_number, read_rows
 from recmetrics.cli._means import summarise
@@ -62,15 +65,23 @@ def evaluate_recommendations(args: Namespace) -> None:
         "truth": Source("TRUTH", args.truth),
         "popularity": Source("--popularity-from", args.popularity),
     }
-    recs = _read(sources["recs"], ("rank", "score"))
-    truth = _read(sources["truth"], ("rating",))
+    named = args.rank or args.score
+    if named or args.in_order:
+        recs = _read(sources["recs"], [named] if named else [], required=True)
+    else:
+        recs = _read(sources["recs"], ("rank", "score"), maybe=None)
+    truth = _read(sources["truth"], ("rating",), maybe=("score", "rank"))
     train = None if args.popularity is None else _read(sources["popularity"], ())
-    with naming(sources):
+    with naming(sources), _noting(sources):
         result, summary = tables.evaluate_table(
             recs,
             truth,
             metrics,
-            include_missing=args.include_missing,
+            rank=args.rank,
+            score=args.score,
+            in_order=args.in_order,
+            rank_gaps=args.rank_gaps,
+            include_missing=args.include_missing is not False,
             undefined=args.undefined,
             convention=args.convention,
             n_threads=args.threads,
@@ -87,18 +98,37 @@ def evaluate_recommendations(args: Namespace) -> None:
     if args.per_user is not None:
         write_per_user(args.per_user, values, users)
     if args.json:
-        counts = {"n_users": summary.n_lists, "n_missing": summary.n_missing}
-        write(to_json(counts, args, summaries, {}))
+        about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
+        write(to_json(about, args, summaries, {}))
         return
-    lines = [f"{summary.n_lists:,} users; intervals by normal approximation"]
-    if summary.n_missing and not args.include_missing:
+    lines = [
+        f"{summary.n_lists:,} users; intervals by normal approximation",
+        f"lists {summary.order}",
+    ]
+    if summary.n_missing:
+        told = (
+            "left out; --include-missing counts them"
+            if summary.missing == "left out"
+            else "counted as empty lists; --no-include-missing leaves them out"
+        )
         lines.append(
-            f"left out: users of TRUTH without recommendations, {summary.n_missing:,}, the first "
-            f"{summary.first_missing}; --include-missing counts them"
+            f"users of TRUTH without recommendations: {summary.n_missing:,}, the first "
+            f"{summary.first_missing}, {told}"
         )
     show(
         evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
     )
+
+
+@contextmanager
+def _noting(sources: Mapping[str, Source]) -> Iterator[None]:
+    """Print the warnings of the library as notes, with files and options in place of arguments."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RecmetricsWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, RecmetricsWarning):
+            tell(f"note: {with_options(with_files(str(one.message), sources))}")
 
 
 def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) -> None:
@@ -144,22 +174,30 @@ def _backend() -> Backend:
     raise CommandError(msg)
 
 
-def _read(source: Source, numbers: Sequence[str]) -> Any:
+def _read(
+    source: Source,
+    numbers: Sequence[str],
+    *,
+    required: bool = False,
+    maybe: Collection[str] | None = (),
+) -> Any:
     """Read the users, items and ``numbers`` of a table.
 
-    Ids are read as text, so that files of two formats have ids of one type.
+    Where it has no column of ``numbers``, those of ``maybe`` (None: all others) are read that hold
+    numbers alone. Ids are read as text, so that files of two formats have ids of one type.
     """
+    chosen = _Chosen(numbers, required, maybe)
     import narwhals.stable.v2 as nw
 
     backend = _backend()
     if source.path.suffix.lower() == ".parquet":
         with opened(source, _EXPECTED, regular=True), reading(source, _EXPECTED):
-            frame = _read_parquet(source, numbers, backend)
+            frame = _read_parquet(source, chosen, backend)
     else:
         with opened(source, _EXPECTED) as file, reading(source, _EXPECTED):
             refuse_other_formats(source, file, _EXPECTED)
-            columns = _read_text(source, file, numbers)
-        schema = {name: nw.Float64 if name in numbers else nw.String for name in columns}
+            columns = _read_text(source, file, chosen)
+        schema = {name: nw.String if name in _IDS else nw.Float64 for name in columns}
         frame = nw.from_dict(columns, schema, backend=backend)
     if not len(frame):
         msg = f"{source} has no row; expected {_EXPECTED}"
@@ -167,7 +205,7 @@ def _read(source: Source, numbers: Sequence[str]) -> Any:
     return frame.to_native()
 
 
-def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> Any:
+def _read_parquet(source: Source, chosen: _Chosen, backend: Backend) -> Any:
     import narwhals.stable.v2 as nw
 
     with quiet():
@@ -181,7 +219,7 @@ def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> A
                 raise
             msg = "it is damaged"
             raise ValueError(msg) from error
-    chosen = _chosen(source, frame.columns, numbers)
+    columns, maybe = chosen.columns(source, frame.columns)
     for name in _IDS:
         dtype = frame.schema[name]
         if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
@@ -190,7 +228,8 @@ def _read_parquet(source: Source, numbers: Sequence[str], backend: Backend) -> A
         if backend != "polars":  # the others read bytes that are no text, and fail later
             frame[name].to_arrow().validate(full=True)
     ids = [nw.col(name).cast(nw.String) for name in _IDS]
-    return frame.select(*ids, *(name for name in chosen if name in numbers))
+    more = [name for name in maybe if frame.schema[name].is_numeric()]
+    return frame.select(*ids, *(name for name in columns if name not in _IDS), *more)
 
 
 def _n_rows(path: Path, backend: Backend) -> int:
@@ -204,31 +243,47 @@ def _n_rows(path: Path, backend: Backend) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
-def _chosen(source: Source, columns: Sequence[str], numbers: Sequence[str]) -> list[str]:
-    """Choose the columns to read; refuse a missing or repeated one."""
-    for name in columns:
-        if columns.count(name) > 1:
-            msg = f"{source} has the column {name!r} twice; expected every name once"
-            raise CommandError(msg)
-    for name in _IDS:
-        if name not in columns:
-            has = ", ".join(map(repr, columns)) or "no columns"
-            msg = f"{source} has no column {name!r} but {has}; expected {_EXPECTED}"
-            raise CommandError(msg)
-    return [name for name in columns if name in (*_IDS, *numbers)]
+class _Chosen(NamedTuple):
+    """The columns to read beside the ids; see ``_read``."""
+
+    numbers: Sequence[str]
+    required: bool
+    maybe: Collection[str] | None
+
+    def columns(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Give the columns to read, and those to read if they hold numbers."""
+        for name in has:
+            if has.count(name) > 1:
+                msg = f"{source} has the column {name!r} twice; expected every name once"
+                raise CommandError(msg)
+        for name in (*_IDS, *(self.numbers if self.required else ())):
+            if name not in has:
+                named = ", ".join(map(repr, has)) or "no columns"
+                expected = _EXPECTED if name in _IDS else "one of these"
+                msg = f"{source} has no column {name!r} but {named}; expected {expected}"
+                raise CommandError(msg)
+        read = [name for name in has if name in (*_IDS, *self.numbers)]
+        if any(name in self.numbers for name in read):
+            return read, []
+        others = (name for name in has if name not in read)
+        return read, [name for name in others if self.maybe is None or name in self.maybe]
 
 
-def _read_text(
-    source: Source, file: BufferedReader, numbers: Sequence[str]
-) -> dict[str, list[Any]]:
+def _read_text(source: Source, file: BufferedReader, chosen: _Chosen) -> dict[str, list[Any]]:
     rows = read_rows(file, "\t" if source.path.suffix.lower() == ".tsv" else ",")
     _, header = next(rows, (1, []))
-    chosen = _chosen(source, header, numbers)
-    columns: dict[str, list[Any]] = {name: [] for name in chosen}
-    places = [(header.index(name), columns[name], name) for name in chosen]
+    names, maybe = chosen.columns(source, header)
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, *maybe)}
+    places = [(header.index(name), columns[name], name) for name in names]
+    maybe_places = {name: header.index(name) for name in maybe}
     for line, cells in rows:
         for place, column, name in places:
             column.append(_value(line, cells[place], name))
+        for name, place in list(maybe_places.items()):
+            try:
+                columns[name].append(read_number(cells[place]))
+            except ValueError:
+                del columns[name], maybe_places[name]
     return columns
 
 

@@ -54,6 +54,7 @@ _LABELS = {
     **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
 }
 """The label of each file on the command line, by the argument that it becomes."""
+_OF_TABLES = ("include_missing", "score", "rank", "in_order", "rank_gaps")
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
@@ -69,9 +70,7 @@ def default_metrics(convention: Convention | None = None) -> list[str]:
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
-    if args.include_missing:
-        msg = "--include-missing goes with RECS, a table of recommendations; SCORES holds all users"
-        raise CommandError(msg)
+    _refuse_what_goes_with_tables(args)
     metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
     if not args.json:
@@ -134,6 +133,14 @@ def _excluded(found: Found) -> list[str]:
     if is_swallowed(n_swallowed, n_relevant):
         line += "; is --exclude the test set instead of the training set?"
     return [line]
+
+
+def _refuse_what_goes_with_tables(args: Namespace) -> None:
+    for name in _OF_TABLES:
+        if getattr(args, name) not in (None, False):
+            option = "--" + name.replace("_", "-")
+            msg = f"{option} goes with RECS, a table of recommendations; SCORES is an .npy file"
+            raise CommandError(msg)
 
 
 def _audit(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics.tables._frames import Frame, looks_like, require_columns
+
+_INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
 def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     """Name the columns of numbers that may be meant to order the lists, the likeliest first.
 
-    There are none where a column orders them. Columns that identify a list are among them.
+    There are none where a column orders them. Columns that identify a list are among them, an
+    index of pandas that became a column is not.
     """
     if columns.rank is not None or columns.score is not None:
         return []
@@ -90,6 +94,7 @@ def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
         name
         for name, dtype in types.items()
         if isinstance(name, str) and name != columns.item and dtype.is_numeric()
+        if not re.fullmatch(_INDEX, name)
     ]
     return sorted(found, key=lambda name: not is_like_an_order(name))
 
