@@ -182,12 +182,15 @@ def test_models_that_have_other_users():
     pytest.importorskip("narwhals")
     pandas = pytest.importorskip("pandas")
     a, b = (
-        pandas.DataFrame({"user": users, "hit@1": [0.0, 1.0, 0.5][: len(users)]})
+        pandas.DataFrame(
+            {"user": users, "nrecs": 1, "hit@1": [0.0, 1.0, 0.5][: len(users)], "ntruth": 2}
+        )
         for users in (["u1", "u2", "u3"], ["u1", "u2"])
     )
     assert message_of(InputError, lambda: recmetrics.compare({"a": a, "b": b})) == (
         "'a' has a list of user 'u3' and 'b' has none; compare the same lists; "
-        "evaluate_table(..., include_missing=True) gives every user of the truth a row"
+        "evaluate_table gives every user of the truth a row, unless include_missing=False leaves "
+        "some out"
     )
 
 

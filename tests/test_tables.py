@@ -427,7 +427,7 @@ def test_missing_users_get_rows_for_every_model(kind):
     truth = {"user": [3, 1, 2, 3], "item": [7, 7, 8, 9]}
     analysis = analysis_of("hit", tables.precision)
     got = read(analysis.compute(make(kind, recs), make(kind, truth), include_missing=True))
-    assert list(got) == ["model", "user", "nrecs", "ntruth", "hit", "precision"]
+    assert list(got) == ["model", "user", "nrecs", "hit", "precision", "ntruth"]
     assert got["model"] == ["A", "A", "B", "A", "B", "B"]
     assert got["user"] == [1, 2, 1, 3, 2, 3]
     assert got["nrecs"] == [1, 1, 1, 0, 0, 0]

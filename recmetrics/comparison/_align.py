@@ -92,8 +92,8 @@ def _in_order_of(first: str, reference: Frame, model: str, frame: Frame) -> Any:
                 advice = f"the column {column} names the model: drop it from both frames"
             else:
                 advice = (
-                    "compare the same lists; evaluate_table(..., include_missing=True) gives "
-                    "every user of the truth a row"
+                    "compare the same lists; evaluate_table gives every user of the truth a row, "
+                    "unless include_missing=False leaves some out"
                 )
             msg = f"{having!r} has a list of {what} and {lacking!r} has none; {advice}"
             raise InputError(msg)

@@ -145,7 +145,7 @@ class RecListAnalysis:
             ``precision, recall, hit, recip_rank`` every item of the truth is relevant.
         include_missing
             Add rows for users in the truth without recommendations, whose values are undefined as
-            in LensKit, and a column ``ntruth``, the number of rows of the truth. Where the
+            in LensKit, and a last column ``ntruth``, the number of rows of the truth. Where the
             recommendations have grouping columns that the truth lacks, such as the algorithm, rows
             are added for each combination of these. ``evaluate_table`` counts them as empty lists.
         rank_gaps

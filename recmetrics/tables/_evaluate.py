@@ -74,9 +74,9 @@ def evaluate_table(
     >>> recs = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]})
     >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [8, 9]})
     >>> evaluate_table(recs, truth, ["mrr@10", "hit@1"]).reset_index()
-      user  nrecs  ntruth  mrr@10  hit@1
-    0    a      2       1     0.5    0.0
-    1    b      1       1     0.0    0.0
+      user  nrecs  mrr@10  hit@1  ntruth
+    0    a      2     0.5    0.0       1
+    1    b      1     0.0    0.0       1
 
     Parameters
     ----------
@@ -115,7 +115,8 @@ def evaluate_table(
     include_missing
         Add rows for users in the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
-        the number of rows of the truth. The summary counts these users in any case.
+        the number of rows of the truth, behind the metrics. The summary counts these users in any
+        case.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue

@@ -125,10 +125,9 @@ class Problem:
 
     def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
         """Make the table of the values of each list, in the caller's own kind of table."""
-        counts = {"nrecs": np.diff(self.start)}
+        columns = {"nrecs": np.diff(self.start), **values}
         if included:
-            counts["ntruth"] = self.truth_sizes
-        columns = {**counts, **values}
+            columns["ntruth"] = self.truth_sizes
         for name in self.keys.columns:
             if name in columns:
                 msg = (
