@@ -77,7 +77,7 @@ def eight_columns(k: int) -> list[str]:
 
 def registered_columns(n_metrics: int, cutoffs: tuple[int, ...]) -> list[str]:
     """Spell the first metrics of the registry that take a cutoff, at each of ``cutoffs``."""
-    names = [metric.name for metric in METRICS.values() if metric.takes_k][:n_metrics]
+    names = [metric.name for metric in METRICS.values() if metric.default_k][:n_metrics]
     return [f"{name}@{k}" for name in names for k in cutoffs]
 
 

@@ -169,7 +169,7 @@ def run_ease(folder: Path) -> bool:
 
 def spellings(name: str) -> list[str]:
     """Spell the metric at each cutoff, or once if it takes none."""
-    return [f"{name}@{k}" for k in CUTOFFS] if METRICS[name].takes_k else [name]
+    return [f"{name}@{k}" for k in CUTOFFS] if METRICS[name].default_k else [name]
 
 
 def show_published(means: dict[str, float], published: tuple[Published, ...]) -> bool:
@@ -195,7 +195,7 @@ def show_metrics(
     print(f"  {'metric':<16}{heads}{'no cutoff':>12}{'alone':>12}")
     for name, group in names.items():
         means = [f"{values[spelling].mean():.4f}" for spelling in group]
-        with_k = METRICS[name].takes_k
+        with_k = METRICS[name].default_k
         cells = "".join(f"{mean:>10}" for mean in (means if with_k else [""] * len(CUTOFFS)))
         whole = "" if with_k else means[0]
         print(f"  {name:<16}{cells}{whole:>12}{1000 * alone.seconds[name]:>9.0f} ms")

@@ -1,20 +1,16 @@
-"""Write ``conventions.md`` from the table in ``recmetrics/_spec/conventions.py``.
+"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.py``.
 
-python docs/conventions.py                  writes the page
-python docs/conventions.py --measure 1000   first measures the peers that are installed, on so many
-                                            random problems, and keeps the figures in agreement.json
+The agreement with the installed systems is that of agreement.json, which ``tests/peers.py`` writes.
 """
 
-import argparse
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recmetrics._spec.conventions import CONVENTIONS, Line, System
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
+from recmetrics._spec.systems import CONVENTIONS, Line, System
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -42,7 +38,7 @@ DOCUMENTS = {
 HEAD = """\
 # Conventions
 
-<!-- written by `python docs/conventions.py` from recmetrics/_spec/conventions.py; do not edit -->
+<!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.py; do not edit -->
 
 The field computes the same names in different ways. `convention=` makes the plain names mean what
 one system computes:
@@ -74,6 +70,21 @@ exactly that.
 """
 
 
+AGREEMENT_TEXT = """\
+`python tests/peers.py 1000` installs each system into an environment of its own and runs every call
+of this page on random problems: 1 to 6 users, 4 to 30 items, k up to 40, users without relevant
+items, lists that are short or empty, relevant items that are excluded, graded truth, tied scores,
+and ranks with gaps where a system reads ranks. Each system gets what its users give it: a user
+without relevant items has no judgements, and an excluded item is in no list.
+
+Where a system does not decide ties, the problems have none; where it refuses something, such as k
+beyond the catalogue, the problems do not ask for it. "As the gaps say" counts the values that
+differ, or that one of the two leaves out, for the reason that stands beside the call below.
+"Difference" is the largest of all other values. RecBole, torchmetrics, PyTorch Geometric and
+WarpRec compute in float32, and so does ExposureGini of LensKit.
+"""
+
+
 def page(agreement: dict[str, Any]) -> str:
     """The whole page."""
     parts = [HEAD, _overview(), _agreement(agreement), "## From each system\n"]
@@ -90,19 +101,20 @@ def exact(line: Line) -> str:
 
 
 def _overview() -> str:
-    """What each system means by a plain name with a cutoff: options, metric by metric."""
-    asked = [f"{m.name}@k" if m.takes_k else m.name for m in METRICS.values()]
+    """What each system means by a plain name with a cutoff: options, system by system."""
+    usual = [f"{name}@k" for name in ("precision", "recall", "map", "mrr", "ndcg")]
     rows = []
-    for metric in asked:
-        cells = []
-        for system in CONVENTIONS.values():
-            line = next((line for line in system.lines if line.metric == metric), None)
-            cells.append("" if line is None else _options(line) or "as here")
-        if any(cells):
-            rows.append([f"`{metric}`", *cells])
-    names = [f"`{convention}`" for convention in CONVENTIONS]
-    intro = "The options that each plain name stands for; those of the whole list are further down."
-    return f"## At a glance\n\n{intro}\n\n" + _table(["plain name", *names], rows)
+    for convention, system in CONVENTIONS.items():
+        lines = {line.metric: line for line in system.lines}
+        cells = [(_options(lines[each]) or "as here") if each in lines else "" for each in usual]
+        others = " ".join(f"`{each}`" for each in lines if each not in usual)
+        rows.append([f"`{convention}`", *cells, others])
+    intro = (
+        "The options that the most usual plain names stand for. All names and options of a system\n"
+        "are further down."
+    )
+    names = [f"`{each}`" for each in usual]
+    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names, "also"], rows)
 
 
 def _options(line: Line) -> str:
@@ -118,21 +130,25 @@ def _agreement(agreement: dict[str, Any]) -> str:
     rows = []
     for convention, system in CONVENTIONS.items():
         if convention not in agreement:
-            rows.append([system.name, system.version, "", "", "recorded numbers, in the tests"])
+            rows.append(
+                [system.name, system.version, "", "", "", "", "recorded numbers, in the tests"]
+            )
             continue
         found = agreement[convention]
-        worst = max(found["differences"], key=found["differences"].get)
-        where = f"{found['differences'][worst]:.0e}" if found["differences"][worst] else "0"
-        calls = str(len(found["differences"]))
-        rows.append([system.name, found["version"], calls, f"{found['problems']:,}", where])
-    return (
-        "## Agreement\n\n"
-        "Every call below was run as it is written against the installed package, on random\n"
-        "problems without ties: 1 to 6 users, 4 to 30 items, users without relevant items, lists\n"
-        "shorter than k, graded truth where the system reads it. torchmetrics computes in\n"
-        "float32, the others in float64. The tests do the same on fewer problems.\n\n"
-        + _table(["system", "version", "calls", "problems", "largest difference"], rows)
-    )
+        values, differ, largest = zip(*found["calls"].values(), strict=True)
+        rows.append(
+            [
+                system.name,
+                found["version"],
+                str(len(values)),
+                f"{found['problems']:,}",
+                f"{sum(values):,}",
+                f"{sum(differ):,}",
+                f"{max(largest):.0e}" if max(largest) else "0",
+            ]
+        )
+    head = ["system", "version", "calls", "problems", "values", "as the gaps say", "difference"]
+    return f"## Agreement\n\n{AGREEMENT_TEXT}\n" + _table(head, rows)
 
 
 def _section(convention: str, system: System) -> str:
@@ -150,8 +166,6 @@ def _section(convention: str, system: System) -> str:
         _table(["there", "here", "without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]
-    if system.binary:
-        facts.append("It reads truth as 0 or 1; `ndcg` here weighs grades: give it binary truth.")
     facts += [_bullets("What differs", system.gaps), _bullets("Wrong, not copied", system.wrong)]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 
@@ -181,31 +195,8 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def measure(n_problems: int) -> None:
-    """Run the installed peers, and keep what was found beside the earlier figures of the others."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    import peers
-
-    agreement = json.loads(AGREEMENT.read_text()) if AGREEMENT.exists() else {}
-    for convention in filter(peers.installed, peers.PACKAGES):
-        differences = peers.agreement(convention, n_problems)
-        agreement[convention] = {
-            "version": peers.installed_version(convention),
-            "problems": n_problems,
-            "differences": {call: float(f"{value:.0e}") for call, value in differences.items()},
-        }
-    AGREEMENT.write_text(json.dumps(agreement, indent=1) + "\n")
-
-
 def main() -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--measure", type=int, metavar="N", help="random problems for each peer")
-    n_problems = parser.parse_args().measure
-    if n_problems:
-        measure(n_problems)
     PAGE.write_text(page(json.loads(AGREEMENT.read_text())))
 
 

@@ -46,16 +46,14 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
             if keyword not in public.parameters:
                 record.option(keyword)  # raises, and names the nearest
         bound = public.bind(pred_scores, ground_truth, *k, **keywords)
-        cutoff = None
-        if record.takes_k:
-            bound.apply_defaults()
-            cutoff = bound.arguments["k"]
-            if cutoff is None or isinstance(cutoff, str):
-                msg = (
-                    f"k must be an integer >= 1, such as 10, got {cutoff!r}; "
-                    "for the whole list ask compute"
-                )
-                raise ArgumentError(msg)
+        bound.apply_defaults()
+        cutoff = bound.arguments["k"]
+        if isinstance(cutoff, str) or (cutoff is None and record.default_k is not None):
+            msg = (
+                f"k must be an integer >= 1, such as 10, got {cutoff!r}; "
+                "for the whole list ask compute"
+            )
+            raise ArgumentError(msg)
         # Only typed options are passed on: they override a convention, even with a default value.
         options = tuple((name, v) for name, v in keywords.items() if name in record.options)
         spec = MetricSpec(record.name, cutoff, options)
@@ -123,19 +121,19 @@ class Metrics:
             The only items that may be recommended, in any form that truth takes, or one array of
             item indices for all users. Only their scores are read.
         undefined
-            Value of a user without relevant items where the metric is undefined: "nan", "zero", or
-            "raise" for an error. Default: the convention's rule, or "nan" without a convention.
+            Value of a user without relevant items where the metric is undefined: "nan", "zero",
+            "one", or "raise" for an error. Default: the convention's rule, or "nan" without a
+            convention.
         convention
-            The system whose definitions the plain names follow: "rectorch", "lenskit", "capri",
-            "trec", "recbole", "rectools", "ranx", "sklearn", "torchmetrics" or "irspack". Options
-            in a metric string, ``undefined`` and ``ties`` override it; ``recmetrics.explain`` shows
-            the definition.
+            The system whose definitions the plain names follow, such as "ranx", "trec" or
+            "recbole"; an unknown name is an error that lists them all. Options in a metric string,
+            ``undefined`` and ``ties`` override it; ``recmetrics.explain`` shows the definition.
         nan
             NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
         ties
             How equal scores rank: "index", by the lower item index; "expected", the exact mean of
-            each metric over all of their orders; "worst" and "best", the least and the greatest
-            value over these orders. List and catalogue metrics support only ties="index".
+            each metric over all of their orders; "worst" and "best", its worst and its best value
+            over these orders. List and catalogue metrics, and ``auc@k``, support only ties="index".
             ``auc`` averages over ties under "index", too: that is its definition. Default: the
             convention's rule for each metric, or "index" without a convention.
         n_threads
@@ -412,6 +410,7 @@ class Metrics:
     r_precision_at_k = staticmethod(alone(accuracy.r_precision_at_k))
     rbp_at_k = staticmethod(alone(accuracy.rbp_at_k))
     err_at_k = staticmethod(alone(accuracy.err_at_k))
+    fallout_at_k = staticmethod(alone(full_ranking.fallout_at_k))
     auc = staticmethod(alone(full_ranking.auc))
     diversity_at_k = staticmethod(alone(beyond.diversity_at_k))
     novelty_at_k = staticmethod(alone(beyond.novelty_at_k))

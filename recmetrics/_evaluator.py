@@ -253,7 +253,8 @@ class Evaluator:
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined, and never updated.
 
-        For a system metric all updated users count as defined.
+        Users whose undefined value counts as 0 are defined, as are all updated users for a system
+        metric.
         """
         return self._results.counts()
 

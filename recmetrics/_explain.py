@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from recmetrics._spec import (
     CONVENTIONS,
+    NUMBERS,
     Definition,
     Line,
     MetricSpec,
@@ -19,7 +20,6 @@ from recmetrics._spec import (
     read_convention,
 )
 from recmetrics._types import Convention
-from recmetrics.metrics import OneUser
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,6 +41,8 @@ class Explanation:
     ties: str
     bounds: tuple[float, float]
     citation: str
+    convention: str = ""
+    """What the convention changes, where one is given."""
 
     @property
     def title(self) -> str:
@@ -50,7 +52,8 @@ class Explanation:
     @property
     def facts(self) -> dict[str, str]:
         """The facts under their labels, in the order in which they are printed."""
-        return {
+        changes = {"convention": self.convention} if self.convention else {}
+        return changes | {
             "formula": self.formula,
             "same in": "\n".join(self.systems) or "no system that the conventions cover",
             "no truth": self.no_relevant_item,
@@ -74,8 +77,9 @@ def interval(bounds: tuple[float, float]) -> str:
 
 def lines_of(facts: Mapping[str, str]) -> list[str]:
     """Write each fact after its label, its further lines below."""
+    width = 12 if "convention" in facts else 10
     return [
-        f"{'' if number else label:<10}{line}"
+        f"{'' if number else label:<{width}}{line}"
         for label, fact in facts.items()
         for number, line in enumerate(fact.splitlines())
     ]
@@ -87,13 +91,14 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     >>> import recmetrics
     >>> print(recmetrics.explain("map(denom=hits)@10").formula)
     sum of the precision at each hit in the top 10 / hits found
-    >>> print(*recmetrics.explain("recall@10").systems, sep="\n")
-    rectorch: Metrics.recall_at_k(scores, truth, 10)
-    LensKit: recall(recs, truth, k=10)
-    RecTools: Precision(k=10, r_precision=True)
-    irspack: Evaluator(truth, cutoff=10, recall_with_cutoff=True): recall
+    >>> print(*recmetrics.explain("ndcg(gain=exp2)@10").systems, sep="\n")
+    ranx: ndcg_burges@10
+    LightGBM: metric="ndcg", eval_at=[10] (1 without relevant items)
+    XGBoost: eval_metric="ndcg@10" (1 without relevant items)
+    XGBoost: eval_metric="ndcg@10-" (0 without relevant items)
+    Elliot: simple_metrics: [nDCG], cutoffs: 10, relevance_threshold: 1
     >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
-    ndcg(ideal_depth=full)@10
+    ndcg(gain=binary, ideal_depth=full)@10
 
     Parameters
     ----------
@@ -130,14 +135,32 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         ties=_ties(definition),
         bounds=spec.metric.bounds,
         citation=spec.metric.citation,
+        convention="" if convention is None else _changes(metric, convention, definition),
     )
+
+
+def _changes(metric: str, convention: Convention, definition: Definition) -> str:
+    """Say what the convention changes in a metric string."""
+    name, (spec, ties, undefined) = CONVENTIONS[convention].name, definition
+    plain = define(parse(metric))
+    changes = [f"the plain name stands for {spec}"] if spec != plain.spec else []
+    if undefined != plain.undefined:
+        value = f"{NUMBERS[undefined]:g}" if undefined in NUMBERS else "NaN"
+        changes.append(f"a user without relevant items has {value}")
+    if ties != plain.ties:
+        changes.append("ties average over all orders")
+    return f"{name}: {'; '.join(changes) or 'changes nothing'}"
 
 
 def formula_of(spec: MetricSpec) -> str:
     """Write the formula with the options and the cutoff filled in."""
     text = spec.metric.written.filled(spec.values, spec.k)
     rel = spec.values.get("rel")
-    return text if rel is None else f"{text}; relevant: relevance >= {rel:g}"
+    if rel is None:
+        return text
+    if "gain" in spec.values:
+        return f"{text}; relevance >= {rel:g} reads as 1, less as 0"
+    return f"{text}; relevant: relevance >= {rel:g}"
 
 
 def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
@@ -151,38 +174,31 @@ def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
 
 def _described(system: System, line: Line, spec: MetricSpec) -> str:
     notes = [line.gap] if line.gap else []
-    if system.binary and "gain" in spec.metric.options:
-        notes.append("of truth as 0 or 1")
-    if line.undefined == "zero" and _alone(spec) != 0.0:
-        notes.append("0 without relevant items")
+    if line.undefined in NUMBERS and line.undefined != spec.metric.nan_means:
+        notes.append(f"{NUMBERS[line.undefined]:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of ties")
     call = line.call.format(k=spec.k)
     return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _alone(spec: MetricSpec) -> float:
-    """The value of a user without relevant items, by the reference of the metric."""
-    if spec.metric.reads != "hits":
-        return math.nan
-    nobody = OneUser(gains=[0.0, 0.0], relevances=[], scores=[2.0, 1.0])
-    return spec.metric.reference(nobody, 1, **spec.values)
-
-
 def _without_truth(definition: Definition) -> str:
-    spec, metric = definition.spec, definition.spec.metric
+    metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
         return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
-    if _alone(spec) == 0.0:
-        return "0, by the formula"
-    if definition.undefined == "zero":
-        return "0, as the convention has it, unless undefined= says otherwise"
+    if not metric.undefined.startswith("no relevant item"):
+        return f"a value like all others; NaN: {metric.undefined}"
+    if metric.nan_means == definition.undefined == "zero":
+        return "0, the sum of no gains; undefined='raise' refuses it"
+    if definition.undefined in NUMBERS:
+        number = NUMBERS[definition.undefined]
+        return f"{number:g}, as the convention has it, unless undefined= says otherwise"
     return "NaN, unless undefined= says otherwise"
 
 
 def _graded(spec: MetricSpec) -> str:
-    if "rel" in spec.metric.options:
-        rel = spec.values["rel"]
+    rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
+    if "rel" in spec.metric.options and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"
         return f"relevant or not: an item is relevant where its relevance is {threshold}"
     if spec.metric.reads == "hits":
@@ -192,9 +208,10 @@ def _graded(spec: MetricSpec) -> str:
 
 def _ties(definition: Definition) -> str:
     metric = definition.spec.metric
-    if metric.averages_ties:
+    if metric.averages_ties and definition.spec.k is None:
         return "a pair of equal scores counts 1/2"
     if definition.ties == "expected":
         return "the mean over all orders, as the convention has it, unless ties= says otherwise"
-    unless = ", unless ties= says otherwise" if metric.reads == "hits" else ""
+    has_policies = metric.reads == "hits" and not (metric.divides_at_k and definition.spec.k)
+    unless = ", unless ties= says otherwise" if has_policies else ""
     return f"equal scores rank by the lower item index{unless}"

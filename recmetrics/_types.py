@@ -47,11 +47,12 @@ ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequ
 """One number per item, shape (n_items,)."""
 Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
-Undefined: TypeAlias = Literal["nan", "zero", "raise"]
+Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
 Convention: TypeAlias = Literal[
     "rectorch",
     "lenskit",
+    "lenskit-0.14",
     "capri",
     "trec",
     "recbole",
@@ -60,8 +61,21 @@ Convention: TypeAlias = Literal[
     "sklearn",
     "torchmetrics",
     "irspack",
+    "lightgbm",
+    "xgboost",
+    "torch_geometric",
+    "sentence_transformers",
+    "replay",
+    "elliot",
+    "warprec",
+    "spark",
+    "recpack",
+    "implicit",
+    "cornac",
+    "recommenders",
+    "recometrics",
 ]
-"""The systems of ``_spec/conventions.py``."""
+"""The systems of ``_spec/systems.py``."""
 Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 RankGaps: TypeAlias = Literal["close", "keep"]
 """How the ranks of a table are read where some have no item: in order, or as the ranks they are."""

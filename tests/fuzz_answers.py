@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fuzz_problems import CONSTANT, LIST_FORMS, RANKINGS
-from problems import listed_items, side_information
+from problems import by_default, depth_of, listed_items, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
 from recmetrics._spec.conventions import line_for
@@ -57,6 +57,8 @@ def answers(problem):
         if undefined is None and problem.convention is not None:
             cut = spec.k is not None
             undefined = line_for(problem.convention, spec.name, cutoff=cut).undefined
+        elif undefined in (None, "nan"):
+            values[text] = by_default(spec, values[text])
         missing = np.isnan(values[text])
         if undefined == "raise" and missing.any():
             # A method knows its metric by name alone.
@@ -100,7 +102,7 @@ class _Reference:
             n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):
-            k = len(items) if spec.k is None else min(spec.k, n_items)
+            k = depth_of(spec, items, n_items)
             users = self.orders[u] if spec.metric.reads == "hits" else [self._one_list(u)]
             values.append(
                 np.mean([spec.metric.reference(user, k, **spec.values) for user in users])

@@ -226,7 +226,7 @@ def methods(problem):
     for text in problem.metrics:
         spec = parse(text)
         arguments = scores_of(problem), truth_of(problem)
-        if problem.convention or (spec.k is None and spec.metric.takes_k):
+        if problem.convention or (spec.k is None and spec.metric.default_k):
             values |= Metrics.compute(*arguments, text, **_scored(problem))
         else:
             method = getattr(Metrics, METRICS[spec.name].method)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, fields
 from importlib.util import find_spec
 
 import numpy as np
-from problems import SCORES, numbers, of_kind
+from problems import SCORES, is_refused, numbers, of_kind, read
 
-from recmetrics._spec.conventions import CONVENTIONS
 from recmetrics._spec.grammar import MetricSpec, parse
 from recmetrics._spec.registry import METRICS
 from recmetrics._spec.request import has_ceiling
+from recmetrics._spec.systems import CONVENTIONS
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -214,7 +214,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
         kinds = ["hits", "hits", "lists", "exposure"]
     able = [metric for kind in kinds for metric in of_kind(kind)]
     if entry in RANKINGS:  # which end somewhere
-        able = [metric for metric in able if not metric.averages_ties]
+        able = [metric for metric in able if not (metric.averages_ties or metric.whole_list)]
     if n_items > 50:  # the similarity of every two items takes the reference too long
         able = [metric for metric in able if ("features", "similarity") not in metric.needs]
     found = {}
@@ -228,9 +228,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
                 continue
             text = _text(rng, METRICS[name], n_items, cut=bool(cut))
         spec = parse(text, convention)
-        bound = spec.metric.divides_by_hits.items()
-        refused = any(spec.values[option] == choice for option, choice in bound)
-        allowed = has_ceiling(spec) if entry == "ceiling" else not refused
+        allowed = has_ceiling(spec) if entry == "ceiling" else not is_refused(spec)
         if policy == "index" or allowed:
             found[text] = spec
     return tuple(found)
@@ -238,7 +236,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
 
 def _text(rng, metric, n_items, cut=None):
     if cut is None:
-        cut = metric.takes_k and rng.random() < 0.75
+        cut = rng.random() < 0.75
     options = []
     for option in metric.options.values():
         choices = list(option.choices or numbers(option))
@@ -251,4 +249,4 @@ def _text(rng, metric, n_items, cut=None):
     if cut:
         few = min(n_items + 3, 30) if rng.random() < 0.8 else n_items + 3
         k = int(rng.integers(1, few + 1))
-    return str(MetricSpec(metric.name, k, tuple(options)))  # defaults typed as well
+    return str(MetricSpec(metric.name, k, read(metric, options)))  # defaults typed as well

@@ -54,13 +54,13 @@ FAULTS = [
     ),
     Fault(
         "capped and relevant exchanged", "metrics/accuracy.py",
-        "relevant if of_relevant else min(relevant, cut))",
-        "min(relevant, cut) if of_relevant else relevant)",
+        "if denom != _RECALL_RELEVANT:", "if denom == _RECALL_RELEVANT:",
         KERNELS,
     ),
     Fault(
         "map divides by R where it is capped", "metrics/accuracy.py",
-        "relevant if denom == _MAP_BY_RELEVANT else min(relevant, cut)\n", "relevant\n",
+        "            divisor = min(relevant, cut)\n            if denom == _MAP_LIST",
+        "            divisor = relevant\n            if denom == _MAP_LIST",
         KERNELS,
     ),
     Fault(
@@ -302,7 +302,7 @@ FAULTS = [
     ),
     Fault(
         "a convention wins over what is typed", "_spec/grammar.py",
-        "checked = {**line.options, **checked}", "checked = {**checked, **line.options}",
+        "merged = {**line.options, **checked}", "merged = {**checked, **line.options}",
         "tests/test_conventions.py -k wins",
     ),
     # --- Inputs

@@ -1,73 +1,246 @@
-"""The installed peers: every call of the convention table, run as it is written there."""
+"""Agreement with the systems of the convention table: each call is run as it is written there.
 
-import importlib
+python tests/peers.py 1000                     every system, each in an environment of its own
+python tests/peers.py 1000 ranx trec           only these
+python tests/peers.py 1000 --environments DIR  keeps the environments, and uses those that are there
+
+The figures go to ``docs/agreement.json``, from which ``docs/conventions.py`` writes the page.
+"""
+
+import argparse
+import ast
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import venv
 import warnings
 from contextlib import contextmanager
-from importlib.metadata import version
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
+import pandas as pd
 from numba import config
+from peers_run import Given, load
 
 from recmetrics import Metrics
-from recmetrics._spec.conventions import CONVENTIONS
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
+from recmetrics._spec.systems import CONVENTIONS
+from recmetrics.tables import evaluate_table
 
-PACKAGES = {  # of each system that can be run here: what is imported, what is installed
-    "trec": ("pytrec_eval", "pytrec_eval-terrier"),
-    "rectools": ("rectools.metrics", "RecTools"),
-    "ranx": ("ranx", "ranx"),
-    "sklearn": ("sklearn.metrics", "scikit-learn"),
-    "torchmetrics": ("torchmetrics.retrieval", "torchmetrics"),
-    "irspack": ("irspack", "irspack"),
+SYSTEMS = Path(__file__).parent / "systems"
+AGREEMENT = Path(__file__).parents[1] / "docs" / "agreement.json"
+EXACT = 1e-12
+SINGLE = 1e-5  # of systems that compute in float32
+
+
+def module_of(convention):
+    """The path of the module that calls a system."""
+    return SYSTEMS / f"{convention.replace('-', '_').replace('.', '_')}.py"
+
+
+# The systems that can be run; of the others there are recorded numbers.
+RUNNABLE = [convention for convention in CONVENTIONS if module_of(convention).exists()]
+
+
+# The facts of a system that its module states where they differ from these. A fact in words holds
+# for the calls with such words in them.
+FACTS = {
+    "REQUIREMENTS": [],  # what each call of pip installs, in order
+    "SOURCE": None,  # repository, commit and folder to copy, where there is no package
+    "TIES": [""],  # they order equal scores as the table says
+    "GAPS": [],  # they read a column of ranks
+    "BY_K": [],  # they divide by a k beyond the catalogue, which this library cuts
+    "ALONE": [],  # they refuse one item alone
+    "JUDGED": [],  # they read no lists of users without relevant items
+    "LISTED": [],  # they leave out a user without a list
+    "SINGLE": [],  # they compute in float32
+    "TABLE": False,  # it reads ids, by which it breaks ties
+    "ROWS": False,  # it sees the items that may be recommended, and no others: R counts only these
+    "SWALLOWS": True,  # it may exclude a relevant item
+    "BEYOND": True,  # it takes a k beyond the catalogue
+    "FULL": False,  # it fills up lists shorter than k
 }
 
 
-class Problem(NamedTuple):
-    """Scores without ties, truth with users who have none, and lists shorter than k."""
-
-    scores: np.ndarray
-    truth: np.ndarray
-    exclude: np.ndarray  # items of no relevance, so that every peer counts the same R
-    k: int
-
-    def listed(self, user):
-        """The items that may be recommended to a user."""
-        return np.flatnonzero(self.exclude[user] == 0)
+def facts(convention):
+    """Read the facts of a system's module, which may not be importable here."""
+    found = dict(FACTS)
+    for node in ast.parse(module_of(convention).read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in FACTS:
+            found[node.targets[0].id] = ast.literal_eval(node.value)
+    return found
 
 
-def problem(rng, *, graded):
-    """A random problem; scores between 0 and 1, since torchmetrics reads no others right."""
-    n_users, n_items = rng.integers(1, 7), rng.integers(4, 31)
+def problem(rng, known):
+    """A random problem of what the users of a system meet, with its facts ``known``."""
+    n_users, n_items = int(rng.integers(1, 7)), int(rng.integers(4, 31))
+    shape = n_users, n_items
     scores = rng.permuted(np.tile(np.arange(1.0, n_items + 1), (n_users, 1)), axis=1) / 32
+    if known["TIES"] and rng.random() < 0.5:
+        scores = np.ceil(scores * rng.integers(2, 9)) / 16
     share = rng.choice([0.1, 0.3, 0.7])
-    truth = (rng.random((n_users, n_items)) < share) * rng.integers(1, 5 if graded else 2, n_items)
+    truth = (rng.random(shape) < share) * rng.integers(1, rng.choice([2, 5]), shape)
     truth *= rng.random((n_users, 1)) < 0.8
-    exclude = (truth == 0) & (rng.random(truth.shape) < rng.choice([0.0, 0.5, 0.9]))
-    exclude[:, :2] = False  # one item alone is no ranking to scikit-learn
-    return Problem(scores, truth, exclude.astype(int), int(rng.integers(1, n_items + 1)))
+    exclude = rng.random(shape) < rng.choice([0.0, 0.3, 0.6, 0.9])
+    exclude &= (rng.random(shape) < 0.5) | (truth == 0)  # half of the relevant ones as well
+    exclude[rng.random(n_users) < 0.05] = True
+    if not known["SWALLOWS"]:
+        exclude &= truth == 0
+    k = int(rng.integers(1, 41 if known["BEYOND"] else n_items + 1))
+    if known["FULL"]:
+        exclude[(~exclude).sum(axis=1) == 0] = False
+        k = min(k, int((~exclude).sum(axis=1).min()))
+    gaps = np.zeros(shape, np.int64)
+    if known["GAPS"] and rng.random() < 0.5:
+        gaps = np.cumsum(rng.random(shape) < 0.2, axis=1)
+    return Given(scores, truth, exclude, k, gaps)
+
+
+def calls_of(convention):
+    """The lines of a system, each with True where it is a variant."""
+    system = CONVENTIONS[convention]
+    return [*((line, False) for line in system.lines), *((line, True) for line in system.variants)]
+
+
+def ours(convention, line, given, known, *, variant=False):
+    """The values under the plain name and the convention; of a variant all options are typed."""
+    name, _, cutoff = line.metric.partition("@")
+    text = str(make_spec(name, given.k if cutoff else None))
+    if variant:
+        defaults = {each.name: each.default for each in METRICS[name].options.values()}
+        typed = {
+            key: value for key, value in (defaults | line.options).items() if value is not None
+        }
+        options = ", ".join(f"{key}={value}" for key, value in typed.items())
+        text = text.replace(name, f"{name}({options})" if typed else name, 1)
+    if _among(known["JUDGED"], line.call):
+        given = _of_users(given, given.truth.any(axis=1))
+    truth = given.truth * ~given.exclude if known["ROWS"] else given.truth
+    has_line = line.metric in {each.metric for each in CONVENTIONS[convention].lines}
+    rules = {"convention": convention if has_line else None}
+    if variant:
+        rules["undefined"] = line.undefined
+    if known["TABLE"] or given.gaps.any():
+        return _of_table(given, truth, text, rules, by="score" if known["TABLE"] else "rank")
+    if variant:
+        rules["ties"] = line.ties
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of relevant items that are excluded
+        got = Metrics.compute(given.scores, truth, [text], exclude=given.exclude, **rules)
+    values = np.atleast_1d(got[text])
+    if variant and line.undefined == "nan" and METRICS[name].nan_means == "zero":
+        values[~truth.any(axis=1)] = np.nan  # as under a convention
+    return values
+
+
+def _of_users(given, users):
+    """The problem of some of the users."""
+    each = (array[users] for array in (given.scores, given.truth, given.exclude))
+    return Given(*each, given.k, given.gaps[users])
+
+
+def _of_table(given, truth, text, rules, by):
+    """The values of a table of ids with scores or ranks; NaN of a user who is in no table."""
+    rows = [
+        (user, str(item), given.scores[user, item], rank)
+        for user, (items, ranks) in enumerate(zip(given.lists(), given.ranks, strict=True))
+        for item, rank in zip(items, ranks, strict=True)
+    ]
+    recs = pd.DataFrame(rows, columns=["user", "item", "score", "rank"])[["user", "item", by]]
+    users, items = np.nonzero(truth)
+    relevant = pd.DataFrame({"user": users, "item": items.astype(str)})
+    relevant["rating"] = truth[users, items]
+    if recs.empty or relevant.empty:  # tables without rows have columns of no type
+        return np.where(truth.any(axis=1), 0.0, np.nan)
+    gaps = {"rank_gaps": "keep"} if by == "rank" else {}
+    found = evaluate_table(recs, relevant, [text], **gaps, **rules)
+    return found[text].reindex(range(len(truth))).to_numpy(np.float64)
+
+
+class Agreement:
+    """How far one call agreed."""
+
+    def __init__(self):
+        self.largest = 0.0  # difference of values that both have
+        self.values = 0
+        self.differ = 0  # values that one alone has, or that differ by more than rounding
+
+    def add(self, got, expected, tolerance):
+        """Compare the values of a problem."""
+        if len(expected) == 1 < len(got):  # the system gives the mean
+            got = np.array([np.nanmean(got) if not np.isnan(got).all() else math.nan])
+        same = np.isnan(got) == np.isnan(expected)
+        both = same & ~np.isnan(got)
+        difference = np.abs(got - expected, where=both, out=np.zeros(len(got)))
+        apart = ~same | (difference > tolerance)
+        self.values += len(got)
+        self.differ += int(apart.sum())
+        self.largest = max(self.largest, float(difference[~apart].max(initial=0.0)))
+
+
+def compared(convention, problems, answers):
+    """Compare the answers of a system, (problem, call, user), with ours."""
+    known = facts(convention)
+    found = {line.call: Agreement() for line, _ in calls_of(convention)}
+    for given, values in zip(problems, answers, strict=True):
+        for (line, variant), theirs in zip(calls_of(convention), values, strict=True):
+            if not _can_agree(line.call, given, known):
+                continue
+            got, expected = ours(convention, line, given, known, variant=variant), np.array(theirs)
+            if METRICS[line.metric.partition("@")[0]].per_user and len(expected) == len(got):
+                asked = _asked(line.call, given, known)
+                got, expected = got[asked], expected[asked]
+            tolerance = SINGLE if _among(known["SINGLE"], line.call) else EXACT
+            found[line.call].add(got, expected, tolerance)
+    return found
+
+
+def _can_agree(call, given, known):
+    """Say whether the call is one for the ties, ranks and cutoff of a problem."""
+    tied = any(len(np.unique(row)) < len(row) for row in given.scores)
+    return (
+        (_among(known["TIES"], call) or not tied)
+        and (_among(known["GAPS"], call) or not given.gaps.any())
+        and (given.k <= given.truth.shape[1] or not _among(known["BY_K"], call))
+    )
+
+
+def _asked(call, given, known):
+    """The users who are queries there: a user without truth and without a list occurs nowhere."""
+    listed = (~given.exclude).sum(axis=1)
+    if known["ROWS"] or _among(known["LISTED"], call):
+        return listed > _among(known["ALONE"], call)
+    return (listed > 0) | given.truth.any(axis=1)
+
+
+def _among(calls, call):
+    return any(words in call for words in calls)
+
+
+def problems_of(convention, n_problems, seed=0):
+    """Random problems for a system."""
+    rng, known = np.random.default_rng(seed), facts(convention)
+    return [problem(rng, known) for _ in range(n_problems)]
+
+
+# --- In this environment ------------------------------------------------------------------------
 
 
 def installed(convention):
-    """Whether the peer can be imported."""
+    """The module of a system, or None where the system is not installed here."""
     try:
-        imported(convention)
+        with quiet():
+            return load(module_of(convention))
     except ImportError:
-        return False
-    return True
-
-
-def imported(convention):
-    """The module that holds a peer's metrics."""
-    with quiet():
-        return importlib.import_module(PACKAGES[convention][0])
+        return None
 
 
 @contextmanager
 def quiet():
-    """A peer's own warnings are not ours; ranx would compile for two minutes, so it does not."""
+    """A system's own warnings are not ours; ranx would compile for two minutes, so it does not."""
     jit, config.DISABLE_JIT = config.DISABLE_JIT, 1
     try:
         with warnings.catch_warnings():
@@ -77,162 +250,95 @@ def quiet():
         config.DISABLE_JIT = jit
 
 
-def installed_version(convention):
-    """The version that is installed."""
-    return version(PACKAGES[convention][1])
-
-
-def theirs(convention, line, given):
-    """The values of every user by the peer itself; NaN where it leaves the user out."""
-    module = imported(convention)
+def theirs(module, call, given):
+    """The values of every user by the system itself; NaN where it leaves the user out."""
     with quiet():
-        return np.array(_RUN[convention](module, line.call.format(k=given.k), given), float)
+        return np.array(module.values(call.format(k=given.k), given), np.float64)
 
 
-def ours(convention, line, given, *, variant=False):
-    """The values under the plain name and the convention; of a variant by its options."""
-    name, _, cutoff = line.metric.partition("@")
-    k = given.k if cutoff else None
-    text = str(make_spec(name, k, line.options if variant else None))
-    scores, truth, exclude, _ = given
-    got = Metrics.compute(
-        scores,
-        truth,
-        [text],
-        exclude=exclude,
-        convention=None if variant else convention,
-        undefined=line.undefined if variant else None,
-        ties=line.ties if variant else None,
+def agreement_here(convention, n_problems, seed=0):
+    """Compare with a system that is installed here."""
+    module, problems = installed(convention), problems_of(convention, n_problems, seed)
+    calls = [line.call for line, _ in calls_of(convention)]
+    answers = [[theirs(module, call, given) for call in calls] for given in problems]
+    return compared(convention, problems, answers)
+
+
+# --- In an environment of its own ---------------------------------------------------------------
+
+
+def make_environment(convention, folder):
+    """Install a system into an empty environment, unless it is there; gives its Python."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True, clear=True)
+        for arguments in facts(convention)["REQUIREMENTS"]:
+            subprocess.run([python, "-m", "pip", "install", "-q", *arguments.split()], check=True)
+        if source := facts(convention)["SOURCE"]:
+            repository, commit, package = source
+            subprocess.run(["git", "clone", "-q", repository, folder / "source"], check=True)
+            subprocess.run(["git", "checkout", "-q", commit], cwd=folder / "source", check=True)
+            (packages,) = (folder / "lib").glob("python*/site-packages")
+            (folder / "source" / package).rename(packages / package)
+    return python
+
+
+def agreement_in(python, convention, n_problems, seed=0):
+    """Compare with a system in its environment; gives its version as well."""
+    problems = problems_of(convention, n_problems, seed)
+    lines = [line for line, _ in calls_of(convention)]
+    with tempfile.TemporaryDirectory() as folder:
+        asked, answers = Path(folder) / "problems.json", Path(folder) / "answers.json"
+        written = [
+            {name: np.asarray(value).tolist() for name, value in given._asdict().items()}
+            | {"calls": [line.call.format(k=given.k) for line in lines]}
+            for given in problems
+        ]
+        asked.write_text(json.dumps(written))
+        run = [
+            python,
+            "-W",
+            "ignore",
+            SYSTEMS.parent / "peers_run.py",
+            module_of(convention),
+            asked,
+            answers,
+        ]
+        done = subprocess.run(run, check=False, cwd=folder, capture_output=True, text=True)
+        if done.returncode:  # otherwise what a system writes about its users is of no use
+            sys.exit(done.stderr)
+        answer = json.loads(answers.read_text())
+    return answer["version"], compared(convention, problems, answer["values"])
+
+
+def main():
+    """Measure, and keep the figures beside the earlier ones of the other systems."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    return got[text]
+    parser.add_argument("problems", type=int)
+    parser.add_argument("systems", nargs="*", metavar="system")
+    parser.add_argument("--environments", type=Path)
+    given = parser.parse_args()
+    folder = given.environments or Path(tempfile.mkdtemp())
+    for convention in given.systems or RUNNABLE:
+        python = make_environment(convention, folder / convention)
+        version, found = agreement_in(python, convention, given.problems)
+        agreement = json.loads(AGREEMENT.read_text())
+        agreement[convention] = {
+            "version": version,
+            "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+            "problems": given.problems,
+            "calls": {
+                call: [each.values, each.differ, float(f"{each.largest:.0e}")]
+                for call, each in found.items()
+            },
+        }
+        AGREEMENT.write_text(json.dumps(agreement, indent=1) + "\n")
+        for call, each in found.items():
+            line = f"{each.largest:7.0e} {each.differ:6} of {each.values:6}  {call}"
+            sys.stdout.write(f"{convention:22} {line}\n")
 
 
-def agreement(convention, n_problems, seed=0):
-    """The largest difference of each call from the installed peer, over random problems."""
-    system = CONVENTIONS[convention]
-    calls = [*((line, False) for line in system.lines), *((line, True) for line in system.variants)]
-    rng = np.random.default_rng(seed)
-    worst = {line.call: 0.0 for line, _ in calls}
-    for _ in range(n_problems):
-        given = problem(rng, graded=not system.binary)
-        for line, variant in calls:
-            if METRICS[line.metric.partition("@")[0]].reads == "exposure":
-                given = with_truth(given)  # irspack reads no other lists
-            got = ours(convention, line, given, variant=variant)
-            expected = theirs(convention, line, given)
-            np.testing.assert_array_equal(np.isnan(got), np.isnan(expected), err_msg=line.call)
-            difference = np.abs(got - expected)[~np.isnan(got)].max(initial=0.0)
-            worst[line.call] = max(worst[line.call], float(difference))
-    return worst
-
-
-def with_truth(given):
-    """The users of a problem who have relevant items, or one that has been given one."""
-    scores, truth, exclude, k = given
-    if not truth.any():
-        truth = truth.copy()
-        truth[0, 0] = 1
-        exclude = exclude * (truth == 0)
-    users = truth.any(axis=1)
-    return Problem(scores[users], truth[users], exclude[users], k)
-
-
-# --- How each peer is called ---------------------------------------------------------------------
-
-
-def _documents(given):
-    """The lists and the truth of every user as ranx and trec_eval take them: names and numbers."""
-    runs, qrels = {}, {}
-    for user in range(len(given.scores)):
-        name = f"u{user:03d}"
-        runs[name] = {f"d{i}": float(given.scores[user, i]) for i in given.listed(user)}
-        relevant = {f"d{i}": int(given.truth[user, i]) for i in np.flatnonzero(given.truth[user])}
-        qrels[name] = relevant or {"d0": 0}
-    return runs, qrels
-
-
-def _ranx(module, call, given):
-    if call.startswith("rbp"):  # of graded truth it is none: see the table
-        given = given._replace(truth=given.truth > 0)
-    runs, qrels = _documents(given)
-    return module.evaluate(module.Qrels(qrels), module.Run(runs), call, return_mean=False)
-
-
-def _trec(module, call, given):
-    runs, qrels = _documents(given)
-    measure, _, k = call.rpartition("_")
-    asked = f"{measure}.{k}" if k.isdecimal() else call
-    found = module.RelevanceEvaluator(qrels, {asked}).evaluate(runs)
-    return [found[user][call] for user in sorted(found)]
-
-
-def _rectools(module, call, given):
-    import pandas as pd
-
-    rows = [
-        (user, item, rank)
-        for user in range(len(given.scores))
-        for rank, item in enumerate(
-            sorted(given.listed(user), key=lambda i: -given.scores[user, i]), start=1
-        )
-    ]
-    recommended = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
-    users, items = np.nonzero(given.truth)
-    relevant = pd.DataFrame({"user_id": users, "item_id": items})
-    metric = eval(call, vars(module))
-    if isinstance(metric, module.CatalogCoverage):
-        return metric.calc(recommended, catalog=range(given.scores.shape[1]))
-    values = metric.calc_per_user(recommended, relevant)
-    return values.reindex(range(len(given.scores))).to_numpy()
-
-
-def _sklearn(module, call, given):
-    graded = "dcg" in call
-    values = []
-    for user, scores in enumerate(given.scores):
-        listed = given.listed(user)
-        truth = given.truth[user, listed]
-        names = {"truth": truth if graded else truth > 0, "scores": scores[listed]}
-        values.append(eval(call, vars(module), names))
-    return values
-
-
-def _torchmetrics(module, call, given):
-    import torch
-
-    values = []
-    for user, scores in enumerate(given.scores):
-        listed = given.listed(user)
-        truth = given.truth[user, listed]
-        metric = eval(call, vars(module))
-        metric.update(
-            torch.tensor(scores[listed], dtype=torch.float32),
-            torch.tensor(truth if "DCG" in call else truth > 0),
-            indexes=torch.zeros(len(listed), dtype=torch.long),
-        )
-        values.append(metric.compute().item())
-    return values
-
-
-def _irspack(module, call, given):
-    evaluator, _, name = call.partition(": ")
-    scores = np.where(given.exclude, -np.inf, given.scores)
-
-    def means(users):
-        names = {"truth": sp.csr_matrix(given.truth[users].astype(float))}
-        return eval(evaluator, vars(module), names).get_score_from_score_matrix(scores[users])
-
-    if name in ("gini_index", "catalog_coverage"):
-        return means(slice(None))[name]
-    each = [means([user]) for user in range(len(scores))]  # a mean over one user is that user
-    return [mean[name] if mean["valid_user"] else np.nan for mean in each]
-
-
-_RUN = {
-    "trec": _trec,
-    "rectools": _rectools,
-    "ranx": _ranx,
-    "sklearn": _sklearn,
-    "torchmetrics": _torchmetrics,
-    "irspack": _irspack,
-}
+if __name__ == "__main__":
+    main()

@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from recmetrics._spec.grammar import MetricSpec
 from recmetrics._spec.registry import METRICS
+from recmetrics._spec.systems import CONVENTIONS
 from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
 
 # Without it, sizes that only make blocks and threads many may be smaller; what is about its size is
 # marked ``needs_jit``.
 JIT = not numba.config.DISABLE_JIT
+
+# As messages list them.
+_NAMES = [repr(convention) for convention in CONVENTIONS]
+EVERY_CONVENTION = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 
 # Few values, so that ties are common; both zeros, which are equal; -inf, which is not recommended.
 SCORES = [-math.inf, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, math.inf]
@@ -57,13 +62,25 @@ def of_lists(spec, lists, scores, truth, candidates=None, side=None):
         return np.array(spec.metric.reference(system, **spec.values))
     values = []
     for u, items in enumerate(lists):
-        k = len(items) if spec.k is None else min(spec.k, n_items)
+        k = depth_of(spec, items, n_items)
         if spec.metric.reads == "lists":
             user = one_list(u, items, truth[u], side)
         else:
             user = one_user(scores[u], truth[u], items)
         values.append(spec.metric.reference(user, k, **spec.values))
-    return np.array(values)
+    return by_default(spec, np.array(values))
+
+
+def depth_of(spec, items, n_items):
+    """The cutoff that a reference reads; None where the whole list makes another metric."""
+    if spec.k is not None:
+        return min(spec.k, n_items)
+    return None if spec.metric.default_k is None else len(items)
+
+
+def by_default(spec, values):
+    """The values without ``undefined=``."""
+    return np.nan_to_num(values) if spec.metric.nan_means == "zero" else values
 
 
 def one_list(u, items, truth, side):
@@ -129,8 +146,21 @@ def specs(draw, metric, max_k=24):
         value = draw(st.sampled_from(list(values)))
         if value != option.default:
             options.append((option.name, value))
-    k = draw(st.none() | st.integers(1, max_k)) if metric.takes_k else None
-    return MetricSpec(metric.name, k, tuple(options))
+    k = draw(st.none() | st.integers(1, max_k))
+    return MetricSpec(metric.name, k, read(metric, options))
+
+
+def read(metric, options):
+    """Leave out the options that are not read beside the others."""
+    unread = metric.unread(dict(options))
+    return tuple((name, value) for name, value in options if name not in unread)
+
+
+def is_refused(spec):
+    """Say whether a metric divides by the hits found, and so has no tie policy but "index"."""
+    chosen = spec.metric.divides_by_hits.items()
+    at_k = spec.metric.divides_at_k and spec.k is not None
+    return at_k or any(spec.values[option] == choice for option, choice in chosen)
 
 
 def of_kind(*kinds):
@@ -139,8 +169,10 @@ def of_kind(*kinds):
 
 
 def plain_specs(k=3, kinds=("hits", "lists", "exposure")):
-    """Every metric with its default options."""
-    return [MetricSpec(m.name, k if m.takes_k else None) for m in of_kind(*kinds)]
+    """Every metric with its default options; where the whole list makes another metric, both."""
+    specs = [MetricSpec(metric.name, k) for metric in of_kind(*kinds)]
+    uncut = [MetricSpec(metric.name) for metric in of_kind(*kinds) if metric.default_k is None]
+    return specs + [spec for spec in uncut if spec not in specs]
 
 
 def as_index_arrays(sets):

@@ -1,6 +1,7 @@
 """User metrics beyond accuracy, the lists that they read, and their side information."""
 
 import math
+import warnings
 from itertools import permutations
 
 import numpy as np
@@ -19,6 +20,7 @@ from recmetrics import (
     InputTypeError,
     Metrics,
     NaNScoreError,
+    RecmetricsWarning,
     ShapeError,
     UndefinedMetricError,
     popularity_from,
@@ -48,9 +50,11 @@ HAND = {
     "diversity": 1 - (1 + 0 + 0 + 3 / 5 + 3 / 5 + 4 / 5) / 6,
     "diversity@1": math.nan,
     "novelty@2": (1 + 2) / 2,
-    "novelty@4": (1 + 2 + 0 + 3) / 4,
-    "novelty(denom=k)@5": (1 + 2 + 0 + 3) / 5,
-    "novelty(denom=k)": (1 + 2 + 0 + 3) / 4,
+    # Nobody has item 2; item 3, with 1/8, is the rarest that somebody has.
+    "novelty@4": (1 + 2 + 3 + 3) / 4,
+    "novelty(denom=k)@5": (1 + 2 + 3 + 3) / 5,
+    "novelty(denom=k)": (1 + 2 + 3 + 3) / 4,
+    "novelty(unseen=zero)@4": (1 + 2 + 0 + 3) / 4,
     "novelty(unseen=skip)@4": (1 + 2 + 3) / 3,
     "novelty(unseen=skip, denom=k)@5": (1 + 2 + 3) / 5,
     "novelty(unseen=skip, denom=k)": (1 + 2 + 3) / 4,
@@ -116,6 +120,32 @@ def test_an_empty_list():
     assert np.isnan(got["calibration"])[0]
     skipped = Metrics.compute([[0, 0, 1, 0, 0]], TRUTH, "novelty(unseen=skip)@1", **SIDE)
     assert skipped["novelty(unseen=skip)@1"].tolist() == [0.0]
+
+
+def test_an_item_that_nobody_has_counts_as_the_rarest():
+    def novelty(popularity, scores, metric="novelty@2"):
+        return Metrics.compute(scores, [[1, 0, 0, 0]], metric, popularity=popularity)[metric][0]
+
+    popularity = [0.5, 0.25, 0, 0]
+    message = (
+        "novelty reads 2 of 4 items, which nobody has (popularity 0), as the rarest item that "
+        "somebody has; expected a popularity above 0 for every item; type novelty(unseen=skip) to "
+        "leave these items out, or unseen=zero, inf or nan"
+    )
+    with pytest.warns(RecmetricsWarning) as caught:
+        values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]
+    assert values == [2, 1.5]  # no list of other items has more
+    assert {(str(one.message), one.filename) for one in caught} == {(message, __file__)}
+    with pytest.warns(RecmetricsWarning, match="novelty reads 4 of 4 items"):
+        value = novelty([0, 0, 0, 0], [[1, 2, 3, 4]])
+    assert math.isnan(value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert novelty([0.5, 0.25, 0.125, 0.125], [[1, 2, 3, 4]]) == 3
+        for unseen, expected in {"zero": 0, "skip": 0, "inf": math.inf}.items():
+            metric = f"novelty(unseen={unseen})@2"
+            assert novelty(popularity, [[1, 2, 3, 4]], metric) == expected
+        assert novelty([0, 1, 0, 1], [[1, 2, 3, 4]], "popularity@2") == 0.5
 
 
 def test_a_user_without_relevant_items_has_all_but_serendipity():

@@ -41,8 +41,8 @@ NOVELTY = {
     "notebook-018": "novelty@10",
     "notebook-019": "novelty@2",
     "notebook-020": "novelty@5",
-    "capri-026": "novelty(denom=k)@10",
-    "capri-027": "novelty(denom=k)@3",
+    "capri-026": "novelty(denom=k, unseen=zero)@10",
+    "capri-027": "novelty(denom=k, unseen=zero)@3",
 }
 
 

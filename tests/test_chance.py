@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import as_index_arrays, of_kind, problems, side_information, specs
-from test_ties import REFUSED, is_refused, values_over_orders
+from problems import as_index_arrays, is_refused, of_kind, problems, side_information, specs
+from test_ties import REFUSED, over_orders, values_over_orders
 
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError
 from recmetrics._errors import UndefinedMetricError
@@ -20,13 +20,11 @@ BOTH = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize(
-    "level, over_orders", [(Metrics.chance, np.mean), (Metrics.ceiling, np.max)]
-)
+@pytest.mark.parametrize("level, ties", [(Metrics.chance, "expected"), (Metrics.ceiling, "best")])
 @EVERY_ACCURACY
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
-def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, over_orders, data):
+def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, ties, data):
     _, truth, exclude, candidates = data.draw(problems(max_users=3, max_items=6))
     asked = specs(metric, max_k=8)
     if level is Metrics.chance:
@@ -40,7 +38,9 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, over_o
         excluded = () if exclude is None else exclude[u]
         pool = None if candidates is None else candidates[u]
         expected.append(
-            over_orders(values_over_orders(spec, np.zeros(len(row)), row, excluded, pool))
+            over_orders(metric, ties)(
+                values_over_orders(spec, np.zeros(len(row)), row, excluded, pool)
+            )
         )
     for form in (truth, sp.csr_array(truth)):
         got = level(form, spec, **sets)[str(spec)]
@@ -48,7 +48,7 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, over_o
 
 
 def every_metric():
-    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.takes_k] + [
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.default_k] + [
         m.name for m in of_kind("hits")
     ]
 
@@ -207,7 +207,7 @@ TRUTH = [np.array([0])]
         (
             {"ground_truth": [[0.0, 1.0]], "undefined": "none"},
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
         ),
     ],
 )
@@ -248,6 +248,16 @@ def test_a_quotient_of_the_list_by_itself_has_no_chance_level(text, option, choi
         f"{text} has no chance level: with {option}={choice} it divides by what the list happens to"
     )
     assert Metrics.ceiling([[1.0, 0.0]], text)[text] == 1
+
+
+def test_the_pairs_of_the_top_k_have_no_chance_level_but_a_ceiling():
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.chance([[1.0, 0.0, 0.0]], "auc@2")
+    assert str(caught.value) == (
+        "auc@2 has no chance level: with a cutoff it divides by what the list happens to hold; "
+        "type auc, or leave it out"
+    )
+    assert Metrics.ceiling([[1.0, 0.0, 0.0], [1, 1, 0]], "auc@2")["auc@2"].tolist() == [1, 1]
 
 
 def test_a_metric_that_less_relevant_items_may_raise_has_ceiling_unless():

@@ -159,7 +159,7 @@ def test_the_catalogue_lists_the_registry(capsys):
     assert main(["metrics"]) == 0
     rows = capsys.readouterr().out.splitlines()
     for metric in METRICS.values():
-        name = f"{metric.name}@k" if metric.takes_k else metric.name
+        name = f"{metric.name}@k" if metric.default_k else metric.name
         row = next(row for row in rows if row.split()[:1] == [name])
         assert metric.summary in row
     assert "\x1b" not in "".join(rows)

@@ -317,8 +317,8 @@ def test_bad_metrics_are_refused_before_any_file_is_read(metric, told, capsys):
 
 def test_bad_choices(capsys):
     for option in ("--undefined", "--nan"):
-        message = error(capsys, "scores.npy", "truth.npz", option, "none")
-        assert message.startswith(f"argument {option}: invalid choice: 'none'")
+        message = error(capsys, "scores.npy", "truth.npz", option, "empty")
+        assert message.startswith(f"argument {option}: invalid choice: 'empty'")
         assert "raise" in message
 
 

@@ -169,8 +169,8 @@ def test_a_convention_gives_the_numbers_of_its_system(files, capsys):
     base = [files / "scores.npy", files / "truth.npy", "-m", "recall@2"]
     found = run_json(capsys, *base, "--convention", "ranx")
     # Of three, one and two relevant items the first two ranks hold 2, 1 and 1; user 2 has none.
-    assert found["metrics"]["recall@2"]["mean"] == pytest.approx((2 / 3 + 1 / 1 + 0 + 1 / 2) / 4)
-    assert found["metrics"]["recall@2"]["users"] == 4
+    assert found["metrics"]["recall@2"]["mean"] == pytest.approx((2 / 3 + 1 / 1 + 1 / 2) / 3)
+    assert found["metrics"]["recall@2"]["users"] == 3
     assert (found["convention"], found["undefined"]) == ("ranx", None)
     plain = run_json(capsys, *base)
     assert (plain["convention"], plain["undefined"]) == (None, "nan")
@@ -190,7 +190,8 @@ def test_the_interval_is_that_of_the_normal_approximation(files, capsys):
 
 def test_without_metrics_every_bounded_one_of_the_registry_is_computed(files, capsys):
     found = run_json(capsys, files / "scores.npy", files / "truth.npy")
-    expected = {m.name for m in METRICS.values() if m.reads == "hits" and m.bounds == (0, 1)}
+    bounded = [m for m in METRICS.values() if m.reads == "hits" and m.bounds == (0, 1)]
+    expected = {metric.name for metric in bounded if metric.higher_is_better}
     assert {metric.partition("@")[0] for metric in found["metrics"]} == expected
     assert "ndcg@10" in found["metrics"]
 

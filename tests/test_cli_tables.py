@@ -308,6 +308,7 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
     assert refused(capsys, *base, "-m", "coverage@2").startswith(
         "coverage@2 needs the list of all items, which tables do not contain"
     )
+    assert refused(capsys, *base, "-m", "auc").startswith("auc needs the list of all items, which")
     assert "did you mean 'ndcg'" in refused(capsys, *base, "-m", "ndgc@2")
     assert "is also an input" in refused(capsys, *base, "--per-user", files / "truth.csv")
 

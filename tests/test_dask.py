@@ -36,7 +36,9 @@ from dask.callbacks import Callback  # noqa: E402
 
 import recmetrics.dask  # noqa: E402
 
-CUT = [f"{metric.name}@{k}" for metric in METRICS.values() if metric.takes_k for k in (1, 4, 1000)]
+CUT = [
+    f"{metric.name}@{k}" for metric in METRICS.values() if metric.default_k for k in (1, 4, 1000)
+]
 WHOLE = list(METRICS)
 OPTIONS = ["precision(denom=list)@7", "ndcg(ideal=retrieved, gain=exp2)@5", "recall@12"]
 N_USERS, N_ITEMS = 23, 41
@@ -391,7 +393,7 @@ def test_undefined():
 
 def test_options_are_those_of_one_process():
     got = message_of(ArgumentError, lambda: compute(undefined="none"))
-    assert got == "undefined must be 'nan', 'zero' or 'raise', got 'none'"
+    assert got == "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'"
     assert message_of(UnknownMetricError, lambda: compute(metrics="ndgc@2"))
     got = message_of(ArgumentError, lambda: compute(metrics="calibration@2"))
     assert got.startswith("calibration@2 needs genres=")

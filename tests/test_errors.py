@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import side_information
+from problems import EVERY_CONVENTION, side_information
 
 import recmetrics
 from recmetrics import (
@@ -919,8 +919,8 @@ def test_nested_lists_beside_n_items_are_indices_unless_they_have_a_number_per_i
 
 WHOLE = [np.array([1, 0, 3, 2]), np.array([3, 2, 1, 0])]
 NOT_WHOLE = (
-    "ranking of user 1 names {} of the {} items that may be recommended, but auc(rel=1) compares "
-    "each relevant item with all of them; expected whole rankings; with scores type "
+    "ranking of user 1 names {} of the {} items that may be recommended, but auc(rel=1) counts "
+    "all of them; expected whole rankings; with scores type "
     "Metrics.compute(scores, truth, ['auc(rel=1)'])"
 )
 
@@ -1003,20 +1003,19 @@ COUNT = "must be an integer >= 1, got"
     {
         "undefined": option(
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
             undefined="none",
             right={"undefined": "zero"},
         ),
         "an unknown convention": option(
             ArgumentError,
-            "convention must be 'rectorch', 'lenskit', 'capri', 'trec', 'recbole', 'rectools', "
-            "'ranx', 'sklearn', 'torchmetrics' or 'irspack', got 'rank'; did you mean 'ranx'?",
+            f"convention must be {EVERY_CONVENTION}, got 'rank'; did you mean 'ranx'?",
             convention="rank",
             right={"convention": "ranx"},
         ),
         "undefined=NaN": option(
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got nan",
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got nan",
             undefined=NAN,
             right={"undefined": "nan"},
         ),
@@ -1052,7 +1051,7 @@ COUNT = "must be an integer >= 1, got"
         ),
         "undefined of rankings": option(
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
             call=ranked,
             undefined="none",
             right={"undefined": "zero"},
@@ -1082,20 +1081,22 @@ def test_number_of_threads_in_the_environment(monkeypatch, wrong):
 def test_methods_refuse_what_compute_refuses(metric):
     method = getattr(Metrics, metric.method)
     got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, undefined="none"))
-    assert got == "undefined must be 'nan', 'zero' or 'raise', got 'none'"
+    assert got == "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'"
     got = message_of(UnknownOptionError, lambda: method(SCORES, TRUTH, wrong=1))
     assert got.startswith(f"metric {metric.name!r} has no option 'wrong'; ")
-    if metric.takes_k:
-        got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, 0))
-        assert got == "k must be an integer >= 1, such as 10, got 0"
-        side = side_information(*np.shape(SCORES))
-        shape = () if metric.reads == "exposure" else (2,)
-        assert method(SCORES, TRUTH, 1, undefined="nan", **side).shape == shape
+    got = message_of(ArgumentError, lambda: method(SCORES, TRUTH, 0))
+    assert got == "k must be an integer >= 1, such as 10, got 0"
+    side = side_information(*np.shape(SCORES))
+    shape = () if metric.reads == "exposure" else (2,)
+    assert method(SCORES, TRUTH, 1, undefined="nan", **side).shape == shape
 
 
 def test_methods_name_the_values_of_an_option():
     got = message_of(UnknownOptionError, lambda: Metrics.ndcg_at_k(SCORES, TRUTH, gain="exp3"))
-    assert got == "gain must be 'linear' or 'exp2', got 'exp3'; did you mean 'exp2'?"
+    assert got == (
+        "gain must be 'linear' or 'exp2' or 'exp2_shifted' or 'binary', got 'exp3'; "
+        "did you mean 'exp2'?"
+    )
     assert Metrics.ndcg_at_k(SCORES, TRUTH, gain="exp2").shape == (2,)
 
 

@@ -27,7 +27,7 @@ from recmetrics import (
     UndefinedMetricError,
     UserCounts,
 )
-from recmetrics._spec.grammar import MetricSpec
+from recmetrics._spec.grammar import MetricSpec, parse
 
 ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
 pytestmark = pytest.mark.usefixtures("threads_start_early")  # of the large problem below
@@ -148,7 +148,7 @@ def test_rankings_give_the_bits_of_one_call(problem):
     scores, truth, _, side = problem
     ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
     ranking[::3, 20:] = -1
-    metrics = [text for text in ALL if text != "auc"]  # which needs whole rankings
+    metrics = [text for text in ALL if not parse(text).counts_all_items]
     one = Evaluator(truth, metrics, **side)
     n_lists = len(ranking) * 2 // 5
     one.update_ranked(ranking[n_lists:], slice(n_lists, None))
@@ -273,6 +273,13 @@ def test_counts_say_what_each_mean_is_over():
         "cg@1": UserCounts(defined=2, undefined=0, not_updated=1),
         "coverage@1": UserCounts(defined=2, undefined=0, not_updated=1),
     }
+
+
+def test_an_undefined_value_that_counts_as_0_is_in_the_mean():
+    one = evaluator(["hit@1", "cg@1"], undefined="zero")
+    one.update(SCORES[1:], [1, 2])
+    counted = UserCounts(defined=2, undefined=0, not_updated=1)
+    assert one.counts() == {"hit@1": counted, "cg@1": counted}
 
 
 def test_undefined_zero_is_for_users_who_came():
@@ -610,7 +617,8 @@ DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
         ("specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
         ("specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; "
          "did you mean 'hit'?"),
-        ("undefined", ["none"] * 2, "undefined must be 'nan', 'zero' or 'raise', got 'none'"),
+        ("undefined", ["none"] * 2, "undefined must be 'nan', 'zero', 'one' or 'raise', got "
+         "'none'"),
         ("shape", [3], "not enough values to unpack (expected 2, got 1)"),
         ("shape", [-3, 3], "shape does not fit"),
         ("shape", [3.0, 3.0], "shape does not fit"),
@@ -944,7 +952,7 @@ NEEDS_SIZE = (
         ),
         (
             ArgumentError,
-            "undefined must be 'nan', 'zero' or 'raise', got 'none'",
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
             {"undefined": "none"},
             {"undefined": "zero"},
         ),

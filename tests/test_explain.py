@@ -8,9 +8,9 @@ import pytest
 import recmetrics
 from recmetrics import MetricSpecError, UnknownMetricError, explain
 from recmetrics._explain import formula_of
-from recmetrics._spec.conventions import CONVENTIONS
 from recmetrics._spec.grammar import MetricSpec, make_spec
 from recmetrics._spec.registry import METRICS
+from recmetrics._spec.systems import CONVENTIONS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 
@@ -51,6 +51,35 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
             "list",
         ),
         ("dcg(discount=log2_clip)@9", "sum over the top 9 of relevance / max(log2(rank), 1)"),
+        (
+            "rbp(p=0.5, normalize=yes)@2",
+            "sum of 0.5^(rank - 1) over the hits in the top 2, divided by the same sum over the "
+            "ranks 1 .. min(R, 2, length of the list)",
+        ),
+        ("map(over=ranks)@4", "mean of the precision at every rank down to 4"),
+        ("map(over=ranks)", "mean of the precision at every rank of the list"),
+        ("recall(denom=list)@4", "hits in the top 4 / min(R, 4, length of the list)"),
+        (
+            "f1(beta=2)@4",
+            "(1 + 2^2) precision recall / (2^2 precision + recall), 0 without hits; precision = "
+            "hits in the top 4 / 4, recall = hits in the top 4 / min(R, 4)",
+        ),
+        (
+            "auc@5",
+            "share of the pairs (relevant item, other item), both in the top 5, in which the "
+            "relevant item has the better rank; 0 without hits, 1 with hits only",
+        ),
+        (
+            "exposure_gini(discount=geometric, p=0.5, denom=n-1)@5",
+            "n / (n - 1) times the gini of the n items of the catalogue, each listing weighted by "
+            "0.5^(rank - 1)",
+        ),
+        (
+            "dcg(rel=2)@5",
+            "sum over the top 5 of relevance / log2(rank + 1); relevance >= 2 reads as 1, less "
+            "as 0",
+        ),
+        ("hit(rel=2)", "1 if any of the list is relevant, else 0; relevant: relevance >= 2"),
         ("rbp(p=0.5)@2", "(1 - 0.5) times the sum of 0.5^(rank - 1) over the hits in the top 2"),
         (
             "err(max_rel=4)@2",
@@ -81,14 +110,14 @@ def test_every_choice_changes_the_formula(metric):
                 continue  # the same as k: each names one of two defaults
             if value == option.default:
                 continue
-            spec = MetricSpec(metric.name, 7 if metric.takes_k else None, ((option.name, value),))
+            spec = MetricSpec(metric.name, 7, ((option.name, value),))
             assert formula_of(spec) != formula_of(MetricSpec(metric.name, spec.k))
             assert "{" not in formula_of(spec)
 
 
 @EVERY_METRIC
 def test_the_cutoff_is_a_number_wherever_there_is_one(metric):
-    formula = formula_of(MetricSpec(metric.name, 7 if metric.takes_k else None))
+    formula = formula_of(MetricSpec(metric.name, 7))
     assert re.search(r"\bk\b", formula) is None
     assert ("7" in formula) == bool(re.search(r"\bk\b", metric.formula))
     assert re.search(r"\bk\b", formula_of(MetricSpec(metric.name))) is None
@@ -96,13 +125,14 @@ def test_the_cutoff_is_a_number_wherever_there_is_one(metric):
 
 @EVERY_METRIC
 def test_the_short_formula_and_the_filled_one_agree(metric):
-    k = 7 if metric.takes_k else None
     named = {name: option.default for name, option in metric.options.items() if not option.choices}
     short = metric.formula
-    if metric.written.varies is not None:
-        short = short.partition(f"; {metric.written.varies}=")[0]
+    if metric.default_k is None:
+        short = short.partition(f"; {metric.name}@k: ")[2]
+    for name in metric.written.varies:
+        short = short.partition(f"; {name}=")[0]
     if not any(named.values()) and "max_rel" not in named:  # numbers stand for themselves there
-        assert formula_of(MetricSpec(metric.name, k)) == re.sub(r"\bk\b", "7", short)
+        assert formula_of(MetricSpec(metric.name, 7)) == re.sub(r"\bk\b", "7", short)
 
 
 def test_a_table_names_the_other_choices_of_a_divisor():
@@ -110,8 +140,11 @@ def test_a_table_names_the_other_choices_of_a_divisor():
     assert by_name == {
         "precision": "hits in the top k / k; denom=list: / min(k, length of the list)",
         "map": "sum of the precision at each hit in the top k / min(R, k); denom=relevant: / R; "
-        "denom=hits: / hits found",
-        "rbp": "(1 - p) times the sum of p^(rank - 1) over the hits in the top k",
+        "denom=hits: / hits found; denom=list: / min(R, k, length of the list); denom=k: / k; "
+        "over=ranks: mean of the precision at every rank down to k",
+        "rbp": "(1 - p) times the sum of p^(rank - 1) over the hits in the top k; normalize=yes: "
+        "sum of p^(rank - 1) over the hits in the top k, divided by the same sum over the ranks "
+        "1 .. min(R, k, length of the list)",
         "ndcg": "sum over the top k of relevance / log2(rank + 1), divided by the same sum of the "
         "ideal: the user's relevances in descending order, the first k",
     }
@@ -123,12 +156,21 @@ def test_the_systems_that_compute_exactly_this():
     )
     assert explain("recall@20").systems == (
         "rectorch: Metrics.recall_at_k(scores, truth, 20)",
-        "LensKit: recall(recs, truth, k=20)",
+        "LensKit: Recall(20) (0 without relevant items)",
+        "LensKit 0.14: recall(recs, truth, k=20)",
+        "LensKit 0.14: bulk: recall(recs, truth, k=20) (left out where every rank is above k)",
+        "trec_eval: relative_P_20",
         "RecTools: Precision(k=20, r_precision=True)",
+        "RecPack: CalibratedRecallK(K=20)",
+        "implicit: precision_at_k(model, train, test, K=20) (a user to whom all items are relevant "
+        "is an error there)",
+        "recometrics: TP@20 (users with few recommendable items are left out)",
+    )
+    assert explain("recall(denom=list)@20").systems == (
         "irspack: Evaluator(truth, cutoff=20, recall_with_cutoff=True): recall",
     )
-    assert explain("ndcg(ideal_depth=list)@5").systems == (
-        "irspack: Evaluator(truth, cutoff=5): ndcg (of truth as 0 or 1)",
+    assert explain("ndcg(gain=binary, ideal_depth=list)@5").systems == (
+        "irspack: Evaluator(truth, cutoff=5): ndcg",
     )
     assert explain("dcg@5").systems == (
         "ranx: dcg@5",
@@ -148,9 +190,21 @@ def test_every_line_of_the_table_is_found():
 
 def test_what_a_user_without_relevant_items_gets():
     assert explain("recall@5").no_relevant_item == "NaN, unless undefined= says otherwise"
-    assert explain("dcg@5").no_relevant_item == "0, by the formula"
-    assert explain("recall@5", convention="ranx").no_relevant_item == (
+    assert explain("dcg@5").no_relevant_item == (
+        "0, the sum of no gains; undefined='raise' refuses it"
+    )
+    assert explain("cg").no_relevant_item == explain("dcg@5").no_relevant_item
+    assert explain("dcg@5", convention="ranx").no_relevant_item == (
+        "NaN, unless undefined= says otherwise"
+    )
+    assert explain("recall@5", convention="torchmetrics").no_relevant_item == (
         "0, as the convention has it, unless undefined= says otherwise"
+    )
+    assert explain("map@5", convention="lightgbm").no_relevant_item == (
+        "1, as the convention has it, unless undefined= says otherwise"
+    )
+    assert explain("fallout@5").no_relevant_item == (
+        "a value like all others; NaN: every item that may be recommended is relevant"
     )
     assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= says otherwise"
     assert explain("diversity@5").no_relevant_item == (
@@ -162,12 +216,16 @@ def test_how_graded_truth_is_read():
     assert explain("hit@5").graded.endswith("its relevance is > 0")
     assert explain("hit(rel=3)@5").graded.endswith("its relevance is >= 3")
     assert explain("ndcg@5").graded == "grades weigh, as in the formula"
+    assert explain("ndcg(rel=2)@5").graded.endswith("its relevance is >= 2")
+    assert explain("cg(gain=binary)").graded.endswith("its relevance is > 0")
+    assert explain("dcg(gain=exp2)").graded == explain("err").graded == explain("ndcg").graded
     assert explain("coverage@5").graded == "the truth is not read"
 
 
 def test_how_ties_are_treated():
     assert explain("auc").ties == "a pair of equal scores counts 1/2"
     by_index = "equal scores rank by the lower item index"
+    assert explain("auc@5").ties == by_index
     assert explain("mrr").ties == f"{by_index}, unless ties= says otherwise"
     assert explain("coverage@5").ties == by_index
     assert explain("ndcg@5", convention="ranx").ties == explain("mrr").ties
@@ -179,10 +237,32 @@ def test_how_ties_are_treated():
 
 def test_a_convention_names_what_it_means():
     explained = explain("ndcg@5", convention="lenskit")
-    assert explained.metric == "ndcg(discount=log2_clip)@5"
-    assert explained.systems == ("LensKit: ndcg(recs, truth, k=5)",)
+    assert explained.metric == "ndcg(gain=binary, discount=log2_clip)@5"
+    assert explained.systems == ("LensKit: NDCG(5) (0 without relevant items)",)
     with pytest.raises(UnknownMetricError, match="convention 'lenskit' has no 'err@k'"):
         explain("err@5", convention="lenskit")
+
+
+@pytest.mark.parametrize(
+    "metric, convention, changes",
+    [
+        ("hit@5", "rectools", "RecTools: changes nothing"),
+        ("recall(denom=relevant)@5", "ranx", "ranx: changes nothing"),
+        ("recall@5", "ranx", "ranx: the plain name stands for recall(denom=relevant)@5"),
+        ("map@5", "lightgbm", "LightGBM: a user without relevant items has 1"),
+        ("dcg@5", "ranx", "ranx: a user without relevant items has NaN"),
+        (
+            "ndcg@5",
+            "sklearn",
+            "scikit-learn: a user without relevant items has 0; ties average over all orders",
+        ),
+    ],
+)
+def test_what_a_convention_changes(metric, convention, changes):
+    explained = explain(metric, convention=convention)
+    assert explained.convention == changes
+    assert f"convention  {changes}" in str(explained)
+    assert "convention" not in str(explain(metric)).split("\n\n", 1)[1].split()[0]
 
 
 def test_it_prints_as_text():
@@ -192,10 +272,12 @@ def test_it_prints_as_text():
         "map(denom=relevant)@10",
         "",
         "formula   sum of the precision at each hit in the top 10 / R",
-        "same in   trec_eval: map_cut_10 (0 without relevant items)",
+        "same in   trec_eval: map_cut_10",
         "          RecTools: MAP(k=10)",
-        "          ranx: map@10 (0 without relevant items)",
+        "          ranx: map@10",
         "          irspack: Evaluator(truth, cutoff=10): map",
+        "          Recommenders: map(rating_true, rating_pred, k=10)",
+        "          recometrics: AP@10 (users with few recommendable items are left out)",
         "no truth  NaN, unless undefined= says otherwise",
         "graded    relevant or not: an item is relevant where its relevance is > 0",
         "ties      equal scores rank by the lower item index, unless ties= says otherwise",

@@ -255,7 +255,7 @@ def test_every_metric_has_the_bits_of_the_dense_path(case):
     for name, value in case.items():
         is_share = isinstance(value, float)
         options[name] = random_sets(70, 900, value, rng) if is_share else value
-    cut = [str(spec) for spec in plain_specs(k=10) if spec.metric.takes_k]
+    cut = [str(spec) for spec in plain_specs(k=10) if spec.metric.default_k]
     whole = [str(spec) for spec in plain_specs(k=None)]
     for metrics in (cut, whole):
         values = Metrics.compute_factors(users, items, truth, metrics, item_bias=bias, **options)

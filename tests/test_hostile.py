@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import EVERY_CONVENTION
 
 import recmetrics
 from recmetrics import (
@@ -597,8 +598,7 @@ OPTIONS = {
     "an unknown convention": Hostile(
         lambda: explain("ndcg@2", convention="lens"),
         ArgumentError,
-        "convention must be 'rectorch', 'lenskit', 'capri', 'trec', 'recbole', 'rectools', 'ranx', "
-        "'sklearn', 'torchmetrics' or 'irspack', got 'lens'; did you mean 'lenskit'?",
+        f"convention must be {EVERY_CONVENTION}, got 'lens'; did you mean 'lenskit'?",
         lambda: explain("ndcg@2", convention="lenskit").systems,
     ),
     "a metric that the system lacks": Hostile(
@@ -677,7 +677,7 @@ REFERENCES = {
         lambda: Metrics.ceiling(TRUTH, "coverage@1"),
         ArgumentError,
         "coverage@1 reads the lists themselves and has no ceiling; hit, precision, recall, f1, "
-        "map, mrr, ndcg, dcg, cg, r_precision, rbp, err, auc have; leave it out",
+        "map, mrr, ndcg, dcg, cg, r_precision, rbp, err, fallout, auc have; leave it out",
         lambda: Metrics.ceiling(TRUTH, "err@1"),
     ),
     "audit of one user": Hostile(

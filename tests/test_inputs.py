@@ -11,6 +11,7 @@ from problems import of_kind
 
 from recmetrics import InputError, InputTypeError, Metrics, NaNScoreError
 from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._spec.grammar import parse
 
 # Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
 SCORES = np.array(
@@ -44,7 +45,7 @@ EXCLUDE = np.array(
     dtype=np.float64,
 )
 BINARY = (TRUTH > 0).astype(np.float64)
-SPECS = [f"{m.name}@3" if m.takes_k else m.name for m in of_kind("hits")]
+SPECS = [f"{m.name}@3" if m.default_k else m.name for m in of_kind("hits")]
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
@@ -660,6 +661,7 @@ def test_one_item():
     # One item of grade 1 at rank 1: precision@3 is cut to the one item there is; rbp and err are
     # less than 1 by definition, and no other item is left to compare with.
     expected |= {"rbp@3": [0.2, np.nan], "err@3": [0.5, np.nan], "auc": [np.nan, np.nan]}
+    expected |= {"fallout@3": [np.nan, 1.0]}
     for name, value in expected.items():
         np.testing.assert_allclose(got[name], value, rtol=1e-12, err_msg=name)
 
@@ -679,7 +681,8 @@ def test_users_without_anything_to_recommend_score_0(options):
     has_relevant = TRUTH.any(axis=1)
     got = values(**options)
     for spec in SPECS:
-        assert_same({spec: got[spec]}, {spec: np.where(has_relevant, 0.0, undefined(spec))})
+        value = np.nan if spec.startswith("fallout") else 0.0  # a share of no items
+        assert_same({spec: got[spec]}, {spec: np.where(has_relevant, value, undefined(spec))})
 
 
 @pytest.mark.parametrize("n_items", [2, 63, 64, 65, 127, 1023, 1025, 2049])
@@ -693,7 +696,8 @@ def test_item_counts_that_are_a_multiple_of_nothing(n_items):
     order = np.argsort(-np.where(exclude, -np.inf, scores), axis=1, kind="stable")
     allowed = np.take_along_axis(~exclude, order, axis=1)
     ranking = [row[keep] for row, keep in zip(order, allowed, strict=True)]
-    strict = [spec for spec in SPECS if spec != "auc"]  # a ranking has no ties
+    # A ranking has no ties, and this one does not hold the excluded items.
+    strict = [spec for spec in SPECS if not parse(spec).counts_all_items]
     got = Metrics.compute_ranked(ranking, truth, strict)
     assert_same(got, {spec: expected[spec] for spec in strict})
 

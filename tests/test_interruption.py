@@ -14,7 +14,7 @@ from recmetrics import ArgumentError, Evaluator, Metrics
 from recmetrics._selection import find_hits
 from recmetrics._selection.factors import one_thread_in_blas
 
-METRICS = ["ndcg@2", "auc", "diversity@2", "coverage@2"]
+METRICS = ["ndcg@2", "mrr", "diversity@2", "coverage@2"]
 RNG = np.random.default_rng(0)
 SCORES = RNG.integers(0, 9, (12, 5)).astype(np.float32)
 TRUTH = RNG.integers(0, 2, (12, 5))

@@ -22,7 +22,7 @@ from problems import (
 )
 
 import recmetrics
-from recmetrics import ArgumentError, Metrics
+from recmetrics import ArgumentError, Metrics, UndefinedMetricError
 from recmetrics._selection.hits import discounts
 from recmetrics._spec.grammar import parse
 from recmetrics._spec.registry import METRICS
@@ -73,7 +73,7 @@ def test_many_specs_in_one_call_do_not_mix(data):
         assert_same(got[str(spec)], by_reference(spec, scores, truth, exclude, candidates, side))
 
 
-@pytest.mark.parametrize("discount", ["log2", "log2_clip", "ln"])
+@pytest.mark.parametrize("discount", ["log2", "log2_clip", "ln", "reciprocal"])
 def test_the_discounts_of_whole_lists_are_not_kept(discount):
     def weights(depth):
         return discounts(discount, depth)
@@ -107,8 +107,9 @@ def test_ranked_lists_compute_the_same_reference(metric, data):
     spec = data.draw(specs(metric))
     n_users, n_items = truth.shape
     some = st.lists(st.integers(0, n_items - 1), unique=True)
-    whole = st.permutations(range(n_items))  # auc is refused for less
-    lists = [data.draw(whole if metric.averages_ties else some) for _ in range(n_users)]
+    if metric.averages_ties or metric.whole_list:  # which is refused for less
+        some = st.permutations(range(n_items))
+    lists = [data.draw(some) for _ in range(n_users)]
     side = side_information(n_users, n_items)
     got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec, **side)[str(spec)]
     scores = np.full(truth.shape, -np.inf)  # a list has no scores: its order is strict
@@ -145,7 +146,7 @@ def test_no_metric_passes_as_another(metric, impostor):
     metric, impostor = METRICS[metric], METRICS[impostor]
     values = []
     for one in (metric, impostor):
-        text = f"{one.name}@5" if one.takes_k else one.name
+        text = f"{one.name}@5" if one.default_k else one.name
         values.append(Metrics.compute(**_named(APART), metrics_list=text)[text][0])
         (expected,) = by_reference(parse(text), APART["scores"], APART["truth"])
         assert_same(values[-1], expected)
@@ -170,15 +171,27 @@ HAND = {
     "recall@5": 2 / 3,
     "recall(denom=relevant)@2": 1 / 3,
     "recall(rel=2)@2": 1 / 2,
+    "recall(denom=list)@2": 1 / 2,
+    "recall(denom=list)@6": 2 / 3,
     "f1@2": 2 * (1 / 2) * (1 / 2) / (1 / 2 + 1 / 2),
     "f1(denom=relevant)@2": 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3),
     "f1(denom=list)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
     "f1(denom=list+relevant)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+    "f1(denom=capped)@2": 1 / 2,
+    "f1(beta=2)@2": (1 + 4) * (1 / 2) * (1 / 2) / (4 * (1 / 2) + 1 / 2),
+    "f_beta(beta=0.5, denom=relevant)@2": 1.25 * (1 / 2) * (1 / 3) / (0.25 * (1 / 2) + 1 / 3),
     "map@4": (1 / 2 + 2 / 4) / 3,
     "map@2": (1 / 2) / 2,
     "map(denom=relevant)@2": (1 / 2) / 3,
     "map(denom=hits)@4": (1 / 2 + 2 / 4) / 2,
     "map(denom=hits)@1": 0,
+    "map(denom=list)@4": (1 / 2 + 2 / 4) / 3,
+    "map(denom=k)@4": (1 / 2 + 2 / 4) / 4,
+    "map(denom=k)": (1 / 2 + 2 / 4) / 5,
+    "map(over=ranks)@4": (0 + 1 / 2 + 1 / 3 + 2 / 4) / 4,
+    "map(over=ranks)@6": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5 + 2 / 6) / 6,
+    "map(over=ranks)": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5) / 5,
+    "map(over=ranks, rel=2)@3": (0 + 1 / 2 + 1 / 3) / 3,
     "mrr@1": 0,
     "mrr@5": 1 / 2,
     "mrr(rel=3)": 0,
@@ -186,21 +199,54 @@ HAND = {
     "dcg(gain=exp2)@4": 3 / math.log2(3) + 1 / math.log2(5),
     "dcg(discount=log2_clip)@4": 2 / 1 + 1 / 2,
     "dcg(discount=ln)@4": 2 / math.log(3) + 1 / math.log(5),
+    "dcg(discount=reciprocal)@4": 2 / 2 + 1 / 4,
+    "dcg(gain=exp2_shifted)@4": 7 / math.log2(3) + 3 / math.log2(5),
+    "dcg(gain=binary)@4": 1 / math.log2(3) + 1 / math.log2(5),
+    "dcg(rel=2)@4": 1 / math.log2(3),
+    "dcg(rel=9)@4": 0,
     "cg@4": 2 + 1,
     "cg(gain=exp2)@4": 3 + 1,
+    "cg(gain=exp2_shifted)@4": 7 + 3,
+    "cg(gain=binary)@4": 1 + 1,
+    "cg(rel=2, gain=exp2_shifted)@4": 3,
     "ndcg@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3)),
     "ndcg@4": (2 / math.log2(3) + 1 / math.log2(5)) / (3 + 2 / math.log2(3) + 1 / 2),
     "ndcg(ideal_depth=all)@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3) + 1 / 2),
     "ndcg(ideal=retrieved)@4": (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3)),
     "ndcg(ideal=retrieved)@1": 0,
+    "ndcg(ideal_depth=list)@6": (2 / math.log2(3) + 1 / math.log2(5))
+    / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal_depth=full)@2": (2 / math.log2(3)) / (3 + 3 / math.log2(3)),
+    "ndcg(discount=log2_clip)@2": (2 / 1) / (3 / 1 + 2 / 1),
+    "ndcg(discount=ln)@2": (2 / math.log(3)) / (3 / math.log(2) + 2 / math.log(3)),
+    "ndcg(gain=exp2)@2": (3 / math.log2(3)) / (7 + 3 / math.log2(3)),
+    "ndcg(gain=binary)@2": (1 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(gain=exp2_shifted)@2": (7 / math.log2(3)) / (15 + 7 / math.log2(3)),
+    "ndcg(discount=reciprocal)@4": (2 / 2 + 1 / 4) / (3 + 2 / 2 + 1 / 3),
+    # Items 1 and 5 are relevant, and only these are in the ideal.
+    "ndcg(rel=2)@4": (1 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(rel=2, ideal_depth=all)@1": 0,
+    "ndcg(rel=2, ideal=retrieved)@4": (1 / math.log2(3)) / 1,
+    "ndcg(rel=3)@4": 0,
+    "ndcg(rel=4)@4": math.nan,
     "r_precision": 1 / 3,
     "r_precision@1": 0,
     "rbp@4": 0.2 * (0.8 + 0.8**3),
     "rbp(p=0.5)@2": 0.5 * 0.5,
+    "rbp(normalize=yes)@4": (0.8 + 0.8**3) / (1 + 0.8 + 0.8**2),
+    "rbp(normalize=yes, p=0.5)@2": 0.5 / (1 + 0.5),
     "err(max_rel=4)@4": 3 / 16 / 2 + (1 - 3 / 16) * (1 / 16) / 4,
     "err@2": 3 / 8 / 2,
     # (item 1: beaten by 0, beats 2 and 4) and (item 3: beaten by 0 and 2, beats 4): 3 of 6 pairs
     "auc": 3 / 6,
+    # In the top 4 both items are beaten by 0, item 3 by 2 also: 1 of 4 pairs.
+    "auc@4": 1 / 4,
+    "auc@1": 0,
+    "auc(rel=2)@4": 2 / 3,
+    "fallout@1": 1 / 3,
+    "fallout@4": 2 / 3,
+    "fallout": 3 / 3,
+    "fallout(rel=2)@2": 1 / 4,
 }
 
 
@@ -212,7 +258,56 @@ def test_hand_worked_value(text, expected):
 
 
 def test_hand_worked_values_cover_every_metric():
-    assert {text.partition("@")[0].partition("(")[0] for text in HAND} == set(ACCURACY)
+    assert {parse(text).name for text in HAND} == set(ACCURACY)
+
+
+@pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda metric: metric.name)
+def test_hand_worked_values_cover_every_choice_of_an_option(metric):
+    tried = [parse(text).values for text in HAND if parse(text).name == metric.name]
+    for option in metric.options.values():
+        assert set(option.choices) <= {values[option.name] for values in tried}
+
+
+def test_a_list_shorter_than_k_and_than_the_relevant_items():
+    asked = {
+        "recall(denom=list)@5": 1 / 2,
+        "recall@5": 1 / 3,
+        "map(denom=list)@5": (1 / 2) / 2,
+        "map(denom=k)@5": (1 / 2) / 5,
+        "map(over=ranks)@5": (0 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5,
+        "rbp(normalize=yes)@5": 0.8 / (1 + 0.8),
+        "auc@5": 0,
+    }
+    got = Metrics.compute_ranked([[1, 0, -1, -1, -1]], [[1, 0, 1, 1, 0]], list(asked))
+    for text, expected in asked.items():
+        np.testing.assert_allclose(got[text], [expected], rtol=1e-15)
+    empty = Metrics.compute_ranked([[-1]], [[1, 0, 1, 1, 0]], list(asked))
+    assert {text: value.tolist() for text, value in empty.items()} == {
+        text: [0.0] for text in asked
+    }
+
+
+def test_auc_at_k_reads_the_order_of_the_list_and_nothing_below():
+    scores, truth = [[2, 2, 2, 1]], [[0, 1, 1, 0]]
+    got = Metrics.compute(scores, truth, ["auc@2", "auc@3", "auc@4", "auc"])
+    np.testing.assert_allclose(
+        np.ravel(list(got.values())), [0, 0, 2 / 4, (1 + 2 * 0.5) / 2 / 2 + 1 / 4]
+    )
+    only_hits, none, nobody = Metrics.auc([[3, 2, 1]] * 3, [[1, 1, 0], [0, 0, 1], [0, 0, 0]], 2)
+    assert (only_hits, none) == (1, 0)
+    assert math.isnan(nobody)
+
+
+def test_fallout_counts_the_items_that_may_be_recommended():
+    scores, truth = [[5, 4, 3, 2, -math.inf], [1, 1, 1, 1, 1]], [[1, 0, 0, 1, 0], [0, 0, 0, 0, 0]]
+    got = Metrics.compute(scores, truth, ["fallout@2", "hit@1"], exclude=[[2], []])
+    assert got["fallout@2"].tolist() == [1 / 1, 2 / 5]
+    assert np.isnan(Metrics.fallout_at_k([[2, 1]], [[1, 1]], 1))
+    got = Metrics.compute(scores, truth, "fallout@2", candidates=[0, 1, 2, 3])
+    assert got["fallout@2"].tolist() == [1 / 2, 2 / 4]
+    message = r"fallout@1 is undefined for 1 of 1 users \(every item that may be recommended is"
+    with pytest.raises(UndefinedMetricError, match=message):
+        Metrics.compute([[2, 1]], [[1, 1]], "fallout@1", undefined="raise")
 
 
 def test_ties_rank_by_the_lower_item():

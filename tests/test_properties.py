@@ -1,11 +1,13 @@
 """What must hold for every metric, now and later."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from problems import as_index_arrays, plain_specs, problems, side_information
 
-from recmetrics import Metrics
+from recmetrics import Evaluator, Metrics, UndefinedMetricError
 
 USER_METRICS = ("hits", "lists")  # one value per user
 METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
@@ -110,7 +112,7 @@ def test_only_the_first_k_ranks_count(problem):
     scores, truth, _, _ = problem
     k = 3
     lists = [np.argsort(-row, kind="stable") for row in scores]
-    metrics = [str(spec) for spec in plain_specs(k) if spec.k]
+    metrics = [str(spec) for spec in plain_specs(k) if spec.k and not spec.metric.whole_list]
     side = side_information(*truth.shape)
     whole = Metrics.compute_ranked(lists, truth, metrics, **side)
     prefix = Metrics.compute_ranked([items[:k] for items in lists], truth, metrics, **side)
@@ -212,23 +214,63 @@ def test_memory_layout_does_not_change_a_bit(large):
             np.testing.assert_array_equal(got[metric], c_order[metric])
 
 
-@pytest.mark.parametrize("policy", ["nan", "zero"])
-def test_a_user_without_relevant_items(policy):
-    metrics = [str(spec) for k in (3, None) for spec in plain_specs(k, ["hits"])]
-    got = Metrics.compute([[3, 2, 1]], [[0, 0, 0]], metrics, undefined=policy)
-    for metric in metrics:
-        (value,) = got[metric]
-        if policy == "zero" or metric.startswith(("dcg", "cg")):
-            assert value == 0.0
-        else:
-            assert np.isnan(value)
+@pytest.mark.parametrize("policy", [None, "nan", "zero", "raise"])
+@pytest.mark.parametrize("spec", plain_specs(3, ["hits"]) + plain_specs(None, ["hits"]), ids=str)
+def test_a_user_without_relevant_items(policy, spec):
+    def compute():
+        return Metrics.compute([[3, 2, 1]], [[0, 0, 0]], spec, undefined=policy)[str(spec)].item()
+
+    if spec.name == "fallout":
+        assert compute() == 3 / 3
+    elif policy == "raise":
+        with pytest.raises(UndefinedMetricError, match=f"^{re.escape(str(spec))} is undefined for"):
+            compute()
+    elif policy == "zero" or (policy != "raise" and spec.name in ("dcg", "cg")):
+        assert compute() == 0.0
+    else:
+        assert np.isnan(compute())
+
+
+def test_every_entry_point_has_the_same_gain_without_relevant_items():
+    scores, truth, metrics = (
+        np.array([[3.0, 2.0, 1.0]] * 2),
+        [[0, 0, 0], [0, 0, 2]],
+        ["dcg@2", "cg"],
+    )
+    ranking = [[0, 1, 2]] * 2
+    for rules in ({}, {"undefined": "zero"}, {"undefined": "nan"}):
+        evaluator = Evaluator(truth, metrics, **rules)
+        evaluator.update(scores)
+        everywhere = [
+            Metrics.compute(scores, truth, metrics, **rules),
+            Metrics.compute_ranked(ranking, truth, metrics, **rules),
+            Metrics.compute_factors(np.eye(2), scores.T @ np.eye(2), truth, metrics, **rules),
+            evaluator.compute(),
+            Evaluator.from_state(evaluator.state()).compute(),
+            {"cg": Metrics.cg_at_k(scores, truth, 3, **rules)},
+            Metrics.chance(truth, ["cg"], **rules),
+        ]
+        for values in everywhere:
+            assert values["cg"].tolist() == [0.0, 2.0]
+    evaluator = Evaluator(truth, metrics, undefined="raise")
+    evaluator.update(scores)
+    restored = Evaluator.from_state(evaluator.state())
+    for compute in (
+        lambda: Metrics.compute(scores, truth, metrics, undefined="raise"),
+        lambda: Metrics.compute(scores, truth, "dcg@2", convention="ranx", undefined="raise"),
+        lambda: Metrics.compute_ranked(ranking, truth, metrics, undefined="raise"),
+        evaluator.compute,
+        restored.compute,
+    ):
+        with pytest.raises(UndefinedMetricError, match=r"^dcg@2 is undefined for 1 of 2 users"):
+            compute()
 
 
 def test_a_user_with_an_empty_list_scores_zero():
     got = compute([[-np.inf] * 3], [[1, 0, 1]])
     for metric in METRICS_LIST:
         (value,) = got[metric]
-        if metric.startswith(("diversity", "calibration")):
+        if metric.startswith(("diversity", "calibration", "fallout")):
             assert np.isnan(value)
         else:
             assert value == 0.0

@@ -78,12 +78,12 @@ def test_every_method_is_a_metric_or_an_entry_point():
 @EVERY_METRIC
 def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     method = getattr(Metrics, metric.method)
-    positional = ["pred_scores", "ground_truth", *(["k"] if metric.takes_k else [])]
+    positional = ["pred_scores", "ground_truth", "k"]
     own = {name: option.default for name, option in metric.options.items()}
     parameters = inspect.signature(method).parameters
     assert list(parameters) == [*positional, *own, *keywords(Metrics.compute)]
     assert keywords(method) == own | keywords(Metrics.compute)
-    assert not metric.takes_k or parameters["k"].default == DEFAULT_K
+    assert parameters["k"].default == (None if metric.name == "auc" else DEFAULT_K)
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
 
@@ -122,13 +122,12 @@ def test_the_first_three_parameters_are_those_of_rectorch():
 def test_the_method_of_a_metric_is_the_metric(metric):
     scores, truth = [[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]], [[0, 2, 1], [1, 0, 0]]
     method = getattr(Metrics, metric.method)
-    k = (2,) if metric.takes_k else ()
-    spec = f"{metric.name}@2" if metric.takes_k else metric.name
+    spec = f"{metric.name}@2"
     options = {"exclude": [[2], []]} | side_information(2, 3)
     expected = Metrics.compute(scores, truth, spec, **options)[spec]
-    np.testing.assert_array_equal(method(scores, truth, *k, **options), expected)
+    np.testing.assert_array_equal(method(scores, truth, 2, **options), expected)
     named = method(pred_scores=scores, ground_truth=truth, **options)
-    at_default = f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
+    at_default = f"{metric.name}@{DEFAULT_K}" if metric.default_k else metric.name
     expected = Metrics.compute(scores, truth, at_default, **options)[at_default]
     np.testing.assert_array_equal(named, expected)
 
@@ -274,6 +273,9 @@ Metrics.ndcg_at_k(scores, lists, discount=lambda rank: 1 / rank)
 Metrics.compute([[1.0, 2.0]], [[0, 1]], "hit@1", candidates=[0, 1], progress=True)
 Metrics.compute_ranked(np.array([[0, 1]]), [[1]], ["map"], undefined="raise")
 Metrics.auc(scores, sparse, rel=2.0)
+Metrics.auc(scores, sparse, 5)
+Metrics.ndcg_at_k(scores, sparse, gain="binary", discount="reciprocal", rel=2)
+Metrics.map_at_k(scores, sparse, denom="list", over="ranks")
 shares = recmetrics.popularity_from(sparse)
 Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=shares)
 Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
@@ -297,7 +299,7 @@ WRONG = {
     'Metrics.ndcg_at_k(scores, lists, undefined="none")': "[arg-type]",
     'Metrics.ndcg_at_k(scores, lists, k="10")': "[arg-type]",
     "Metrics.ndgc_at_k(scores, lists)": "[attr-defined]",
-    "Metrics.auc(scores, lists, k=5)": "[call-arg]",
+    "Metrics.auc(scores, lists, k=0.5)": "[arg-type]",
     'Metrics.compute(scores, lists, ["ndcg@10"], undefined="none")': "[arg-type]",
     "Metrics.compute(scores, lists, ['ndcg@10'], n_threads='2')": "[arg-type]",
     "Metrics.compute(scores, lists, 10)": "[arg-type]",

@@ -28,7 +28,7 @@ SIDE = {
     "genres": RNG.integers(0, 2, (N_ITEMS, 5)),
     "profile": RNG.random((N_USERS, 5)),
 }
-AT_10 = [f"{m.name}@10" for m in METRICS.values() if m.takes_k]
+AT_10 = [f"{m.name}@10" for m in METRICS.values() if m.default_k]
 WHOLE = list(METRICS)
 CASES = {
     "all items": {},

@@ -108,7 +108,8 @@ def test_no_digit_of_a_number_is_lost(metric, option, data):
                 option.above, option.below, exclude_min=True, exclude_max=True, allow_nan=False
             )
         )
-    spec = make_spec(metric.name, None, {option.name: value})
+    needed = [metric.read_with[name] for name in (option.name,) if name in metric.read_with]
+    spec = make_spec(metric.name, None, {option.name: value, **dict(needed)})
     assert spec.values[option.name] == value
     assert parse(str(spec)) == spec
 
@@ -119,10 +120,11 @@ def test_the_default_of_an_option_is_left_out(metric, option):
         assert parse(f"{metric.name}({option.name}={option.default})") == MetricSpec(metric.name)
 
 
-@pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.takes_k], ids=lambda m: m.name)
+@EVERY_METRIC
 def test_a_method_name_means_its_default_cutoff(metric):
-    assert parse(metric.method) == MetricSpec(metric.name, DEFAULT_K)
-    assert str(parse(metric.method.upper())) == f"{metric.name}@100"
+    assert parse(metric.method) == MetricSpec(metric.name, metric.default_k)
+    assert metric.default_k in (DEFAULT_K, None)
+    assert str(parse(f"{metric.name}_AT_K")) == f"{metric.name}@100"
 
 
 @EVERY_METRIC
@@ -226,13 +228,6 @@ def unreadable(text, detail=""):
             "in metric 'ndcg@\uff11': k must be an integer >= 1, such as 10, got '\uff11'",
         ),
         (
-            "auc@10",
-            "auc",
-            MetricSpecError,
-            "in metric 'auc@10': 'auc' reads the whole list and takes no cutoff, got k = 10; "
-            "type 'auc'",
-        ),
-        (
             "ndcg_at_k@10",
             "ndcg@10",
             MetricSpecError,
@@ -266,20 +261,21 @@ def unreadable(text, detail=""):
             "dcg(zz=exp2)",
             "dcg(gain=exp2)",
             UnknownOptionError,
-            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount",
+            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount, rel",
         ),
         (
             "ndcg(gain=exp3)@10",
             "ndcg(gain=exp2)@10",
             UnknownOptionError,
-            "in metric 'ndcg(gain=exp3)@10': gain must be 'linear' or 'exp2', got 'exp3'; "
-            "did you mean 'exp2'?",
+            "in metric 'ndcg(gain=exp3)@10': gain must be 'linear' or 'exp2' or 'exp2_shifted' or "
+            "'binary', got 'exp3'; did you mean 'exp2'?",
         ),
         (
             "ndcg(gain=quadratic)@10",
             "ndcg(gain=linear)@10",
             UnknownOptionError,
-            "in metric 'ndcg(gain=quadratic)@10': gain must be 'linear' or 'exp2', got 'quadratic'",
+            "in metric 'ndcg(gain=quadratic)@10': gain must be 'linear' or 'exp2' or "
+            "'exp2_shifted' or 'binary', got 'quadratic'",
         ),
         (
             "rbp(p=1)",
@@ -339,16 +335,31 @@ def test_a_wrong_value_is_answered_with_the_possible_ones(metric, option, value)
     assert all(repr(choice) in message for choice in option.choices)
 
 
-@EVERY_METRIC
-def test_only_some_metrics_take_a_cutoff(metric):
-    if metric.takes_k:
-        assert parse(f"{metric.name}@3").k == 3
-    else:
-        assert error_of(parse, f"{metric.name}@3") == (
-            MetricSpecError,
-            f"in metric '{metric.name}@3': {metric.name!r} reads the whole list and takes no "
-            f"cutoff, got k = 3; type {metric.name!r}",
-        )
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        (
+            "exposure_gini(p=0.5)@9",
+            "exposure_gini(discount=geometric, p=0.5)@9",
+            "metric 'exposure_gini' reads p only with discount=geometric; type "
+            "discount=geometric, or leave out p",
+        ),
+        (
+            "map(denom=list, over=ranks)",
+            "map(denom=list, over=hits)",
+            "metric 'map' reads denom only with over=hits; type over=hits, or leave out denom",
+        ),
+    ],
+)
+def test_an_option_that_is_not_read_is_refused(wrong, right, message):
+    assert error_of(parse, wrong) == (UnknownOptionError, f"in metric {wrong!r}: {message}")
+    assert parse(right).options
+    assert str(parse("map(denom=capped, over=ranks)")) == "map(over=ranks)"
+
+
+def test_what_a_convention_says_about_an_option_that_is_not_read_does_not_count():
+    assert str(parse("map@5", "ranx")) == "map(denom=relevant)@5"
+    assert str(parse("map(over=ranks)@5", "ranx")) == "map(over=ranks)@5"
 
 
 @pytest.mark.parametrize("k", [0, -1, True, 2.5, 2.0, [1], np.array([1, 2])])

@@ -15,10 +15,11 @@ from test_errors import message_of
 from test_kernels import assert_same
 
 from recmetrics import ArgumentError, Evaluator, Metrics, ShapeError, UndefinedMetricError
-from recmetrics._selection.exposure import COSINE, DISCOUNT, Exposure
+from recmetrics._selection.exposure import COSINE, Exposure
+from recmetrics._spec import parse
 
 SYSTEM_METRICS = [metric.name for metric in of_kind("exposure")]
-SUMS = frozenset({COSINE, DISCOUNT})
+SUMS = frozenset({COSINE, "log2", 0.85, 0.5})
 
 # --- Hand-worked values --------------------------------------------------------------------------
 # The lists are 0 1 2, 0 3 and, for the third user, nothing; item 4 is in no list.
@@ -42,6 +43,16 @@ HAND = {
     "exposure_gini": (-2 * THIRD + 0 * SECOND + 2 * SECOND + 4 * 2)
     / (5 * (THIRD + 2 * SECOND + 2)),
     "exposure_gini@1": 4 / 5,
+    "gini(denom=n-1)": (3 * 1 + 3 * 1 + 2) * 2 / (2 * 4 * 5),
+    "gini(denom=n-1)@1": 4 / 4,
+    # Exposures 0, 1/4, 1/2, 1/2, 2 for p = 1/2; 0, .7225, .85, .85, 2 for p = 0.85.
+    "exposure_gini(discount=geometric, p=0.5)": (-2 / 4 + 2 / 2 + 4 * 2) / (5 * 3.25),
+    "exposure_gini(discount=geometric)": (-2 * 0.85**2 + 2 * 0.85 + 4 * 2)
+    / (5 * (0.85**2 + 2 * 0.85 + 2)),
+    "exposure_gini(denom=n-1)@1": 4 / 4,
+    # Exposures 0, 1/log2(3), 1, 1, 2.
+    "exposure_gini(discount=log2_clip)": (-2 / math.log2(3) + 2 * 1 + 4 * 2)
+    / (5 * (1 / math.log2(3) + 1 + 1 + 2)),
 }
 
 
@@ -54,7 +65,7 @@ def test_hand_worked_value(text, expected):
 
 
 def test_hand_worked_values_cover_every_metric():
-    assert {text.partition("@")[0] for text in HAND} == set(SYSTEM_METRICS)
+    assert {parse(text).name for text in HAND} == set(SYSTEM_METRICS)
 
 
 @pytest.mark.parametrize(("metric", "impostor"), list(permutations(SYSTEM_METRICS, 2)))
@@ -117,6 +128,13 @@ def test_what_is_undefined():
     assert repr(Evaluator(np.zeros((0, 4)), SYSTEM_METRICS).compute()) == repr(nobody)
 
 
+def test_the_gini_coefficient_of_one_item():
+    asked = ["gini@1", "gini(denom=n-1)@1", "exposure_gini(denom=n-1)@1"]
+    of_one, *of_less = Metrics.compute([[1], [2]], [[1], [0]], asked).values()
+    assert of_one == 0
+    assert np.isnan(of_less).all()
+
+
 def test_undefined_applies():
     def compute(lists, undefined):
         truth = np.zeros((len(lists), 3))
@@ -166,7 +184,8 @@ def assert_identical(one, other):
     np.testing.assert_array_equal(one.count, other.count)
     for name in one.sums:
         np.testing.assert_array_equal(one.weighted(name), other.weighted(name))
-        np.testing.assert_array_equal(one._halves[name], other._halves[name])
+    np.testing.assert_array_equal(one._cosine, other._cosine)
+    np.testing.assert_array_equal(one._ranked, other._ranked)
 
 
 @settings(deadline=None, max_examples=60)
@@ -188,15 +207,15 @@ def test_the_sums_are_those_of_exact_arithmetic():
     rng = np.random.default_rng(0)
     items, length = random_lists(rng, 400, 9, 7)
     state = state_of(items, length, 9)
-    cosine, discount = [[] for _ in range(9)], [[] for _ in range(9)]
+    cosine, discount, power = ([[] for _ in range(9)] for _ in range(3))
     for row, n in zip(items, length, strict=True):
         for i, item in enumerate(row[: min(n, 5)]):
             cosine[item].append(1 / math.sqrt(min(n, 5)))
             discount[item].append(1 / math.log2(i + 2))
+            power[item].append(0.85**i)
     np.testing.assert_allclose(state.weighted(COSINE), [math.fsum(w) for w in cosine], rtol=1e-15)
-    np.testing.assert_allclose(
-        state.weighted(DISCOUNT), [math.fsum(w) for w in discount], rtol=1e-15
-    )
+    np.testing.assert_allclose(state.weighted("log2"), [math.fsum(w) for w in discount], rtol=1e-15)
+    np.testing.assert_allclose(state.weighted(0.85), [math.fsum(w) for w in power], rtol=1e-15)
 
 
 def test_billions_of_lists_do_not_overflow():
@@ -205,13 +224,13 @@ def test_billions_of_lists_do_not_overflow():
         state.merge(pickle.loads(pickle.dumps(state)))
     assert state.n_lists == 2**35
     assert state.weighted(COSINE).tolist() == [2.0**35]
-    assert state.weighted(DISCOUNT).tolist() == [2.0**35]
+    assert state.weighted("log2").tolist() == state.weighted(0.5).tolist() == [2.0**35]
 
 
 def test_only_what_is_needed_is_kept():
     state = Exposure(1_000, 5)
     state.add(np.zeros((1, 1), np.int64), np.array([1]))
-    assert sum(halves.size for halves in state._halves.values()) == 0
+    assert state._cosine.size == state._ranked.size == 0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,14 @@ from tables_problems import (
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
-from recmetrics import ArgumentError, MetricSpecError, RecmetricsWarning, UnknownOptionError, tables
+from recmetrics import (
+    ArgumentError,
+    MetricSpecError,
+    RecmetricsWarning,
+    UndefinedMetricError,
+    UnknownOptionError,
+    tables,
+)
 from recmetrics._spec.grammar import parse
 from recmetrics.tables import RecListAnalysis
 from recmetrics.tables._numbering import combine, number
@@ -177,6 +184,21 @@ def test_every_function_is_its_definition(name, listed, relevant, k, seed):
             else:
                 values.append(lenskit(name, items, own, **options) if own else math.nan)
         np.testing.assert_allclose(got[name], values, rtol=1e-12)
+
+
+@EVERY_KIND
+def test_a_truth_of_ratings_of_0_has_no_gains(kind):
+    recs = make(kind, {"user": ["u"], "item": [0], "rank": [1]})
+    truth = make(kind, {"user": ["u"], "item": [0], "rating": [0.0]})
+    of_one = [make(kind, {"item": [0]}), make(kind, {"item": [0], "rating": [0.0]})]
+    assert tables.dcg(*of_one) == 0.0
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.dcg)
+    analysis.add_metric("cg@1")
+    got = read(analysis.compute(recs, truth))
+    assert (got["dcg"], got["cg@1"]) == ([0.0], [0.0])
+    with pytest.raises(UndefinedMetricError, match=r"^dcg@1 is undefined for 1 of 1 users"):
+        tables.evaluate_table(recs, truth, "dcg@1", undefined="raise")
 
 
 @EVERY_KIND

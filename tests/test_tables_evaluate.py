@@ -21,7 +21,8 @@ from recmetrics.tables import RecListAnalysis, evaluate_table
 
 RECS = {"user": ["b", "b", "a", "a"], "item": [7, 8, 8, 9], "score": [1.0, 2.0, 0.5, 0.1]}
 TRUTH = {"user": ["a", "b", "c"], "item": [9, 7, 7], "rating": [1.0, 3.0, 1.0]}
-ALL = [str(spec) for spec in plain_specs(k=3) if spec.k]  # auc needs whole rankings
+# Others are refused for lists that lack items.
+ALL = [str(spec) for spec in plain_specs(k=3) if spec.k and not spec.counts_all_items]
 N_USERS, N_ITEMS = 12, 9
 
 
@@ -267,7 +268,7 @@ def test_undefined():
     assert "hit is undefined for 2 of 3 lists" in str(caught.value)
     assert "the first is user='x'; expected a value for every list" in str(caught.value)
     assert evaluated("hit", undefined="raise")["hit"] == [1.0, 1.0, 0.0]
-    with pytest.raises(ArgumentError, match="undefined must be 'nan', 'zero' or 'raise'"):
+    with pytest.raises(ArgumentError, match="undefined must be 'nan', 'zero', 'one' or 'raise'"):
         evaluated("hit", undefined="none")
 
 
@@ -455,22 +456,24 @@ def test_kept_ranks_are_the_numbers_they_are(kind):
 
 @EVERY_KIND
 def test_metrics_of_items_read_those_of_kept_ranks_up_to_k(kind):
-    popularity = {"item": [7, 8, 9], "share": [0.5, 0.25, 0.125]}
-    catalogue = {"item": [5, 6, 7, 8, 9, 10, 11]}
+    recs = {"user": [1, 1, 1, 2, 2, 2], "item": [7, 8, 9, 7, 8, 5], "rank": [7, 1, 4, 1, 2, 3]}
+    popularity = {"item": [5, 7, 8, 9], "share": [0.75, 0.5, 0.25, 0.125]}
     got = evaluated(
-        ["popularity@1", "popularity@4", "popularity", "coverage@1", "coverage@6", "coverage"],
-        GAPS,
+        ["popularity@3", "popularity@4", "popularity", "coverage@1", "coverage@3", "coverage@9"],
+        recs,
         RELEVANT,
         kind,
         rank_gaps="keep",
         popularity=popularity,
-        catalogue=catalogue,
+        catalogue={"item": [5, 6, 7, 8, 9, 10, 11]},
     )
-    assert got["popularity@1"] == [0.25, 0.5]
-    assert got["popularity@4"] == [(0.25 + 0.125) / 2, (0.5 + 0.25) / 2]
-    assert got["popularity"] == [(0.25 + 0.125 + 0.5) / 3, (0.5 + 0.25) / 2]
-    assert got["coverage@1"] == [2 / 7] * 2
-    assert got["coverage@6"] == got["coverage"] == [3 / 7] * 2
+    of_user_2 = (0.5 + 0.25 + 0.75) / 3
+    assert got["popularity@3"] == [0.25, of_user_2]
+    assert got["popularity@4"] == [(0.25 + 0.125) / 2, of_user_2]
+    assert got["popularity"] == [(0.25 + 0.125 + 0.5) / 3, of_user_2]
+    assert got["coverage@1"] == [2 / 7] * 2  # 8; 7
+    assert got["coverage@3"] == [3 / 7] * 2  # 8; 7, 8, 5
+    assert got["coverage@9"] == [4 / 7] * 2
     with pytest.raises(InputError) as caught:
         evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="keep", catalogue={"item": [7, 8, 9, 1]})
     assert str(caught.value) == (
@@ -498,9 +501,8 @@ def test_kept_ranks_against_lists_with_fillers(seed):
         return dict(zip(("user", "item", "rank"), map(list, zip(*rows, strict=True)), strict=True))
 
     truth = dict(zip(("user", "item", "rating"), map(list, zip(*pairs, strict=True)), strict=True))
-    plain = plain_specs(k=5), plain_specs(k=None)
-    metrics = [str(spec) for specs in plain for spec in specs if spec.metric.reads == "hits"]
-    metrics = [metric for metric in metrics if "auc" not in metric]
+    specs = [*plain_specs(k=5, kinds=["hits"]), *plain_specs(k=None, kinds=["hits"])]
+    metrics = [str(spec) for spec in specs if not spec.counts_all_items]
     got = evaluated(metrics, lists(rows), truth, rank_gaps="keep")
     expected = evaluated(metrics, lists(filled), truth)
     order = [expected["user"].index(user) for user in got["user"]]
@@ -551,6 +553,34 @@ def test_what_rank_gaps_takes():
     )
     with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got None"):
         RecListAnalysis().compute(make("pandas", GAPS), make("pandas", RELEVANT), rank_gaps=None)
+
+
+# --- Lists of all items --------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_auc_of_lists_that_lack_items_is_refused(kind):
+    recs = {"user": [1, 1, 1, 2, 2, 3], "item": [7, 8, 9, 9, 8, 7], "rank": [1, 2, 3, 1, 2, 1]}
+    truth, catalogue = {"user": [1, 4], "item": [8, 8]}, {"item": [7, 8, 9]}
+    with pytest.raises(ArgumentError, match="auc needs catalogue= \\(a table of 'item' with a row"):
+        evaluated("auc", recs, truth, kind)
+    expected = (
+        "recs lists {} of the 3 items of the catalogue for user={}, but auc counts all of them; "
+        "expected lists of all items; with scores type "
+        "Metrics.compute(scores, truth, ['auc'])"
+    )
+    with pytest.raises(InputError) as caught:
+        evaluated("auc", recs, truth, kind, catalogue=catalogue)
+    assert str(caught.value) == expected.format(0, 4) + (
+        "; include_missing=False leaves out users without recommendations"
+    )
+    with pytest.raises(InputError) as caught:
+        evaluated("auc", recs, {"user": [1, 2], "item": [8, 8]}, kind, catalogue=catalogue)
+    assert str(caught.value) == expected.format(2, 2)
+    got = evaluated("auc", recs, truth, kind, catalogue=catalogue, include_missing=False)
+    np.testing.assert_array_equal(got["auc"], [1 / 2, math.nan, math.nan])
+    with pytest.raises(ArgumentError, match=r"auc needs catalogue=; type tables\.evaluate"):
+        RecListAnalysis().add_metric("auc")
 
 
 # --- Ties ----------------------------------------------------------------------------------------

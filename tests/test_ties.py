@@ -8,7 +8,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import JIT, as_index_arrays, listed_items, of_kind, problems, side_information, specs
+from problems import (
+    JIT,
+    as_index_arrays,
+    by_default,
+    depth_of,
+    is_refused,
+    listed_items,
+    of_kind,
+    problems,
+    side_information,
+    specs,
+)
 from test_selection import HOSTILE
 
 from recmetrics import ArgumentError, Metrics
@@ -35,7 +46,7 @@ def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
     """
     items = listed_items(scores, excluded, candidates)
     groups = [[truth[i] for i in same] for _, same in groupby(items, key=lambda i: scores[i])]
-    k = len(items) if spec.k is None else min(spec.k, len(truth))
+    k = depth_of(spec, items, len(truth))
     relevances = sorted((float(t) for t in truth if t > 0), reverse=True)
     values = []
     for order in product(*(sorted(set(permutations(group))) for group in groups)):
@@ -43,11 +54,14 @@ def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
         strict = [float(-rank) for rank in range(len(gains))]
         user = OneUser(gains=gains, relevances=relevances, scores=strict)
         values.append(spec.metric.reference(user, k, **spec.values))
-    return values
+    return by_default(spec, np.array(values))
 
 
-def is_refused(spec):
-    return any(spec.values[o] == choice for o, choice in spec.metric.divides_by_hits.items())
+def over_orders(metric, ties):
+    """The mean, the worst or the best of the values over all orders."""
+    if ties != "expected" and not metric.higher_is_better:
+        ties = {"worst": "best", "best": "worst"}[ties]
+    return OVER_ORDERS[ties]
 
 
 @EVERY_POLICY
@@ -68,7 +82,7 @@ def test_a_policy_is_a_mean_or_bound_over_all_orders(metric, ties, data):
         ties=ties,
     )[str(spec)]
     expected = [
-        OVER_ORDERS[ties](
+        over_orders(metric, ties)(
             values_over_orders(
                 spec,
                 row,
@@ -104,6 +118,15 @@ HAND = {
     # satisfied by 1/16 and 7/16; either, none or both of them before each other
     "err(max_rel=4)@2": (1 / 16 + 7 / 16) / 3 / 2,
     "auc": (1 - 4 / 6),
+    "fallout@3": (1 + 2 * 1 / 3) / 3,
+    "map(over=ranks)@3": (0 + (2 / 3) / 2 + (4 / 3) / 3) / 3,
+    "map(denom=k)@3": ((1 / 2 + 2 / 3) + 1 / 2 + 1 / 3) / 3 / 3,
+    "recall(denom=list)@9": 2 / 2,
+    "rbp(normalize=yes)@3": (2 / 3) * (0.8 + 0.8**2) / (1 + 0.8),
+    "f1(beta=2)@3": 5 * (4 / 3) / (4 * 2 + 3),
+    "ndcg(rel=2)@2": (1 / 3) / math.log2(3),
+    "dcg(gain=binary, discount=reciprocal)@4": 2 / 3 * (1 / 2 + 1 / 3 + 1 / 4),
+    "cg(gain=exp2_shifted)@2": (3 + 15) / 3,
 }
 
 
@@ -117,7 +140,7 @@ def test_hand_worked_expectation(text, expected):
 
 
 def test_hand_worked_values_cover_every_metric():
-    names = {text.partition("@")[0].partition("(")[0] for text in HAND}
+    names = {parse(text).name for text in HAND}
     assert names == {metric.name for metric in of_kind("hits")}
 
 
@@ -212,7 +235,7 @@ def test_every_form_of_truth_is_the_same_truth(ties):
 
 
 def every_metric():
-    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.takes_k] + [
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.default_k] + [
         m.name for m in of_kind("hits")
     ]
 
@@ -234,7 +257,7 @@ def test_bounds_hold_the_others_between_them(levels):
     rng = np.random.default_rng(4)
     scores = rng.integers(0, levels, (40, 1_500)).astype(np.float32)
     truth = rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.05)
-    metrics = every_metric()
+    metrics = [text for text in every_metric() if parse(text).metric.higher_is_better]
     index, expected, worst, best = (
         Metrics.compute(scores, truth, metrics, ties=ties) for ties in POLICIES
     )
@@ -305,6 +328,18 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
         f"{text} has no ties={ties!r}: with {option}={choice} it divides by what the list happens "
         f"to hold; type {option}={default}, or give ties='index'"
     )
+
+
+@EVERY_POLICY
+def test_the_pairs_of_the_top_k_are_refused(ties):
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)@2", ties=ties)
+    assert str(caught.value) == (
+        f"auc(rel=1)@2 has no ties={ties!r}: with a cutoff it divides by what the list happens to "
+        "hold; type auc(rel=1), or give ties='index'"
+    )
+    got = Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)", ties=ties)["auc(rel=1)"]
+    assert got[0] == {"expected": 1 / 4, "worst": 0, "best": 1 / 2}[ties]
 
 
 @EVERY_POLICY

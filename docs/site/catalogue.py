@@ -13,9 +13,9 @@ from latex2mathml.converter import convert
 
 import recmetrics  # noqa: F401 (fills the registry)
 from recmetrics._explain import explain, interval
-from recmetrics._spec.conventions import CONVENTIONS
 from recmetrics._spec.grammar import make_spec
-from recmetrics._spec.registry import METRICS, Metric, Option
+from recmetrics._spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
+from recmetrics._spec.systems import CONVENTIONS
 
 KINDS = {
     "hits": (
@@ -188,7 +188,7 @@ def worked(metric: Metric) -> str:
         rows.append([f"`{text}`", by_hand, number(example.value(text))])
     intro = {
         "hits": "A user has six relevant items in a catalogue of ten, A to J; the model "
-        f"recommends four items{', and five ranks count' if metric.takes_k else ''}.",
+        f"recommends four items{', and five ranks count' if metric.default_k else ''}.",
         "lists": "The model recommends four items of a catalogue of ten, and five ranks count.",
         "exposure": "Three users get lists from a catalogue of ten items, A to J: A B C D; A B E; "
         "A C.",
@@ -211,7 +211,7 @@ def facts(metric: Metric) -> str:
         "a user without relevant items": told.no_relevant_item.partition("; NaN")[0].replace(
             "undefined=", "`undefined=`"
         ),
-        "NaN": "" if metric.reads == "hits" else metric.undefined,
+        "NaN": "" if metric.undefined == NO_RELEVANT_ITEM else metric.undefined,
         "graded truth": told.graded,
         "ties": ties(metric, told.ties),
         "side information": "; ".join(
@@ -228,7 +228,9 @@ def facts(metric: Metric) -> str:
 def ties(metric: Metric, text: str) -> str:
     """How equal scores count, and under which policies."""
     if metric.averages_ties:
-        return text
+        return (
+            f'{text}; `{metric.name}@k` reads the order of the list, and has `ties="index"` alone'
+        )
     if metric.reads != "hits":
         return f"{text}; `ties=` knows no other way for this metric"
     text += '; `ties="expected"` gives the exact mean over their orders'
@@ -262,7 +264,7 @@ def same_elsewhere(metric: Metric) -> str:
 
 def written(metric: Metric) -> str:
     """The metric as it is typed."""
-    return f"{metric.name}@k" if metric.takes_k else metric.name
+    return f"{metric.name}@k" if metric.default_k else metric.name
 
 
 def number(value: float) -> str:

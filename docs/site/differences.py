@@ -1,6 +1,8 @@
 """Where the numbers of a system differ from those here, from the table of conventions."""
 
-from recmetrics._spec.conventions import CONVENTIONS
+from markdown.extensions.toc import slugify
+
+from recmetrics._spec.systems import CONVENTIONS
 
 
 def of(convention: str) -> str:
@@ -11,7 +13,7 @@ def of(convention: str) -> str:
         parts += ["Where numbers differ all the same:\n", *_bullets(system.gaps)]
     if system.wrong:
         parts += ["Wrong there, and not copied:\n", *_bullets(system.wrong)]
-    anchor = system.name.lower().replace(" ", "-")
+    anchor = slugify(system.name, "-")
     parts.append(
         f"Ties there: {system.ties}. [All calls of {system.name}](conventions.md#{anchor}).\n"
     )

@@ -33,7 +33,7 @@ COPIED = {
     for file in sorted((ROOT / "benchmarks").glob(pattern))
 } | {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-_MARK = re.compile(r"<!-- (picture|differences): (\w+) -->")
+_MARK = re.compile(r"<!-- (picture|differences): ([\w.-]+) -->")
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//|"""
     r"""<link[^>]+rel=["']?(?:stylesheet|preconnect|icon)[^>]+href=["']?(?:https?:)?//|"""

@@ -68,7 +68,7 @@ def lists() -> str:
 def of(metric: Metric) -> str:
     """What one hit is worth at each rank; and for the discounted gains, the discounts."""
     parts = []
-    if metric.reads == "hits" and metric.takes_k:
+    if metric.reads == "hits" and metric.default_k:
         parts += [
             "## What one relevant item is worth\n",
             f"A user with two relevant items, one of them in the list: the value of "
@@ -114,7 +114,7 @@ def discounts() -> str:
         for rank in range(1, DEPTH + 1)
     ]
     top = weight_of(1, "ln")
-    for number, discount in enumerate(("log2", "log2_clip", "ln")):
+    for number, discount in enumerate(("log2", "log2_clip", "ln", "reciprocal")):
         points = [
             (20 + 40 * (rank - 1), 130 - 120 * weight_of(rank, discount) / top)
             for rank in range(1, DEPTH + 1)

@@ -145,10 +145,7 @@ class Rankings:
     """
 
     def __init__(
-        self,
-        ranking: Any,
-        n_items: int | None = None,
-        ranks: npt.NDArray[np.int64] | None = None,
+        self, ranking: Any, n_items: int | None = None, ranks: npt.NDArray[np.int64] | None = None
     ) -> None:
         self.lists = _as_ranking(ranking)
         self.ranks = ranks
@@ -159,11 +156,6 @@ class Rankings:
     def largest_item(self) -> int:
         """The largest item of all rankings, -1 where there is none."""
         return int(self.lists.max(initial=-1))
-
-    @property
-    def longest(self) -> int:
-        """The last rank of all rankings."""
-        return self.lists.shape[1] if self.ranks is None else int(self.ranks.max(initial=0))
 
 
 def _as_ranking(ranking: Any) -> npt.NDArray[Any]:

@@ -19,11 +19,12 @@ from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 def rows_of_sparse(matrix: Any, what: str) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
-    if not is_real(matrix.dtype):
+    problem = _not_values(matrix)
+    if not problem and not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     try:
-        problem = _not_values(matrix) or _PROBLEMS[matrix.format](matrix)
+        problem = problem or _PROBLEMS[matrix.format](matrix)
         csr: Any = matrix if problem or matrix.format == "csr" else _to_csr(matrix, what)
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"

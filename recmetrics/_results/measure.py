@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import UndefinedMetricError, warn
 from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
-from recmetrics._spec import Cutoffs, Definition, Request
+from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 
@@ -157,8 +157,8 @@ def settled(
     missing = np.isnan(values)
     if missing.ndim and known is not None:
         missing &= known
-    if definition.undefined == "zero":
-        values[missing] = 0.0
+    if definition.undefined in NUMBERS:
+        values[missing] = NUMBERS[definition.undefined]
     elif missing.any():
         raise UndefinedMetricError(_undefined(missing, text, definition, rows))
     return values

@@ -297,6 +297,8 @@ class UserResults(Exclusive):
         counts = dict.fromkeys(self.request.definitions, UserCounts(n_updated, 0, missing))
         for text, row in zip(self._texts, table.values, strict=True):
             n_defined = int(np.count_nonzero(~np.isnan(row)))
+            if self.request.definitions[text].undefined == "zero":
+                n_defined = n_updated
             counts[text] = UserCounts(n_defined, n_updated - n_defined, missing)
         return counts
 

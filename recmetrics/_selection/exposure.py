@@ -20,7 +20,10 @@ from recmetrics._selection.hits import discounts
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
 
-COSINE, DISCOUNT = "cosine", "discount"  # the sums beside the counts: 1 / sqrt(length), discount
+# The sums beside the counts, by their weights: 1 / sqrt(length), or a discount of the ranks by its
+# name; for the discount p^(rank - 1) the number p.
+COSINE = "cosine"
+Weights = str | float
 _HALF = 26
 _MASK = (1 << _HALF) - 1
 _ONE = float(1 << (2 * _HALF))
@@ -28,6 +31,14 @@ _ONE = float(1 << (2 * _HALF))
 
 def _fixed(weights: FloatArray) -> IntArray:
     return np.rint(weights * _ONE).astype(np.int64)
+
+
+def _of_ranks(weights: Weights, depth: int) -> FloatArray:
+    """The weights of the ranks 1 .. depth."""
+    if isinstance(weights, str):
+        return discounts(weights, depth)
+    powers: FloatArray = weights ** np.arange(0.0, depth)
+    return powers
 
 
 @kernel
@@ -38,13 +49,13 @@ def _add_lists(
     count: IntArray,
     cosine: IntArray,
     cosine_of: IntArray,
-    discount: IntArray,
-    discount_of: IntArray,
+    ranked: IntArray,
+    ranked_of: IntArray,
 ) -> int:
     """Add the first ``depth`` items of each list; returns how many lists are not empty.
 
-    ``cosine_of`` holds the weight of a list by its length - 1, ``discount_of`` that of a rank - 1;
-    where one is empty, its sum is not computed.
+    ``cosine_of`` holds the weight of a list by its length - 1; where it is empty, its sum is not
+    computed. Each row of ``ranked_of`` holds the weights of the ranks for one sum of ``ranked``.
     """
     n_lists = 0
     for user in range(length.size):
@@ -56,9 +67,9 @@ def _add_lists(
             if cosine_of.size > 0:
                 cosine[0, item] += cosine_of[cut - 1] >> _HALF
                 cosine[1, item] += cosine_of[cut - 1] & _MASK
-            if discount_of.size > 0:
-                discount[0, item] += discount_of[i] >> _HALF
-                discount[1, item] += discount_of[i] & _MASK
+            for j in range(ranked_of.shape[0]):
+                ranked[j, 0, item] += ranked_of[j, i] >> _HALF
+                ranked[j, 1, item] += ranked_of[j, i] & _MASK
     return n_lists
 
 
@@ -66,7 +77,7 @@ def _add_lists(
 class Exposure:
     """The number of lists with each item among the first ``depth``, as exact integer sums.
 
-    ``sums`` names the weighted sums to keep beside the counts, "cosine" and "discount".
+    ``sums`` names the weighted sums to keep beside the counts.
 
     >>> import numpy as np
     >>> from recmetrics._selection.exposure import Exposure
@@ -80,7 +91,7 @@ class Exposure:
 
     n_items: int
     depth: int
-    sums: frozenset[str] = frozenset()
+    sums: frozenset[Weights] = frozenset()
     n_lists: int = 0  # without empty lists
     count: IntArray = field(init=False)  # (n_items,)
     offered: npt.NDArray[np.bool_] = field(init=False)  # (n_items,) items that may be in a list
@@ -88,14 +99,16 @@ class Exposure:
     def __post_init__(self) -> None:
         self.count = np.zeros(self.n_items, np.int64)
         self.offered = np.zeros(self.n_items, np.bool_)
-        columns = {name: self.n_items if name in self.sums else 0 for name in (COSINE, DISCOUNT)}
-        self._halves = {name: np.zeros((2, size), np.int64) for name, size in columns.items()}
-        ranks = np.arange(1.0, self.depth + 1.0)
-        nothing = np.zeros(0)
-        self._cosine_of = _fixed(1.0 / np.sqrt(ranks) if COSINE in self.sums else nothing)
-        self._discount_of = _fixed(
-            discounts("log2", self.depth) if DISCOUNT in self.sums else nothing
-        )
+        has_cosine = COSINE in self.sums
+        ranks = np.arange(1.0, self.depth + 1.0 if has_cosine else 1.0)
+        self._cosine = np.zeros((2, self.n_items if has_cosine else 0), np.int64)
+        self._cosine_of = _fixed(1.0 / np.sqrt(ranks))
+        self._by_rank = sorted(self.sums - {COSINE}, key=str)
+        self._ranked = np.zeros((len(self._by_rank), 2, self.n_items), np.int64)
+        weights = np.zeros((len(self._by_rank), self.depth))
+        for row, name in zip(weights, self._by_rank, strict=True):
+            row[:] = _of_ranks(name, self.depth)
+        self._ranked_of = _fixed(weights)
 
     def add(self, items: IntArray, length: IntArray) -> None:
         """Add lists: the items of row u are ``items[u, :length[u]]``, best first."""
@@ -104,10 +117,10 @@ class Exposure:
             length,
             self.depth,
             self.count,
-            self._halves[COSINE],
+            self._cosine,
             self._cosine_of,
-            self._halves[DISCOUNT],
-            self._discount_of,
+            self._ranked,
+            self._ranked_of,
         )
         self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled
 
@@ -127,12 +140,12 @@ class Exposure:
         self.n_lists += other.n_lists
         self.count += other.count
         self.offered |= other.offered
-        for name, halves in self._halves.items():
-            halves += other._halves[name]
+        self._cosine += other._cosine
+        self._ranked += other._ranked
 
-    def weighted(self, name: str) -> FloatArray:
+    def weighted(self, name: Weights) -> FloatArray:
         """The weighted sum of each item, (n_items,)."""
-        high, low = self._halves[name]
+        high, low = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
         return np.ldexp(high.astype(np.float64), -_HALF) + np.ldexp(
             low.astype(np.float64), -2 * _HALF
         )
@@ -141,7 +154,7 @@ class Exposure:
 class Exposures:
     """The exposure at each cutoff that the system metrics of a call ask for."""
 
-    def __init__(self, n_items: int, sums: Mapping[int, frozenset[str]]) -> None:
+    def __init__(self, n_items: int, sums: Mapping[int, frozenset[Weights]]) -> None:
         self._at = {cutoff: Exposure(n_items, cutoff, names) for cutoff, names in sums.items()}
         self._lock = threading.Lock()
 
@@ -176,7 +189,7 @@ class Exposures:
 def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
     """Make an empty state for the system metrics of a request."""
     n_items = cutoffs.n_items
-    sums: dict[int, frozenset[str]] = {}
+    sums: dict[int, frozenset[Any]] = {}
     for text, (spec, _, _) in request.of_exposure.items():
         if n_items is None:
             msg = (
@@ -186,5 +199,5 @@ def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
             raise ArgumentError(msg)
         k = cutoffs.of[text]
         depth = n_items if k is None else k
-        sums[depth] = sums.get(depth, frozenset()) | spec.metric.exposure_sums
+        sums[depth] = sums.get(depth, frozenset()) | {*spec.metric.exposure_sums(spec.values)}
     return Exposures(n_items or 0, sums)

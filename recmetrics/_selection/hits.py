@@ -12,8 +12,8 @@ so that metrics do not have to:
 - "index": the rank by item index.
 - "expected": all ranks of the group, each with the same chance. The kernels compute expectations.
 - "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
-  outer end. No other order gives less, or more, since no metric falls when a greater relevance
-  moves up. Metrics that divide by the hits found may fall, and are refused.
+  outer end. No other order is worse, or better, since no metric gets worse when a greater relevance
+  moves up. Metrics that divide by the hits found may get worse, and are refused.
 
 McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
 of tied scores, ECIR 2008.
@@ -147,7 +147,7 @@ def _sort_down(start: IntArray, values: FloatArray) -> None:
 
 
 class Views:
-    """The hits as metrics read them, by tie policy, ``gain``, ``discount`` and ``ideal``.
+    """The hits as metrics read them, by tie policy, gains, ``discount`` and ``ideal``.
 
     These options change the input of a kernel, so no kernel handles them. Each view is made once.
     """
@@ -161,11 +161,17 @@ class Views:
     def view(self, ties: Ties, k: int | None, options: dict[str, Any]) -> Hits:
         """The hits for one metric, by its tie policy, its options and ``k``."""
         hits: Hits = self._once(ties, lambda: under(self._hits, ties))
-        if options.get("gain", "linear") == "exp2":
+        # Kernels without gains compare the relevances with rel themselves.
+        gain = options.get("gain")
+        rel = None if gain is None else options["rel"]
+        if rel is not None:
+            graded = hits
+            hits = self._once((ties, rel), lambda: _at_least(graded, rel))
+        if gain not in (None, "linear"):
             linear = hits
-            hits = self._once((ties, "exp2"), lambda: _exp2(linear))
+            hits = self._once((ties, rel, gain), lambda: _with_gain(linear, gain))
         if options.get("ideal", "truth") == "retrieved":
-            base, key = hits, (ties, "retrieved", k, options.get("gain"))
+            base, key = hits, (ties, rel, gain, "retrieved", k)
             hits = self._once(key, lambda: _retrieved(base, k))
         if "discount" in options:
             name, depth = options["discount"], self._depth(k, options)
@@ -193,21 +199,57 @@ class Views:
         return self._made[key]
 
 
-def _exp2(hits: Hits) -> Hits:
+def _at_least(hits: Hits, rel: float) -> Hits:
+    """Keep the relevances of at least ``rel``, as 1."""
+    n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(hits.ideal >= rel, dtype=np.int64)))
+    start: IntArray = n_kept[hits.start]
+    user_of = np.repeat(np.arange(len(hits.n_hits)), np.diff(hits.start))
+    is_hit = np.arange(len(user_of)) - hits.start[user_of] < hits.n_hits[user_of]
+    kept = np.flatnonzero(is_hit & (hits.gain >= rel))
+    n_hits = np.bincount(user_of[kept], minlength=len(hits.n_hits))
+    before = np.cumsum(n_hits) - n_hits
+    slots = np.arange(len(kept)) + (start[:-1] - before)[user_of[kept]]
+
+    def moved(ranks: IntArray) -> IntArray:
+        new = np.zeros(start[-1], np.int64)
+        new[slots] = ranks[kept]
+        return new
+
+    return hits._replace(
+        start=start,
+        ideal=np.ones(n_kept[-1]),
+        n_hits=n_hits,
+        rank=moved(hits.rank),
+        first=moved(hits.first),
+        last=moved(hits.last),
+        gain=np.ones(start[-1]),
+    )
+
+
+def _with_gain(hits: Hits, gain: str) -> Hits:
+    """Replace the relevances by gains."""
     largest = hits.ideal.max(initial=0.0)
-    if largest > _MAX_EXPONENT:
+    if gain != "binary" and largest > _MAX_EXPONENT:
         msg = (
-            f"gain='exp2' cannot hold 2^relevance for a relevance of {largest:g}; expected "
+            f"gain={gain!r} cannot hold 2^relevance for a relevance of {largest:g}; expected "
             f"grades up to {_MAX_EXPONENT:g}; use gain='linear' or rescale truth"
         )
         raise InputError(msg)
-    return hits._replace(gain=_exp2_less_1(hits.gain), ideal=_exp2_less_1(hits.ideal))
+    gains = _GAINS[gain]
+    return hits._replace(gain=gains(hits.gain), ideal=gains(hits.ideal))
 
 
 def _exp2_less_1(relevance: FloatArray) -> FloatArray:
     """2^relevance - 1, exact for whole grades and to the last digits for the smallest."""
     small = relevance < 0.5
     return np.where(small, np.expm1(relevance * np.log(2.0)), np.exp2(relevance) - 1.0)
+
+
+_GAINS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "exp2": _exp2_less_1,
+    "exp2_shifted": lambda relevance: np.exp2(relevance + 1.0) - 1.0,
+    "binary": np.ones_like,
+}
 
 
 def _retrieved(hits: Hits, k: int | None) -> Hits:
@@ -223,6 +265,7 @@ _DIVISORS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "log2": lambda rank: np.log2(rank + 1.0),
     "log2_clip": lambda rank: np.maximum(np.log2(rank), 1.0),
     "ln": lambda rank: np.log(rank + 1.0),
+    "reciprocal": lambda rank: rank,
 }
 
 

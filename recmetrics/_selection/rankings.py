@@ -98,9 +98,9 @@ class GivenRanker:
             row = int(short[0])
             msg = (
                 f"ranking of user {self.users.user_at(rows.start + row)} names {length[row]:,} of "
-                f"the {n_recommendable[row]:,} items that may be recommended, but {text} compares "
-                "each relevant item with all of them; expected whole rankings; with scores type "
-                f"Metrics.compute(scores, truth, ['{text}'])"
+                f"the {n_recommendable[row]:,} items that may be recommended, but {text} counts "
+                "all of them; expected whole rankings; with scores type Metrics.compute(scores, "
+                f"truth, ['{text}'])"
             )
             raise InputError(msg)
 
@@ -127,8 +127,7 @@ def _at_ranks(hits: Hits, ranks: IntArray) -> Hits:
     users = np.repeat(np.arange(len(sizes)), sizes)[is_hit]
     rank[is_hit] = ranks[users, rank[is_hit] - 1]
     length = ranks.max(axis=1, initial=0)
-    tied = rank if len(hits.first) else hits.first
-    return hits._replace(rank=rank, first=tied, last=tied, length=length)
+    return hits._replace(rank=rank, first=rank, last=rank, length=length)  # a list has no ties
 
 
 def hits_of_lists(

@@ -88,7 +88,7 @@ def find_hits(
     ``cutoffs`` are those of the request, if the caller has them.
     """
     if cutoffs is None:
-        longest = scores.longest if isinstance(scores, Rankings) else 0
+        longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
         cutoffs = request.cutoffs(users.n_items, longest)
     reader = None
     if cutoffs.lists is not None:

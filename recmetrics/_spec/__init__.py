@@ -1,7 +1,8 @@
 """The request: metric strings, and the rules of a call.
 
     registry      the record of each metric: its options, their choices and checks
-    conventions   how other systems define the metrics: a table
+    systems       how other systems define the metrics: a table
+    conventions   the name of a system -> what its plain names stand for
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; what is
                   refused before any work; the cutoffs k: a k larger than the catalogue becomes
@@ -17,7 +18,7 @@ Nothing here imports a metric: the declarations in ``metrics/`` fill the registr
 is imported.
 """
 
-from recmetrics._spec.conventions import CONVENTIONS, Line, System, TableTies, read_convention
+from recmetrics._spec.conventions import NUMBERS, read_convention
 from recmetrics._spec.grammar import (
     MetricsList,
     MetricSpec,
@@ -39,3 +40,4 @@ from recmetrics._spec.registry import (
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define
+from recmetrics._spec.systems import CONVENTIONS, Line, System, TableTies

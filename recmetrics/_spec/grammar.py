@@ -12,7 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from recmetrics._errors import ArgumentError, MetricSpecError, UnknownMetricError
+from recmetrics._errors import (
+    ArgumentError,
+    MetricSpecError,
+    UnknownMetricError,
+    UnknownOptionError,
+)
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, Metric
@@ -52,6 +57,12 @@ class MetricSpec:
         """Every option of the metric with its value, the defaults filled in."""
         defaults = {name: option.default for name, option in self.metric.options.items()}
         return defaults | dict(self.options)
+
+    @cached_property
+    def counts_all_items(self) -> bool:
+        """True where every item that may be recommended counts, also of a ranking."""
+        metric = self.metric
+        return metric.whole_list or (metric.averages_ties and self.k is None)
 
     @cached_property
     def kernel_arguments(self) -> tuple[float | int, ...]:
@@ -184,20 +195,24 @@ def make_spec(
     """
     metric = lookup(name)
     checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    for name in metric.unread(checked):
+        if checked.get(name, metric.options[name].default) != metric.options[name].default:
+            other, needed = metric.read_with[name]
+            msg = (
+                f"metric {metric.name!r} reads {name} only with {other}={needed}; type "
+                f"{other}={needed}, or leave out {name}"
+            )
+            raise UnknownOptionError(msg)
     if convention is not None:
         line = line_for(convention, metric.name, cutoff=k is not None)
-        checked = {**line.options, **checked}
+        merged = {**line.options, **checked}
+        unread = set(metric.unread(merged)) - set(checked)
+        checked = {name: value for name, value in merged.items() if name not in unread}
     given = tuple(
         (key, checked[key])
         for key, option in metric.options.items()
         if key in checked and checked[key] != option.default
     )
-    if k is not None and not metric.takes_k:
-        msg = (
-            f"{metric.name!r} reads the whole list and takes no cutoff, got k = {k}; "
-            f"type {metric.name!r}"
-        )
-        raise MetricSpecError(msg)
     return MetricSpec(metric.name, None if k is None else _check_k(k), given)
 
 

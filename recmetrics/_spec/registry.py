@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -30,10 +30,21 @@ _CUTOFF = {
     "k": ("{k}", "length of the list"),
     "top": ("the top {k}", "the list"),
     "cut": ("min({k}, length of the list)", "length of the list"),
+    "limits": ("{k}, length of the list", "length of the list"),
     "first": ("the first {k}", "as many as the list has"),
     "first_cut": ("the first min({k}, length of the list)", "as many as the list has"),
     "down": ("rank down to {k}", "rank of the list"),
+    "among": ("in the top {k}", "recommendable"),
+    "in_order": (
+        "has the better rank; 0 without hits, 1 with hits only",
+        "has the higher score; equal scores count 1/2",
+    ),
 }
+
+
+def no_sums(_: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    """Name no weighted sum."""
+    return ()
 
 
 def choice(choices: Any, name: str) -> int:
@@ -55,37 +66,42 @@ class Formula:
     """The formula of a metric, in words and in LaTeX.
 
     The words are a template: ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff,
-    the name of an option for the text of its value in ``words``, or for the number itself. Where
-    ``varies`` names an option, its other choices follow the formula in tables.
+    the name of an option for the text of its value in ``words``, or for the number itself. The text
+    under ``float`` is that of every number without its own, ``{number}`` there. The other choices
+    of the options that ``varies`` names follow the formula in tables.
     """
 
     template: str
     latex: str
     words: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
-    varies: str | None = None
+    varies: tuple[str, ...] = ()
 
     def filled(self, values: Mapping[str, Any], k: int | str | None) -> str:
         """Write the formula with these options and this cutoff, None for the whole list."""
-        options = {name: self._word(name, value) for name, value in values.items()}
-        return _fill(self.template, _cutoff_words(k) | options)
+        return _fill(self.template, self._words(values, k))
 
-    def general(self, options: Mapping[str, "Option"]) -> str:
-        """Write the formula with the default choices, numbers by their names, and k as k."""
+    def general(self, options: Mapping[str, "Option"], k: str | None) -> str:
+        """Write the formula with the default choices, and numbers by their names."""
         defaults = {
             name: option.default if option.choices else name for name, option in options.items()
         }
-        text = self.filled(defaults, "k")
-        if self.varies is not None:
-            for other in options[self.varies].choices[1:]:
-                words = _fill(self._word(self.varies, other), _cutoff_words("k"))
-                text += f"; {self.varies}={other}: {words}"
+        words = self._words(defaults, k)
+        text = _fill(self.template, words)
+        for name in self.varies:
+            for other in options[name].choices[1:]:
+                text += f"; {name}={other}: {_fill(self._word(name, other), words)}"
         return text
+
+    def _words(self, values: Mapping[str, Any], k: int | str | None) -> dict[str, str]:
+        options = {name: self._word(name, value) for name, value in values.items()}
+        return _cutoff_words(k) | options
 
     def _word(self, option: str, value: object) -> str:
         words = self.words.get(option, {})
         if value in words:
             return words[value]
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        return words.get(float, "{number}").replace("{number}", shown)
 
 
 def _cutoff_words(k: int | str | None) -> dict[str, str]:
@@ -154,8 +170,10 @@ class Metric:
     ``reads`` is the input of its kernel: the hits of each user (``Hits``), the users' lists
     (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
     value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
-    with which a metric divides by the hits found, so that tied scores have no simple expectation.
-    ``ceiling_unless`` names choices that together let another order beat descending relevances.
+    with which a metric divides by the hits found, so that tied scores have no simple expectation;
+    ``divides_at_k`` says that it does so with a cutoff. ``ceiling_unless`` names choices that
+    together let another order beat descending relevances. ``read_with`` names for an option the
+    choice of another without which it is not read.
     """
 
     name: str
@@ -167,35 +185,51 @@ class Metric:
     reference: Callable[..., float]
     options: dict[str, Option]
     kernel_options: tuple[str, ...]  # arguments of the kernel; other options change its input
-    takes_k: bool
+    default_k: int | None  # the cutoff of its method where none is given; None: the whole list
     description: str
     aliases: tuple[str, ...] = ()
-    averages_ties: bool = False  # by definition, whatever the order of equal scores
+    averages_ties: bool = False  # by definition, without a cutoff, whatever the order of ties
     divides_by_hits: Mapping[str, str] = field(default_factory=dict)
+    divides_at_k: bool = False
     ceiling_unless: Mapping[str, str] = field(default_factory=dict)
+    read_with: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None
     reads: Reads = "hits"
+    whole_list: bool = False  # with a cutoff, too, the items below it count
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     # Makes the input of the kernel from the side information and the values of the options.
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
-    exposure_sums: frozenset[str] = frozenset()  # the weighted sums of Exposure that it reads
+    # The weighted sums of Exposure that it reads, by the values of the options.
+    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums
     undefined: str = NO_RELEVANT_ITEM
+    nan_means: Literal["nan", "zero"] = "nan"  # the value of no relevant item under "nan"
     higher_is_better: bool = True
 
     @property
     def method(self) -> str:
         """Name of the method of ``Metrics`` that computes this metric alone."""
-        return self.name + METHOD_SUFFIX if self.takes_k else self.name
+        return self.name if self.default_k is None else self.name + METHOD_SUFFIX
 
     @property
     def formula(self) -> str:
         """The formula as tables show it."""
-        return self.written.general(self.options)
+        with_cutoff = self.written.general(self.options, "k")
+        if self.default_k is not None:
+            return with_cutoff
+        return f"{self.written.general(self.options, None)}; {self.name}@k: {with_cutoff}"
 
     @property
     def per_user(self) -> bool:
         """True for one value per user; a system metric has one value for all lists."""
         return self.reads != "exposure"
+
+    def unread(self, values: Mapping[str, Any]) -> list[str]:
+        """Name the options that are not read beside the ``values`` of the others."""
+        return [
+            name
+            for name, (other, needed) in self.read_with.items()
+            if values.get(other, self.options[other].default) != needed
+        ]
 
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names the nearest."""
@@ -222,18 +256,22 @@ def metric(
     latex: str,
     citation: str,
     words: Mapping[str, Mapping[Any, str]] | None = None,
-    varies: str | None = None,
+    varies: tuple[str, ...] = (),
     bounds: tuple[float, float] = (0.0, 1.0),
     aliases: tuple[str, ...] = (),
     averages_ties: bool = False,
     divides_by_hits: Mapping[str, str] | None = None,
+    divides_at_k: bool = False,
     ceiling_unless: Mapping[str, str] | None = None,
+    read_with: Mapping[str, tuple[str, str]] | None = None,
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None,
     reads: Reads = "hits",
+    whole_list: bool = False,
     needs: tuple[tuple[str, ...], ...] = (),
     prepare: Callable[..., Any] | None = None,
-    exposure_sums: tuple[str, ...] = (),
+    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums,
     undefined: str = NO_RELEVANT_ITEM,
+    nan_means: Literal["nan", "zero"] = "nan",
     higher_is_better: bool = True,
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
@@ -264,18 +302,22 @@ def metric(
             reference=reference,
             options=options,
             kernel_options=tuple(name for name in options if name in taken),
-            takes_k="k" in signature.parameters,
+            default_k=signature.parameters["k"].default,
             description=description,
             aliases=aliases,
             averages_ties=averages_ties,
             divides_by_hits=divides_by_hits or {},
+            divides_at_k=divides_at_k,
             ceiling_unless=ceiling_unless or {},
+            read_with=read_with or {},
             check_truth=check_truth,
             reads=reads,
+            whole_list=whole_list,
             needs=needs,
             prepare=prepare,
-            exposure_sums=frozenset(exposure_sums),
+            exposure_sums=exposure_sums,
             undefined=undefined,
+            nan_means=nan_means,
             higher_is_better=higher_is_better,
         )
         METRICS[record.name] = record

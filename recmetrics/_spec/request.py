@@ -40,7 +40,7 @@ class SideWords(NamedTuple):
     named: Mapping[str, str]  # each argument and its content
     ending: str = ", got none"
     make: Mapping[str, str] = {}  # text to type for it
-    of_systems: tuple[tuple[str, ...], ...] = ()  # arguments that system metrics also need
+    of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
 
 
 ARGUMENTS = SideWords(
@@ -125,10 +125,11 @@ class Request:
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = self.whole_rows = False
         for text, definition in definitions.items():
-            groups[definition.spec.metric.reads][text] = definition
+            spec = definition.spec
+            groups[spec.metric.reads][text] = definition
             tied = definition.ties != "index"
             self.ties |= tied
-            self.whole_rows |= tied or definition.spec.k is None
+            self.whole_rows |= tied or spec.k is None or spec.metric.whole_list
 
     @classmethod
     def of(
@@ -152,9 +153,8 @@ class Request:
 
     @property
     def of_all_items(self) -> list[str]:
-        """The metrics that compare each relevant item with every other that may be recommended."""
-        specs = {text: definition.spec for text, definition in self.of_hits.items()}
-        return [t for t, spec in specs.items() if spec.metric.averages_ties and spec.k is None]
+        """The metrics that count every item that may be recommended, of rankings too."""
+        return [text for text, each in self.of_hits.items() if each.spec.counts_all_items]
 
     @property
     def threads(self) -> int:
@@ -175,7 +175,8 @@ class Request:
             of[text] = k
             reads = spec.metric.reads
             whole = longest if n_items is None else n_items
-            deepest[reads] = max(deepest[reads], whole if k is None else k)
+            depth = whole if k is None or spec.metric.whole_list else k
+            deepest[reads] = max(deepest[reads], depth)
         exposure, lists = deepest["exposure"], max(deepest["lists"], deepest["exposure"])
         return Cutoffs(
             n_items,
@@ -241,22 +242,27 @@ def define(
 ) -> Definition:
     """Resolve the policies of a metric: those of the caller, else those of the convention.
 
-    A metric that averages over ties by definition does so instead of ranking them by index.
+    A metric that averages over ties by definition does so instead of ranking them by index; with a
+    cutoff it reads the order of the list.
     """
     if convention is not None:
         line = line_for(convention, spec.name, cutoff=spec.k is not None)
         ties = ties or line.ties
-        undefined = undefined or line.undefined
+    if undefined is None and convention is not None:
+        undefined = line.undefined
+    elif undefined is None or undefined == "nan":
+        undefined = spec.metric.nan_means
     ties = ties or "index"
-    if spec.metric.averages_ties and ties == "index":
+    if spec.metric.averages_ties and spec.k is None and ties == "index":
         ties = "expected"
-    return Definition(spec, ties, undefined or "nan")
+    return Definition(spec, ties, undefined)
 
 
 def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: SideWords) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
+    of_catalogue = {*request.of_exposure, *request.of_all_items}
     for text, (spec, _, _) in request.definitions.items():
-        extra = words.of_systems if text in request.of_exposure else ()
+        extra = words.of_catalogue if text in of_catalogue else ()
         for group in (*spec.metric.needs, *extra):
             present = [name for name in group if given.get(name) is not None]
             if len(present) > 1:
@@ -309,6 +315,12 @@ def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None
 
 def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
     """Refuse a metric that divides by the hits found."""
+    if spec.metric.divides_at_k and spec.k is not None:
+        msg = (
+            f"{text} has no {asked}: with a cutoff it divides by what the list happens to hold; "
+            f"type {MetricSpec(spec.name, None, spec.options)}, or {instead}"
+        )
+        raise ArgumentError(msg)
     for option, choice in spec.metric.divides_by_hits.items():
         if spec.values[option] == choice:
             msg = (

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
 from recmetrics._spec import METRICS, split_metrics
-from recmetrics._types import Convention, RankGaps, Ties
+from recmetrics._types import Convention, RankGaps, Ties, Undefined
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._failures import CommandError, reason, with_options
@@ -242,8 +242,8 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--undefined",
-        choices=("nan", "zero", "raise"),
-        help="users with no relevant item: left out of the mean, 0, or an error (default: as "
+        choices=get_args(Undefined),
+        help="users with no relevant item: left out of the mean, 0, 1, or an error (default: as "
         "--convention has it, else nan)",
     )
     parser.add_argument(

@@ -48,7 +48,7 @@ def evaluate_recommendations(args: Namespace) -> None:
     ]
     _refuse_what_goes_with_scores(args)
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
-    for text in request.of_exposure:
+    for text in (*request.of_exposure, *request.of_all_items):
         msg = (
             f"{text} needs the list of all items, which tables do not contain; in Python type "
             "recmetrics.tables.evaluate_table(..., catalogue=...)"

@@ -58,13 +58,14 @@ _OF_TABLES = ("include_missing", "score", "rank", "in_order", "rank_gaps")
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
-    """List the accuracy metrics with values in [0, 1] that the convention has, at cutoff 10."""
+    """List the metrics of hits in [0, 1], higher is better, that the convention has, at 10."""
     known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
     return [
-        f"{metric.name}@{DEFAULT_K}" if metric.takes_k else metric.name
+        metric.name if metric.default_k is None else f"{metric.name}@{DEFAULT_K}"
         for metric in METRICS.values()
-        if metric.reads == "hits" and metric.bounds == (0, 1)
-        if known is None or (f"{metric.name}@k" if metric.takes_k else metric.name) in known
+        if metric.reads == "hits" and metric.bounds == (0, 1) and metric.higher_is_better
+        if known is None
+        or (metric.name if metric.default_k is None else f"{metric.name}@k") in known
     ]
 
 

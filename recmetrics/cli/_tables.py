@@ -93,7 +93,7 @@ def options_table(metric: Metric) -> Table:
 
 def title(metric: Metric) -> str:
     """Write a metric as users type it."""
-    return f"{metric.name}@k" if metric.takes_k else metric.name
+    return metric.name if metric.default_k is None else f"{metric.name}@k"
 
 
 def _in_order(metrics: Mapping[str, Metric]) -> list[Metric]:

@@ -33,8 +33,19 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 def gain_of(relevance: float, gain: str) -> float:
-    """The gain of an item of that relevance."""
-    return 2.0**relevance - 1.0 if gain == "exp2" else relevance
+    """The gain of an item of that relevance, 0 for one that is not relevant."""
+    gains = {
+        "linear": relevance,
+        "exp2": 2.0**relevance - 1.0,
+        "exp2_shifted": 2.0 ** (relevance + 1.0) - 1.0,
+        "binary": 1.0,
+    }
+    return gains[gain] if relevance else 0.0
+
+
+def graded(relevances: list[float], rel: float | None) -> list[float]:
+    """The relevances, or with ``rel`` 1 where they reach it and 0 where not."""
+    return relevances if rel is None else [float(relevance >= rel) for relevance in relevances]
 
 
 def weight_of(rank: int, discount: str) -> float:
@@ -43,6 +54,7 @@ def weight_of(rank: int, discount: str) -> float:
         "log2": math.log2(rank + 1),
         "log2_clip": max(math.log2(rank), 1.0),
         "ln": math.log(rank + 1),
+        "reciprocal": rank,
     }
     return 1.0 / divisor[discount]
 

@@ -8,7 +8,8 @@ benchmarks find it.
 A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
 and then the options that it names: a choice by its number in the ``Literal``, a number that is not
 set as 0 (so ``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options
-``gain``, ``discount`` and ``ideal`` change the ``Hits``, and no kernel names them.
+``gain``, ``discount``, ``ideal``, and ``rel`` beside ``gain``, change the ``Hits``, and no kernel
+names them.
 
 A kernel computes the expectation over the orders of equal scores: hits that share their ranks
 ``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
@@ -32,7 +33,15 @@ from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
-from recmetrics.metrics._reference import OneUser, dcg_of, gain_of, hit_list, n_relevant, ratio
+from recmetrics.metrics._reference import (
+    OneUser,
+    dcg_of,
+    gain_of,
+    graded,
+    hit_list,
+    n_relevant,
+    ratio,
+)
 
 _MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
 _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
@@ -41,15 +50,30 @@ _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniq
 
 Rel = Annotated[float | None, Number("smallest relevance that counts as relevant; unset: any > 0")]
 Gain = Annotated[
-    Literal["linear", "exp2"], "what an item is worth: its relevance, or 2^relevance - 1"
+    Literal["linear", "exp2", "exp2_shifted", "binary"],
+    "what a relevant item is worth: its relevance, 2^relevance - 1, 2^(relevance + 1) - 1, or 1",
+]
+GradedRel = Annotated[
+    float | None,
+    Number("relevance from here on reads as 1, less as 0, before gains; unset: as it is"),
 ]
 Discount = Annotated[
-    Literal["log2", "log2_clip", "ln"] | Callable[[int], float],
-    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1) or ln(r + 1)",
+    Literal["log2", "log2_clip", "ln", "reciprocal"] | Callable[[int], float],
+    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1), ln(r + 1) or r",
 ]
 # The text of the choices in a formula.
-_GAINS = {"linear": "relevance", "exp2": "(2^relevance - 1)"}
-_DISCOUNTS = {"log2": "log2(rank + 1)", "log2_clip": "max(log2(rank), 1)", "ln": "ln(rank + 1)"}
+_GAINS = {
+    "linear": "relevance",
+    "exp2": "(2^relevance - 1)",
+    "exp2_shifted": "(2^(relevance + 1) - 1, 0 where not relevant)",
+    "binary": "(1 where relevant)",
+}
+_DISCOUNTS = {
+    "log2": "log2(rank + 1)",
+    "log2_clip": "max(log2(rank), 1)",
+    "ln": "ln(rank + 1)",
+    "reciprocal": "rank",
+}
 
 # --- Helpers of the kernels ----------------------------------------------------------------------
 # Helpers that take the Hits have one return and no break: with more exits Numba counts references
@@ -214,7 +238,7 @@ def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> N
     reference=precision_reference,
     formula="hits in {top} {denom}",
     words={"denom": _PRECISION_WORDS},
-    varies="denom",
+    varies=("denom",),
     latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
     citation=_MANNING,
     aliases=("p",),
@@ -243,22 +267,33 @@ def precision_at_k(
 # --- recall --------------------------------------------------------------------------------------
 
 
-RecallDenom = Literal["capped", "relevant"]
-_BY_RELEVANT = choice(RecallDenom, "relevant")
-_RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R"}
+RecallDenom = Literal["capped", "relevant", "list"]
+_RECALL_CAPPED, _RECALL_RELEVANT, _RECALL_LIST = (
+    choice(RecallDenom, name) for name in ("capped", "relevant", "list")
+)
+_RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R", "list": "/ min(R, {limits})"}
 
 
 def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
-    return ratio(sum(hit_list(user, k, rel)), relevant if denom == "relevant" else min(relevant, k))
+    divisor = {
+        "capped": min(relevant, k),
+        "relevant": relevant,
+        "list": min(relevant, k, len(user.gains)),
+    }
+    return ratio(sum(hit_list(user, k, rel)), divisor[denom])
 
 
 @helper
-def _recall_of(hits: Hits, user: int, cut: int, of_relevant: bool, rel: float) -> float:
-    relevant = _n_relevant(hits, user, rel)
-    return _ratio(_n_hits(hits, user, cut, rel), relevant if of_relevant else min(relevant, cut))
+def _recall_of(hits: Hits, user: int, cut: int, denom: int, rel: float) -> float:
+    divisor = _n_relevant(hits, user, rel)
+    if denom != _RECALL_RELEVANT:
+        divisor = min(divisor, cut)
+    if denom == _RECALL_LIST:
+        divisor = min(divisor, hits.length[user])
+    return _ratio(_n_hits(hits, user, cut, rel), divisor)
 
 
 @kernel
@@ -267,7 +302,7 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None
         if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _recall_of(hits, user, _cut(hits, k, user), denom == _BY_RELEVANT, rel)
+            out[user] = _recall_of(hits, user, _cut(hits, k, user), denom, rel)
 
 
 @metric(
@@ -275,7 +310,7 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None
     reference=recall_reference,
     formula="hits in {top} {denom}",
     words={"denom": _RECALL_WORDS},
-    varies="denom",
+    varies=("denom",),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
     citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
     aliases=("r",),
@@ -285,7 +320,10 @@ def recall_at_k(
     ground_truth: Truth,
     k: int = 100,
     *,
-    denom: Annotated[RecallDenom, "divide by min(R, k), or by all R relevant items"] = "capped",
+    denom: Annotated[
+        RecallDenom,
+        "divide by min(R, k), by all R relevant items, or by min(R, k, length of the list)",
+    ] = "capped",
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
@@ -304,6 +342,7 @@ def recall_at_k(
 # --- f1 ------------------------------------------------------------------------------------------
 
 
+_LARGEST_BETA = 1e100  # its square is finite
 F1Denom = Literal["k", "list", "capped", "relevant", "list+relevant"]
 _F1_LIST, _F1_RELEVANT, _F1_BOTH = (
     choice(F1Denom, name) for name in ("list", "relevant", "list+relevant")
@@ -317,43 +356,49 @@ def _of_both(precision: str, recall: str) -> str:
     )
 
 
-def f1_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float | None) -> float:
     of_list, of_relevant = "list" in denom, "relevant" in denom
     precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel)
     recall = recall_reference(user, k, denom="relevant" if of_relevant else "capped", rel=rel)
-    return ratio(2 * precision * recall, precision + recall)
+    return ratio((1 + beta**2) * precision * recall, beta**2 * precision + recall)
 
 
 @kernel
-def _f1(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float) -> None:
     of_list = denom in (_F1_LIST, _F1_BOTH)
-    of_relevant = denom in (_F1_RELEVANT, _F1_BOTH)
+    recall_denom = _RECALL_RELEVANT if denom in (_F1_RELEVANT, _F1_BOTH) else _RECALL_CAPPED
+    square = beta * beta
     for user in range(out.size):
         if _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
             cut = _cut(hits, k, user)
             precision = _precision_of(hits, user, cut, of_list, rel)
-            recall = _recall_of(hits, user, cut, of_relevant, rel)
-            out[user] = _ratio(2.0 * precision * recall, precision + recall)
+            recall = _recall_of(hits, user, cut, recall_denom, rel)
+            out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
 
 
 @metric(
     kernel=_f1,
     reference=f1_reference,
-    formula="2 precision recall / (precision + recall), 0 without hits; {denom}",
+    formula="{beta}, 0 without hits; {denom}",
     words={
+        "beta": {
+            1.0: "2 precision recall / (precision + recall)",
+            float: "(1 + {number}^2) precision recall / ({number}^2 precision + recall)",
+        },
         "denom": {
             "k": _of_both("k", "capped"),
             "list": _of_both("list", "capped"),
             "capped": _of_both("k", "capped"),
             "relevant": _of_both("k", "relevant"),
             "list+relevant": _of_both("list", "relevant"),
-        }
+        },
     },
-    latex=r"\frac{2 \cdot \mathrm{precision} \cdot \mathrm{recall}}{\mathrm{precision} + "
-    r"\mathrm{recall}}",
+    latex=r"\frac{(1 + \beta^2) \cdot \mathrm{precision} \cdot \mathrm{recall}}{\beta^2 \cdot "
+    r"\mathrm{precision} + \mathrm{recall}}",
     citation="van Rijsbergen: Information Retrieval, 2nd edition, 1979, ch. 7",
+    aliases=("f", "f_beta"),
 )
 def f1_at_k(
     pred_scores: Scores,
@@ -365,10 +410,13 @@ def f1_at_k(
         "denom of precision (k or list) or recall (capped or relevant); k and capped where "
         "not named",
     ] = "k",
+    beta: Annotated[
+        float, Number("recall counts beta times as much as precision", below=_LARGEST_BETA)
+    ] = 1.0,
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Harmonic mean of precision and recall at k.
+    """Harmonic mean of precision and recall at k, weighted by ``beta``.
 
     ``denom`` names the divisor of precision or recall, as in these metrics;
     ``"list+relevant"`` changes both.
@@ -383,28 +431,64 @@ def f1_at_k(
 # --- map -----------------------------------------------------------------------------------------
 
 
-MapDenom = Literal["capped", "relevant", "hits"]
-_MAP_BY_RELEVANT, _MAP_BY_HITS = choice(MapDenom, "relevant"), choice(MapDenom, "hits")
+MapDenom = Literal["capped", "relevant", "hits", "list", "k"]
+_MAP_RELEVANT, _MAP_HITS, _MAP_LIST, _MAP_K = (
+    choice(MapDenom, name) for name in ("relevant", "hits", "list", "k")
+)
+MapOver = Literal["hits", "ranks"]
+_OVER_RANKS = choice(MapOver, "ranks")
 
 
-def map_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
     found = hit_list(user, k, rel)
+    if over == "ranks":
+        return ratio(sum(sum(found[:rank]) / rank for rank in range(1, k + 1)), k)
     precisions = [sum(found[:rank]) / rank for rank, hit in enumerate(found, start=1) if hit]
-    divisor = {"capped": min(relevant, k), "relevant": relevant, "hits": len(precisions)}
+    divisor = {
+        "capped": min(relevant, k),
+        "relevant": relevant,
+        "hits": len(precisions),
+        "list": min(relevant, k, len(user.gains)),
+        "k": k,
+    }
     return ratio(sum(precisions), divisor[denom])
 
 
+@helper
+def _mean_precision(hits: Hits, user: int, cut: int, rel: float) -> float:
+    """The mean precision of the ranks 1 .. cut."""
+    total = 0.0
+    found = 0.0  # expected hits so far
+    slot = hits.start[user]
+    end = _end(hits, user, cut)
+    first = last = 0  # of a tie group
+    step = 0.0
+    for rank in range(1, cut + 1):
+        if rank > last and slot < end:
+            after = _group_end(hits, slot, end)
+            first, last = hits.first[slot], hits.last[slot]
+            step = _n_in_group(hits, slot, after, rel) / (last - first + 1)
+            slot = after
+        if first <= rank <= last:
+            found += step
+        total += found / rank
+    return _ratio(total, cut)
+
+
 @kernel
-def _map(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
     for user in range(out.size):
         relevant = _n_relevant(hits, user, rel)
         if relevant == 0:
             out[user] = np.nan
             continue
         cut = _cut(hits, k, user)
+        if over == _OVER_RANKS:
+            out[user] = _mean_precision(hits, user, cut, rel)
+            continue
         end = _end(hits, user, cut)
         found = 0
         precisions = 0.0
@@ -421,23 +505,36 @@ def _map(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
                 precisions += chance * (found + 1 + (rank - first) * others) / rank
             found += tied
             slot = after
-        if denom == _MAP_BY_HITS:
+        if denom == _MAP_HITS:
             divisor = found
+        elif denom == _MAP_RELEVANT:
+            divisor = relevant
+        elif denom == _MAP_K:
+            divisor = cut
         else:
-            divisor = relevant if denom == _MAP_BY_RELEVANT else min(relevant, cut)
+            divisor = min(relevant, cut)
+            if denom == _MAP_LIST:
+                divisor = min(divisor, hits.length[user])
         out[user] = _ratio(precisions, divisor)
 
 
 @metric(
     kernel=_map,
     reference=map_reference,
-    formula="sum of the precision at each hit in {top} {denom}",
-    words={"denom": {**_RECALL_WORDS, "hits": "/ hits found"}},
-    varies="denom",
+    formula="{over}",
+    words={
+        "over": {
+            "hits": "sum of the precision at each hit in {top} {denom}",
+            "ranks": "mean of the precision at every {down}",
+        },
+        "denom": {**_RECALL_WORDS, "hits": "/ hits found", "k": "/ {k}"},
+    },
+    varies=("denom", "over"),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r \, \frac{1}{r} \sum_{s=1}^{r} h_s",
     citation=_MANNING,
     aliases=("average_precision", "ap"),
     divides_by_hits={"denom": "hits"},
+    read_with={"denom": ("over", "hits")},
 )
 def map_at_k(
     pred_scores: Scores,
@@ -445,8 +542,15 @@ def map_at_k(
     k: int = 100,
     *,
     denom: Annotated[
-        MapDenom, "divide by min(R, k), by all R relevant items, or by the hits found"
+        MapDenom,
+        "divide by min(R, k), by all R relevant items, by the hits found, by min(R, k, length of "
+        "the list), or by k",
     ] = "capped",
+    over: Annotated[
+        MapOver,
+        "add up the precision at each hit, or take the mean of the precision at 1, 2, ... k, "
+        "whether hits or not, which has no denom",
+    ] = "hits",
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
@@ -521,12 +625,19 @@ _ALL, _LIST, _FULL = (choice(IdealDepth, name) for name in ("all", "list", "full
 
 
 def ndcg_reference(
-    user: OneUser, k: int, *, gain: str, discount: str, ideal: str, ideal_depth: str
+    user: OneUser,
+    k: int,
+    *,
+    gain: str,
+    discount: str,
+    ideal: str,
+    ideal_depth: str,
+    rel: float | None,
 ) -> float:
-    if not user.relevances:
+    if n_relevant(user, rel) == 0:
         return math.nan
-    listed = user.gains[:k]
-    best = user.relevances if ideal == "truth" else sorted(listed, reverse=True)
+    listed = graded(user.gains[:k], rel)
+    best = graded(user.relevances, rel) if ideal == "truth" else sorted(listed, reverse=True)
     if ideal_depth == "full":
         best = best[:1] * k
     depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
@@ -609,12 +720,14 @@ def ndcg_at_k(
         "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
         "list), or has its best item at every rank down to k, though the user has fewer",
     ] = "k",
+    rel: GradedRel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
     """Normalised discounted cumulative gain at k.
 
     ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
-    (growing).
+    (growing). ``rel`` reads graded truth as 0 and 1; a user without a relevance that reaches it has
+    no relevant items.
 
     >>> from recmetrics import Metrics
     >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
@@ -625,14 +738,18 @@ def ndcg_at_k(
 # --- dcg -----------------------------------------------------------------------------------------
 
 
-def dcg_reference(user: OneUser, k: int, *, gain: str, discount: str) -> float:
-    return dcg_of(user.gains[:k], gain, discount)
+def dcg_reference(user: OneUser, k: int, *, gain: str, discount: str, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return dcg_of(graded(user.gains[:k], rel), gain, discount)
 
 
 @kernel
 def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
-        out[user] = _dcg_of(hits, user, _cut(hits, k, user))
+        out[user] = np.nan
+        if hits.start[user] < hits.start[user + 1]:
+            out[user] = _dcg_of(hits, user, _cut(hits, k, user))
 
 
 @metric(
@@ -643,6 +760,7 @@ def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
     latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
     citation=_JARVELIN,
     bounds=(0.0, math.inf),
+    nan_means="zero",
 )
 def dcg_at_k(
     pred_scores: Scores,
@@ -651,9 +769,12 @@ def dcg_at_k(
     *,
     gain: Gain = "linear",
     discount: Discount = "log2",
+    rel: GradedRel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Discounted cumulative gain at k; 0 for a user without relevant items.
+    """Discounted cumulative gain at k.
+
+    0 for a user without relevant items, unless ``undefined="raise"``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
@@ -664,14 +785,16 @@ def dcg_at_k(
 # --- cg ------------------------------------------------------------------------------------------
 
 
-def cg_reference(user: OneUser, k: int, *, gain: str) -> float:
-    return sum(gain_of(relevance, gain) for relevance in user.gains[:k])
+def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    return sum(gain_of(relevance, gain) for relevance in graded(user.gains[:k], rel))
 
 
 @kernel
 def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
-        out[user] = 0.0
+        out[user] = np.nan if hits.start[user] == hits.start[user + 1] else 0.0
         cut = _cut(hits, k, user)
         for slot in range(hits.start[user], _end(hits, user, cut)):
             out[user] += hits.gain[slot] * _share(hits, slot, cut)
@@ -685,6 +808,7 @@ def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     latex=r"\sum_{r=1}^{k} g_r",
     citation=_JARVELIN,
     bounds=(0.0, math.inf),
+    nan_means="zero",
 )
 def cg_at_k(
     pred_scores: Scores,
@@ -692,9 +816,12 @@ def cg_at_k(
     k: int = 100,
     *,
     gain: Gain = "linear",
+    rel: GradedRel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Cumulative gain at k; 0 for a user without relevant items.
+    """Cumulative gain at k.
+
+    0 for a user without relevant items, unless ``undefined="raise"``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
@@ -752,10 +879,19 @@ def r_precision_at_k(
 # --- rbp -----------------------------------------------------------------------------------------
 
 
-def rbp_reference(user: OneUser, k: int, *, p: float, rel: float | None) -> float:
-    if n_relevant(user, rel) == 0:
+Normalize = Literal["no", "yes"]
+_NORMALIZED = choice(Normalize, "yes")
+
+
+def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float | None) -> float:
+    relevant = n_relevant(user, rel)
+    if relevant == 0:
         return math.nan
-    return (1 - p) * sum(p**i for i, hit in enumerate(hit_list(user, k, rel)) if hit)
+    listed = hit_list(user, k, rel)
+    total = sum(p**i for i, hit in enumerate(listed) if hit)
+    if normalize == "yes":
+        return ratio(total, sum(p**i for i in range(min(relevant, len(listed)))))
+    return (1 - p) * total
 
 
 @helper
@@ -771,9 +907,10 @@ def _power(base: float, exponent: int) -> float:
 
 
 @kernel
-def _rbp(hits: Hits, k: int, out: FloatArray, p: float, rel: float) -> None:
+def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: int, rel: float) -> None:
     for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
+        relevant = _n_relevant(hits, user, rel)
+        if relevant == 0:
             out[user] = np.nan
             continue
         cut = _cut(hits, k, user)
@@ -791,12 +928,25 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, rel: float) -> None:
             if hits.gain[slot] >= rel:
                 total += weight
         out[user] = (1.0 - p) * total
+        if normalize == _NORMALIZED:
+            best = 0.0
+            for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
+                best += _power(p, rank - 1)
+            out[user] = _ratio(total, best)
 
 
 @metric(
     kernel=_rbp,
     reference=rbp_reference,
-    formula="(1 - {p}) times the sum of {p}^(rank - 1) over the hits in {top}",
+    formula="{normalize}",
+    words={
+        "normalize": {
+            "no": "(1 - {p}) times the sum of {p}^(rank - 1) over the hits in {top}",
+            "yes": "sum of {p}^(rank - 1) over the hits in {top}, divided by the same sum over "
+            "the ranks 1 .. min(R, {limits})",
+        }
+    },
+    varies=("normalize",),
     latex=r"(1 - p) \sum_{r=1}^{k} h_r \, p^{r-1}",
     citation="Moffat, Zobel: Rank-biased precision for measurement of retrieval "
     "effectiveness, TOIS 2008",
@@ -807,6 +957,9 @@ def rbp_at_k(
     k: int = 100,
     *,
     p: Annotated[float, Number("chance that a user goes on to the next item", below=1.0)] = 0.8,
+    normalize: Annotated[
+        Normalize, "whether to divide by the value of the best list of the same length"
+    ] = "no",
     rel: Rel = None,
     **shared: Unpack[Shared],
 ) -> UserValues:

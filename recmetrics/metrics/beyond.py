@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._errors import warn
 from recmetrics._inputs import NO_ROWS, Rows, Side
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
@@ -276,13 +277,14 @@ def diversity_at_k(
 
 
 NoveltyDenom = Literal["list", "k"]
-Unseen = Literal["zero", "inf", "nan", "skip"]
+Unseen = Literal["rarest", "zero", "inf", "nan", "skip"]
 _BY_K = choice(NoveltyDenom, "k")
 _SKIP = choice(Unseen, "skip")
 
 
 def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> float:
-    of_unseen = {"zero": 0.0, "inf": math.inf, "nan": math.nan}
+    least = min((share for share in user.popularity if share > 0), default=math.nan)
+    of_unseen = {"rarest": -math.log2(least), "zero": 0.0, "inf": math.inf, "nan": math.nan}
     shares = [user.popularity[item] for item in user.items[:k]]
     if unseen == "skip":
         shares = [share for share in shares if share > 0]
@@ -296,6 +298,16 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
     information = np.full(popularity.size, of_unseen)
     seen = popularity > 0.0
     information[seen] = 0.0 - np.log2(popularity[seen])
+    if options["unseen"] == "rarest" and not seen.all():
+        if seen.any():
+            information[~seen] = information[seen].max()
+        msg = (
+            f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, which nobody has "
+            "(popularity 0), as the rarest item that somebody has; expected a popularity above 0 "
+            "for every item; type novelty(unseen=skip) to leave these items out, or unseen=zero, "
+            "inf or nan"
+        )
+        warn(msg)
     return information
 
 
@@ -316,18 +328,19 @@ def _novelty(
     words={
         "denom": {"list": "mean", "k": "1 / {k} times the sum"},
         "unseen": {
+            "rarest": "an item of popularity 0 as the rarest that somebody has",
             "zero": "0 for an item of popularity 0",
             "inf": "infinite for an item of popularity 0",
             "nan": "NaN for an item of popularity 0",
             "skip": "items of popularity 0 left out",
         },
     },
-    varies="denom",
+    varies=("denom",),
     latex=r"- \frac{1}{m} \sum_{r=1}^{m} \log_2 \pi(i_r)",
     citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
     "systems, PNAS 2010",
     bounds=(0.0, math.inf),
-    undefined="an item of popularity 0 under unseen=nan",
+    undefined="an item of popularity 0 under unseen=nan, or where nobody has any item",
 )
 def novelty_at_k(
     pred_scores: Scores,
@@ -338,13 +351,18 @@ def novelty_at_k(
         NoveltyDenom, "divide by the length of the list, or by k where it is shorter"
     ] = "list",
     unseen: Annotated[
-        Unseen, "what an item of popularity 0 adds; skip: it does not count in the length either"
-    ] = "zero",
+        Unseen,
+        "what an item of popularity 0 adds; rarest: as much as the least popular item that "
+        "somebody has; skip: it does not count in the length either",
+    ] = "rarest",
     **shared: Unpack[Shared],
 ) -> UserValues:
     """Mean self-information of the list in bits: how surprising it is to have these items.
 
-    0 for an empty list.
+    0 for an empty list. The self-information of an item that nobody has is infinite. It counts as
+    that of the rarest item that somebody has, as in Elliot; RecTools and RePlay count one user,
+    which is the same where one user has the rarest item. A ``RecmetricsWarning`` counts such items;
+    with another ``unseen`` there is none.
 
     >>> from recmetrics import Metrics
     >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])

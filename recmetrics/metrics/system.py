@@ -6,13 +6,14 @@ number.
 """
 
 import math
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from recmetrics._options import Shared
-from recmetrics._selection import COSINE, DISCOUNT, Exposure
-from recmetrics._spec import metric
+from recmetrics._selection import COSINE, Exposure
+from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import AllLists, weight_of
 
@@ -83,7 +84,7 @@ def _personalization(exposure: Exposure) -> float:
     reads="exposure",
     kernel=_personalization,
     reference=personalization_reference,
-    exposure_sums=(COSINE,),
+    exposure_sums=lambda _: (COSINE,),
     formula="1 - mean cosine of all pairs of lists: items in both / sqrt(product of lengths)",
     latex=r"1 - \frac{2}{U (U - 1)} \sum_{u < v} \frac{|L_u \cap L_v|}{\sqrt{|L_u| \, |L_v|}}",
     citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
@@ -107,30 +108,43 @@ def personalization_at_k(
 # --- gini ----------------------------------------------------------------------------------------
 
 
-def gini_of(amounts: list[float]) -> float:
+GiniDenom = Annotated[
+    Literal["n", "n-1"],
+    "divide by the number of items n, or by n - 1: 1 where one item has all, not 1 - 1 / n",
+]
+_LESS_ONE = choice(Literal["n", "n-1"], "n-1")
+_GINI_WORDS = {"n": "", "n-1": "n / (n - 1) times the "}
+_UNDEFINED_GINI = "no item is listed, or under denom=n-1 a catalogue of one item"
+
+
+def gini_of(amounts: Sequence[float], denom: str) -> float:
     total = sum(amounts)
-    if total == 0:
+    n = len(amounts) - (denom == "n-1")
+    if total == 0 or n == 0:
         return math.nan
-    return sum(abs(a - b) for a in amounts for b in amounts) / (2 * len(amounts) * total)
+    return sum(abs(a - b) for a in amounts for b in amounts) / (2 * n * total)
 
 
-def gini_reference(system: AllLists) -> float:
-    return gini_of([sum(item in items for items in system.lists) for item in system.catalogue])
+def gini_reference(system: AllLists, *, denom: str) -> float:
+    counts = [sum(item in items for items in system.lists) for item in system.catalogue]
+    return gini_of(counts, denom)
 
 
-def _gini(exposure: Exposure) -> float:
-    return _gini_of(exposure.count[exposure.offered].astype(np.float64))
+def _gini(exposure: Exposure, denom: int) -> float:
+    return _gini_of(exposure.count[exposure.offered].astype(np.float64), denom)
 
 
-def _gini_of(amounts: FloatArray) -> float:
+def _gini_of(amounts: FloatArray, denom: int) -> float:
     """Compute by rank: the sum over the j-th smallest of n amounts of (2 j - n - 1) times it."""
     amounts = np.sort(amounts)
     total = amounts.sum()
-    if total == 0.0:
-        return math.nan
     n = amounts.size
+    divisor = n - 1 if denom == _LESS_ONE else n
+    if total == 0.0 or divisor == 0:
+        return math.nan
     rank = np.arange(1.0, n + 1.0)
-    return max(0.0, float(((2.0 * rank - n - 1.0) * amounts).sum() / (n * total)))
+    value = float(((2.0 * rank - n - 1.0) * amounts).sum() / (divisor * total))
+    return min(1.0, max(0.0, value))
 
 
 @metric(
@@ -138,13 +152,19 @@ def _gini_of(amounts: FloatArray) -> float:
     higher_is_better=False,
     kernel=_gini,
     reference=gini_reference,
-    formula="Gini coefficient of how often each item of the catalogue is in {top}",
+    formula="{denom}Gini coefficient of how often each of the n items of the catalogue is in {top}",
+    words={"denom": _GINI_WORDS},
     latex=r"\frac{\sum_{i} \sum_{j} |n_i - n_j|}{2 \, |I| \sum_{i} n_i}",
     citation="Fleder, Hosanagar: Blockbuster culture's next rise or fall, Management Science 2009",
-    undefined="no item is listed",
+    undefined=_UNDEFINED_GINI,
 )
 def gini_at_k(
-    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    denom: GiniDenom = "n",
+    **shared: Unpack[Shared],
 ) -> UserValues:
     """Inequality of how often items are in lists, 0 if all are equal: one value for all users.
 
@@ -201,16 +221,27 @@ def entropy_at_k(
 # --- exposure_gini -------------------------------------------------------------------------------
 
 
-def exposure_gini_reference(system: AllLists) -> float:
+ExposureDiscount = Literal["log2", "log2_clip", "geometric"]
+_GEOMETRIC = choice(ExposureDiscount, "geometric")
+_DISCOUNTS = get_args(ExposureDiscount)
+
+
+def exposure_gini_reference(system: AllLists, *, discount: str, p: float, denom: str) -> float:
     exposure = dict.fromkeys(system.catalogue, 0.0)
     for items in system.lists:
         for rank, item in enumerate(items, start=1):
-            exposure[item] += weight_of(rank, "log2")
-    return gini_of(list(exposure.values()))
+            is_power = discount == "geometric"
+            exposure[item] += p ** (rank - 1) if is_power else weight_of(rank, discount)
+    return gini_of(list(exposure.values()), denom)
 
 
-def _exposure_gini(exposure: Exposure) -> float:
-    return _gini_of(exposure.weighted(DISCOUNT)[exposure.offered])
+def _weights(options: Mapping[str, Any]) -> tuple[str | float]:
+    return (options["p"] if options["discount"] == "geometric" else options["discount"],)
+
+
+def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> float:
+    weights = p if discount == _GEOMETRIC else _DISCOUNTS[discount]
+    return _gini_of(exposure.weighted(weights)[exposure.offered], denom)
 
 
 @metric(
@@ -218,15 +249,37 @@ def _exposure_gini(exposure: Exposure) -> float:
     higher_is_better=False,
     kernel=_exposure_gini,
     reference=exposure_gini_reference,
-    exposure_sums=(DISCOUNT,),
-    formula="gini, each listing weighted by 1 / log2(rank + 1)",
+    exposure_sums=_weights,
+    formula="{denom}gini of the n items of the catalogue, each listing weighted by {discount}",
+    words={
+        "denom": _GINI_WORDS,
+        "discount": {
+            "log2": "1 / log2(rank + 1)",
+            "log2_clip": "1 / max(log2(rank), 1)",
+            "geometric": "{p}^(rank - 1)",
+        },
+    },
+    varies=("discount",),
     latex=r"\frac{\sum_{i} \sum_{j} |e_i - e_j|}{2 \, |I| \sum_{i} e_i}, \quad e_i = "
     r"\sum_{u} \frac{1}{\log_2(r_u(i) + 1)}",
     citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
-    undefined="no item is listed",
+    read_with={"p": ("discount", "geometric")},
+    undefined=_UNDEFINED_GINI,
 )
 def exposure_gini_at_k(
-    pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    discount: Annotated[
+        ExposureDiscount,
+        "a listing at rank r weighs 1 / log2(r + 1), 1 / max(log2(r), 1), or p^(r - 1)",
+    ] = "log2",
+    p: Annotated[
+        float, Number("chance that a user goes on to the next item, of geometric", below=1.0)
+    ] = 0.85,
+    denom: GiniDenom = "n",
+    **shared: Unpack[Shared],
 ) -> UserValues:
     """Inequality of the attention that items get, by the discount of their ranks: one value.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, MetricSpecError, RecmetricsWarning
+from recmetrics._errors import ArgumentError, MetricSpecError, warn
 from recmetrics._options import one_of
-from recmetrics._spec import MetricSpec, make_spec, parse
+from recmetrics._spec import MetricSpec, Request, define, make_spec, parse
 from recmetrics._types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
 from recmetrics.tables._frames import Frame, as_names, read_frame
@@ -204,7 +203,7 @@ class RecListAnalysis:
                 f"{told.first_missing}, are left out, as LensKit does; include_missing=True gives "
                 "them rows, tables.evaluate_table counts them as empty lists"
             )
-            warnings.warn(msg, RecmetricsWarning, stacklevel=2)
+            warn(msg)
         return result
 
     def _keys(self, recs: Frame, truth: Frame) -> list[str]:
@@ -229,7 +228,7 @@ def _warn_of_unread(recs: Frame, columns: Columns) -> None:
             f"recs, column {found[0]!r} {told}; rename it to 'score' where higher is better, to "
             "'rank' where 1 is best, or leave it out"
         )
-        warnings.warn(msg, RecmetricsWarning, stacklevel=3)
+        warn(msg)
 
 
 class _LensKitMetric(NamedTuple):
@@ -258,7 +257,7 @@ def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:
     needs = [" or ".join(f"{name}=" for name in group) for group in spec.metric.needs]
-    if not spec.metric.per_user:
+    if not spec.metric.per_user or Request.of({spec.name: define(spec)}).of_all_items:
         needs.append("catalogue=")
     if needs:
         msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError, RecmetricsWarning
+from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._options import one_of
 from recmetrics._results import RowNames, settled
 from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
@@ -120,8 +119,8 @@ def evaluate_table(
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue
-        A table with a row for each item that may be recommended; system metrics need it. Items
-        outside it are an error.
+        A table with a row for each item that may be recommended; system metrics need it, and
+        ``auc``, which reads lists of all of these items. Items outside it are an error.
     popularity
         A table of the item and its share of users, 0 to 1, or the training interactions, users and
         items. An item without a row has 0.
@@ -202,6 +201,8 @@ def evaluate_table(
     missing = problem.missing()
     if include_missing:
         problem = problem.with_missing()
+    for text in request.of_all_items:
+        _refuse_short_lists(problem, text, items.n_items)
     values = measure_problem(
         problem,
         [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()],
@@ -229,7 +230,7 @@ def _warn_of_gaps(problem: Problem) -> None:
         "1, 2, 3, ... in this order; rank_gaps='keep' reads the ranks as the numbers they are, "
         "rank_gaps='close' reads their order without this warning"
     )
-    warnings.warn(msg, RecmetricsWarning, stacklevel=3)
+    warn(msg)
 
 
 def _refuse_ranks_beyond(problem: Problem, n_items: int) -> None:
@@ -242,6 +243,22 @@ def _refuse_ranks_beyond(problem: Problem, n_items: int) -> None:
             f"recs, column {name!r}: row {row} (counted from 0) holds rank "
             f"{value_at(problem.recs, name, row)!r}, and the catalogue has {n_items:,} items; "
             "expected ranks up to that; rank_gaps='close' reads their order alone"
+        )
+        raise InputError(msg)
+
+
+def _refuse_short_lists(problem: Problem, text: str, n_items: int) -> None:
+    """Refuse a list that lacks items of the catalogue, where the user has truth."""
+    lengths = np.diff(problem.start)
+    short = np.flatnonzero((lengths < n_items) & (problem.truth_sizes > 0))
+    if short.size:
+        has = lengths[short[0]]
+        advice = "" if has else "; include_missing=False leaves out users without recommendations"
+        msg = (
+            f"recs lists {has:,} of the {n_items:,} items of the catalogue for "
+            f"{problem.key_of(int(short[0]))}, but {text} counts all of them; "
+            f"expected lists of all items; with scores type Metrics.compute(scores, truth, "
+            f"[{text!r}]){advice}"
         )
         raise InputError(msg)
 

@@ -28,7 +28,8 @@ FORMS = {
 
 
 TABLES = SideWords(
-    named={name: f"{name}= ({form})" for name, form in FORMS.items()}, of_systems=(("catalogue",),)
+    named={name: f"{name}= ({form})" for name, form in FORMS.items()},
+    of_catalogue=(("catalogue",),),
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
-from recmetrics._results import measured
+from recmetrics._results import measured, settled
 from recmetrics._selection import find_hits
 from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
@@ -108,7 +108,11 @@ def measure_problem(
             groups = _systems(systems, given or {})
         else:
             groups = _lengths(lists, given or {})
-        values |= _of_groups(lists, truth, request, groups, n_items)
+        found = _of_groups(lists, truth, request, groups, n_items)
+        if rules is None:  # else the caller settles what is undefined, by the rules of its call
+            for text, definition in definitions.items():
+                settled(found[text], text, definition)
+        values |= found
     for one in asked:
         if isinstance(one, StringMetric):
             _settle_empty(values[one.name], one, problem)
@@ -202,7 +206,8 @@ def _of_similar_length(lengths: IntArray) -> list[IntArray]:
 
 def _depth(request: Request) -> int:
     """The length read of a list; a metric without a cutoff reads all."""
-    return max(_WHOLE if d.spec.k is None else d.spec.k for d in request.definitions.values())
+    specs = [definition.spec for definition in request.definitions.values()]
+    return max(_WHOLE if s.k is None or s.metric.whole_list else s.k for s in specs)
 
 
 def _compute(

@@ -1,0 +1,39 @@
+"""torchmetrics: how its users call torchmetrics.retrieval.
+
+A metric reads one prediction, one target and one query number of each item, so an item that must
+not be recommended has no row, and R counts only the items that have one.
+"""
+
+from importlib import metadata
+
+import torch
+from torchmetrics import retrieval
+
+REQUIREMENTS = ["torch==2.13.0", "torchmetrics==1.9.0"]
+ROWS = True
+SINGLE = [""]
+TIES = ["NormalizedDCG", "AUROC()"]
+BY_K = ["RetrievalPrecision(top_k"]
+
+
+def version() -> str:
+    """Read the installed version."""
+    return metadata.version("torchmetrics")
+
+
+def values(call: str, given) -> list[float]:
+    """Compute the value of each user; NaN of a user without a row, who is no query at all."""
+    found = []
+    for user, items in enumerate(given.lists()):
+        if not items:
+            found.append(float("nan"))
+            continue
+        truth = given.truth[user, sorted(items)]
+        metric = eval(call, vars(retrieval))  # each call is one metric: one query is its mean
+        metric.update(
+            torch.tensor(given.scores[user, sorted(items)], dtype=torch.float32),
+            torch.tensor(truth if "DCG" in call else truth > 0),  # the others refuse grades
+            indexes=torch.zeros(len(items), dtype=torch.long),
+        )
+        found.append(metric.compute().item())
+    return found

@@ -1,0 +1,29 @@
+"""trec_eval by pytrec_eval: judgements and a run as dictionaries of names."""
+
+from importlib.metadata import version as installed
+from typing import Any
+
+from pytrec_eval import RelevanceEvaluator
+
+REQUIREMENTS = ["pytrec_eval-terrier==0.5.11"]
+TABLE = True
+
+
+def version() -> str:
+    """Read the installed version."""
+    return installed("pytrec_eval-terrier")
+
+
+def values(call: str, given: Any) -> list[float]:
+    """Compute the measure of each user; its name is that of the result, ``ndcg_cut_10``."""
+    qrels, run = {}, {}
+    for user, items in enumerate(given.lists()):
+        if relevant := [item for item, grade in enumerate(given.truth[user]) if grade > 0]:
+            qrels[str(user)] = {str(item): int(given.truth[user, item]) for item in relevant}
+        run[str(user)] = {str(item): float(given.scores[user, item]) for item in items}
+    measure, _, k = call.rpartition("_")
+    asked = f"{measure}.{k}" if k.isdecimal() else call
+    found = RelevanceEvaluator(qrels, {asked}).evaluate(run)
+    return [
+        found[str(user)][call] if str(user) in found else float("nan") for user in range(len(run))
+    ]
