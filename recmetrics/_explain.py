@@ -97,6 +97,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     XGBoost: eval_metric="ndcg@10" (1 without relevant items)
     XGBoost: eval_metric="ndcg@10-" (0 without relevant items)
     Elliot: simple_metrics: [nDCG], cutoffs: 10, relevance_threshold: 1
+    Recommenders: ndcg_at_k(rating_true, rating_pred, k=10, score_type="exp")
     >>> print(recmetrics.explain("ndcg@10", convention="rectools").metric)
     ndcg(gain=binary, ideal_depth=full)@10
 

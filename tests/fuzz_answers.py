@@ -64,8 +64,8 @@ def answers(problem):
             # A method knows its metric by name alone.
             called = spec.name if problem.entry == "methods" else f"{text} is undefined"
             return Refused(UndefinedMetricError, called)
-        if undefined == "zero":
-            values[text][missing] = 0.0
+        if undefined in ("zero", "one"):
+            values[text][missing] = float(undefined == "one")
     return values
 
 

@@ -117,7 +117,7 @@ def draw(seed, entries):
         candidates_form=candidates_form,
         ties=ties,
         convention=convention,
-        undefined=pick(None, None, "nan", "zero", "zero", "nan" if "dask" in entry else "raise"),
+        undefined=pick(None, None, "nan", "zero", "one", "nan" if "dask" in entry else "raise"),
         nan=nan,
         n_threads=pick(1, 1, 2),
         tight=bool(rng.random() < 0.4),

@@ -111,9 +111,12 @@ def calls():
         other.merge(evaluator), Evaluator.from_state(other.state()).counts()
         evaluator.reset(), other.reset()
 
+    of_rankings = [text for text in METRICS if text != "auc"]  # which needs whole rankings
+    of_lists = Evaluator(sparse, of_rankings, exclude=exclude)
+
     def ranked_epoch():
-        evaluator.update_ranked(np.where(np.isin(ranking, [0, 7]), -1, ranking)[:, :0])
-        evaluator.compute(), evaluator.reset()
+        of_lists.update_ranked(np.where(np.isin(ranking, [0, 7]), -1, ranking)[:, :0])
+        of_lists.compute(), of_lists.reset()
 
     def refused():
         try:
@@ -141,7 +144,7 @@ def calls():
         "new strings": lambda: Metrics.compute(scores, truth, f"ndcg@{next(texts)}"),
         "threads": compute(*wide, metrics=METRICS[:2], n_threads=2),
         "an error": refused,
-        "rankings": lambda: Metrics.compute_ranked(ranking, sparse, METRICS),
+        "rankings": lambda: Metrics.compute_ranked(ranking, sparse, of_rankings),
         "factors": lambda: Metrics.compute_factors(*factors, sparse, METRICS, exclude=exclude),
         "Evaluator": epoch,
         "Evaluator, rankings": ranked_epoch,

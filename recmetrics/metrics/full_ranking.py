@@ -73,8 +73,8 @@ def fallout_at_k(
 ) -> UserValues:
     """Share of the items that are not relevant, of all that may be recommended, in the top k.
 
-    0 is best. A user without relevant items has a value: k / the number of recommendable items. All
-    items of a given ranking count as recommendable, no other: give scores, or the whole ranking.
+    0 is best. A user without relevant items has a value: k / the number of recommendable items. A
+    given ranking that lacks some of these is refused: give scores, or the whole ranking.
 
     >>> from recmetrics import Metrics
     >>> Metrics.fallout_at_k([[5, 4, 3, 2, 1]], [[1, 0, 1, 0, 0]], k=2)
@@ -150,8 +150,7 @@ def auc(
     """Area under the ROC curve of each user.
 
     It reads all items that may be recommended, and is also undefined where all of these are
-    relevant. Only the items of a given ranking count: give scores, or the whole ranking, for the
-    AUC of the literature.
+    relevant. A given ranking that lacks some of them is refused: give scores, or the whole ranking.
 
     ``auc@k`` is another metric: it counts the pairs within the top k, in the order of the list, so
     equal scores rank by the lower item index. It is 0 without hits and 1 with hits only. It falls
