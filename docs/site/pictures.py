@@ -68,7 +68,7 @@ def lists() -> str:
 def of(metric: Metric) -> str:
     """What one hit is worth at each rank; and for the discounted gains, the discounts."""
     parts = []
-    if metric.reads == "hits" and metric.default_k:
+    if metric.reads == "hits" and metric.default_k and not metric.whole_list:
         parts += [
             "## What one relevant item is worth\n",
             f"A user with two relevant items, one of them in the list: the value of "
