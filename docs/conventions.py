@@ -77,10 +77,10 @@ items, lists that are short or empty, relevant items that are excluded, graded t
 and ranks with gaps where a system reads ranks. Each system gets what its users give it: a user
 without relevant items has no judgements, and an excluded item is in no list.
 
-Where a system does not decide ties, the problems have none; where it refuses something, such as k
-beyond the catalogue, the problems do not ask for it. "As the gaps say" counts the values that
-differ, or that one of the two leaves out, for the reason that stands beside the call below.
-"Difference" is the largest of all other values. RecBole, torchmetrics, PyTorch Geometric and
+The problems of a system have no ties where the system does not decide them. They do not ask for
+what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
+them out, for a reason that stands beside the call below: "explained" counts these. "Difference" is
+the largest of all other values. RecBole, torchmetrics, PyTorch Geometric and
 WarpRec compute in float32, and so does ExposureGini of LensKit.
 """
 
@@ -147,7 +147,7 @@ def _agreement(agreement: dict[str, Any]) -> str:
                 f"{max(largest):.0e}" if max(largest) else "0",
             ]
         )
-    head = ["system", "version", "calls", "problems", "values", "as the gaps say", "difference"]
+    head = ["system", "version", "calls", "problems", "values", "explained", "difference"]
     return f"## Agreement\n\n{AGREEMENT_TEXT}\n" + _table(head, rows)
 
 

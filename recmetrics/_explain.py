@@ -187,7 +187,7 @@ def _without_truth(definition: Definition) -> str:
     metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
         return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
-    if not metric.undefined.startswith("no relevant item"):
+    if not metric.needs_relevant:
         return f"a value like all others; NaN: {metric.undefined}"
     if metric.nan_means == definition.undefined == "zero":
         return "0, the sum of no gains; undefined='raise' refuses it"

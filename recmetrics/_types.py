@@ -80,5 +80,6 @@ Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
 RankGaps: TypeAlias = Literal["close", "keep"]
 """How the ranks of a table are read where some have no item: in order, or as the ranks they are."""
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
+BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -63,8 +63,8 @@ def users_of_means(means: Mapping[str, int | None], n_users: int, request: Reque
 def _missing(texts: Sequence[str], request: Request) -> str:
     """Say what users lack who have no value of these metrics, the same number for each."""
     metrics = [request.definitions[text].spec.metric for text in texts]
-    reasons = dict.fromkeys(metric.undefined for metric in metrics)
-    if not all(reason.startswith("no relevant item") for reason in reasons):
+    if not all(metric.needs_relevant for metric in metrics):
+        reasons = dict.fromkeys(metric.undefined for metric in metrics)
         return f"no value ({'; or '.join(reasons)})"
     # auc lacks more users than others do, or exactly those.
     all_compare = all(metric.averages_ties for metric in metrics)

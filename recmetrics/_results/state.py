@@ -25,7 +25,15 @@ from recmetrics._results.measure import settled, system_values, user_values
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import Definition, Request, parse
 from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
-from recmetrics._types import FloatArray, IntArray, NaNPolicy, Ties, Undefined, UserValues
+from recmetrics._types import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NaNPolicy,
+    Ties,
+    Undefined,
+    UserValues,
+)
 
 _ADDED = 1 << 20  # items of lists read at once
 # Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
@@ -63,7 +71,7 @@ class UserRows(NamedTuple):
     users: IntArray
     values: FloatArray  # (metrics, users)
     lists: IntArray  # (users, width)
-    offered: npt.NDArray[np.bool_]  # (n_items,)
+    offered: BoolArray  # (n_items,)
 
 
 @dataclass
@@ -71,9 +79,9 @@ class _Table:
     """The rows of all users."""
 
     values: FloatArray  # (metrics, users) NaN where undefined or never updated
-    updated: npt.NDArray[np.bool_]  # (users,)
+    updated: BoolArray  # (users,)
     lists: IntArray  # (users, width)
-    offered: npt.NDArray[np.bool_]  # (n_items,)
+    offered: BoolArray  # (n_items,)
 
     def copy(self) -> "_Table":
         return _Table(*(array.copy() for array in vars(self).values()))
@@ -153,7 +161,7 @@ class UserResults(Exclusive):
         return log[0].next_user if log else kept.next_user
 
     @property
-    def updated(self) -> npt.NDArray[np.bool_]:
+    def updated(self) -> BoolArray:
         """True for the users who were updated, (n_users,)."""
         return self._settled().updated
 
@@ -207,7 +215,7 @@ class UserResults(Exclusive):
             next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
         kept.log.append(batch._replace(next_user=next_user))
 
-    def _lists_of(self, found: Found) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    def _lists_of(self, found: Found) -> tuple[IntArray, BoolArray]:
         """The lists of a batch, and the items that may be in them."""
         kept = found.exposure
         if isinstance(kept, KeptLists):

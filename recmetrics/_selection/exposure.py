@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics._jit import kernel
 from recmetrics._selection.hits import discounts
 from recmetrics._spec import Cutoffs, Request
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._types import BoolArray, FloatArray, IntArray
 
 # The sums beside the counts, by their weights: 1 / sqrt(length), or a discount of the ranks by its
 # name; for the discount p^(rank - 1) the number p.
@@ -94,7 +93,7 @@ class Exposure:
     sums: frozenset[Weights] = frozenset()
     n_lists: int = 0  # without empty lists
     count: IntArray = field(init=False)  # (n_items,)
-    offered: npt.NDArray[np.bool_] = field(init=False)  # (n_items,) items that may be in a list
+    offered: BoolArray = field(init=False)  # (n_items,) items that may be in a list
 
     def __post_init__(self) -> None:
         self.count = np.zeros(self.n_items, np.int64)

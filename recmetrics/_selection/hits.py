@@ -27,7 +27,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics._jit import allocating_kernel
-from recmetrics._types import FloatArray, IntArray, Ties
+from recmetrics._types import BoolArray, FloatArray, IntArray, Ties
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
@@ -199,12 +199,17 @@ class Views:
         return self._made[key]
 
 
+def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
+    """The user of each slot, and whether the slot has a hit."""
+    user_of = np.repeat(np.arange(len(hits.n_hits)), np.diff(hits.start))
+    return user_of, np.arange(len(user_of)) - hits.start[user_of] < hits.n_hits[user_of]
+
+
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
     n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(hits.ideal >= rel, dtype=np.int64)))
     start: IntArray = n_kept[hits.start]
-    user_of = np.repeat(np.arange(len(hits.n_hits)), np.diff(hits.start))
-    is_hit = np.arange(len(user_of)) - hits.start[user_of] < hits.n_hits[user_of]
+    user_of, is_hit = hits_of_slots(hits)
     kept = np.flatnonzero(is_hit & (hits.gain >= rel))
     n_hits = np.bincount(user_of[kept], minlength=len(hits.n_hits))
     before = np.cumsum(n_hits) - n_hits

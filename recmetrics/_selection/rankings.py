@@ -5,7 +5,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import Rankings, Rows, Users, as_kernel_array
 from recmetrics._selection import kernels
-from recmetrics._selection.hits import Hits, empty_hits, join
+from recmetrics._selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._selection.lists import Lists, Reader
 from recmetrics._selection.tied import recommendable
 from recmetrics._spec import Request
@@ -119,13 +119,9 @@ class GivenRanker:
 
 def _at_ranks(hits: Hits, ranks: IntArray) -> Hits:
     """Give each hit the rank of its place in the list; a list reaches to its last rank."""
-    sizes = np.diff(hits.start)
-    is_hit = np.arange(len(hits.rank)) - np.repeat(hits.start[:-1], sizes) < np.repeat(
-        hits.n_hits, sizes
-    )
+    user_of, is_hit = hits_of_slots(hits)
     rank = hits.rank.copy()
-    users = np.repeat(np.arange(len(sizes)), sizes)[is_hit]
-    rank[is_hit] = ranks[users, rank[is_hit] - 1]
+    rank[is_hit] = ranks[user_of[is_hit], rank[is_hit] - 1]
     length = ranks.max(axis=1, initial=0)
     return hits._replace(rank=rank, first=rank, last=rank, length=length)  # a list has no ties
 

@@ -7,14 +7,13 @@ best ranking. Its hits follow from counts alone, and are measured like all other
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._inputs import Rows, Users
 from recmetrics._selection.hits import Hits, empty_hits, join
 from recmetrics._selection.lists import Reader
 from recmetrics._spec import Request
 from recmetrics._threads import row_blocks
-from recmetrics._types import IntArray
+from recmetrics._types import BoolArray, IntArray
 
 _ENTRIES = 1 << 22  # of dense matrices, read at once
 
@@ -70,7 +69,7 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
 
 def recommendable(
     relevant: Rows, rows: slice, users: Users, n_items: int
-) -> tuple[npt.NDArray[np.bool_], IntArray]:
+) -> tuple[BoolArray, IntArray]:
     """Find the relevant items that may be recommended, and count all such items of each user."""
     chosen = np.ones(len(relevant.items), bool)
     n_recommendable = np.full(rows.stop - rows.start, n_items)

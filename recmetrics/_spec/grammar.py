@@ -59,6 +59,11 @@ class MetricSpec:
         return defaults | dict(self.options)
 
     @cached_property
+    def reads_whole_list(self) -> bool:
+        """True where no rank of the list is too deep to count."""
+        return self.k is None or self.metric.whole_list
+
+    @cached_property
     def counts_all_items(self) -> bool:
         """True where every item that may be recommended counts, also of a ranking."""
         metric = self.metric

@@ -223,6 +223,11 @@ class Metric:
         """True for one value per user; a system metric has one value for all lists."""
         return self.reads != "exposure"
 
+    @property
+    def needs_relevant(self) -> bool:
+        """True where a user without relevant items has no value."""
+        return self.undefined.startswith("no relevant item")
+
     def unread(self, values: Mapping[str, Any]) -> list[str]:
         """Name the options that are not read beside the ``values`` of the others."""
         return [

@@ -129,7 +129,7 @@ class Request:
             groups[spec.metric.reads][text] = definition
             tied = definition.ties != "index"
             self.ties |= tied
-            self.whole_rows |= tied or spec.k is None or spec.metric.whole_list
+            self.whole_rows |= tied or spec.reads_whole_list
 
     @classmethod
     def of(
@@ -175,7 +175,7 @@ class Request:
             of[text] = k
             reads = spec.metric.reads
             whole = longest if n_items is None else n_items
-            depth = whole if k is None or spec.metric.whole_list else k
+            depth = whole if k is None or spec.reads_whole_list else k
             deepest[reads] = max(deepest[reads], depth)
         exposure, lists = deepest["exposure"], max(deepest["lists"], deepest["exposure"])
         return Cutoffs(

@@ -29,7 +29,9 @@ def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @helper
 def _share(hits: Hits, slot: int, depth: int) -> float:
-    """The chance that a hit is within ``depth``."""
+    """The chance that a hit at any rank is within ``depth``."""
+    # Not the one of accuracy.py, which reads no deeper hit: a helper stands in its kernel's file,
+    # since the cache on disk notices changes of that file alone.
     first, last = hits.first[slot], hits.last[slot]
     if first > depth:
         return 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError, warn
 from recmetrics._options import one_of
-from recmetrics._spec import MetricSpec, Request, define, make_spec, parse
+from recmetrics._spec import MetricSpec, make_spec, parse
 from recmetrics._types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
 from recmetrics.tables._frames import Frame, as_names, read_frame
@@ -257,7 +257,7 @@ def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:
     needs = [" or ".join(f"{name}=" for name in group) for group in spec.metric.needs]
-    if not spec.metric.per_user or Request.of({spec.name: define(spec)}).of_all_items:
+    if not spec.metric.per_user or spec.counts_all_items:
         needs.append("catalogue=")
     if needs:
         msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"

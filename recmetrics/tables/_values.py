@@ -207,7 +207,7 @@ def _of_similar_length(lengths: IntArray) -> list[IntArray]:
 def _depth(request: Request) -> int:
     """The length read of a list; a metric without a cutoff reads all."""
     specs = [definition.spec for definition in request.definitions.values()]
-    return max(_WHOLE if s.k is None or s.metric.whole_list else s.k for s in specs)
+    return max(_WHOLE if s.k is None or s.reads_whole_list else s.k for s in specs)
 
 
 def _compute(
