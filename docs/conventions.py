@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from recmetrics._spec.conventions import NUMBERS
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
 from recmetrics._spec.systems import CONVENTIONS, Line, System
@@ -18,7 +19,7 @@ AGREEMENT = HERE / "agreement.json"
 
 # Documents whose formulas people copied: no convention, but numbers to go on with.
 DOCUMENTS = {
-    "a course notebook": {
+    "a course notebook on MRR, MAP, NDCG and novelty": {
         "MRR@k": "mrr@k",
         "MAP@k": "map(denom=hits)@k",
         "DCG@k": "dcg@k",
@@ -61,7 +62,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
   system leaves the user out of its mean, the value is NaN: take `np.nanmean`.
 - A metric that the system does not compute is an error that names those it does.
 - Where a system averages over all orders of tied scores, so does the plain name, unless `ties=` is
-  given. Otherwise ties are broken by item index; each section states the system's own rule.
+  given. Otherwise ties are broken by item index, in tables by the order of the rows (`trec`: by
+  id). Each section states the system's own rule.
 - Where a system is wrong rather than different, its section says so, and the numbers here are the
   right ones.
 
@@ -80,7 +82,7 @@ without relevant items has no judgements, and an excluded item is in no list.
 The problems of a system have no ties where the system does not decide them. They do not ask for
 what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
 them out, for a reason that stands beside the call below: "explained" counts these. "Difference" is
-the largest of all other values. RecBole, torchmetrics, PyTorch Geometric and
+the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric and
 WarpRec compute in float32, and so does ExposureGini of LensKit.
 """
 
@@ -163,7 +165,7 @@ def _section(convention: str, system: System) -> str:
     ]
     facts = [
         f'### {system.name}\n\n`convention="{convention}"`, as of {system.version}.\n',
-        _table(["there", "here", "without relevant items", "what differs"], rows),
+        _table(["there", "here", "user without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]
     facts += [_bullets("What differs", system.gaps), _bullets("Wrong, not copied", system.wrong)]
@@ -173,7 +175,7 @@ def _section(convention: str, system: System) -> str:
 def _without_relevant_items(line: Line) -> str:
     if METRICS[line.metric.partition("@")[0]].reads != "hits":
         return ""  # it does not read the truth
-    return "left out or NaN" if line.undefined == "nan" else "0"
+    return "NaN" if line.undefined == "nan" else f"{NUMBERS[line.undefined]:g}"
 
 
 def _document(name: str, calls: dict[str, str]) -> str:

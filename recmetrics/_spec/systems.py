@@ -56,18 +56,15 @@ _GEOMETRIC: Mapping[str, str | float] = {"discount": "geometric", "p": 0.85}
 _NO_LIST = "0 where no list counts"
 _ALL_RELEVANT = "a user to whom all items are relevant is an error there"
 _ABOVE_K = "left out where every rank is above k"
-_CORNAC = "NaN there where no relevant item may be recommended"
+_CORNAC = "NaN there where all relevant items are excluded"
 _SPARK = 'RankingEvaluator(metricName="'
 _FEW_ITEMS = "users with few recommendable items are left out"
 _LENSKIT_STOPS = "the run stops at a list without truth"
 _CAPRI: Mapping[str, str | float] = {"gain": "exp2", "discount": "ln"}
-_NOT_SHORT = (
-    "k beyond the catalogue: a list shorter than k, because the catalogue is, still divides "
-    "precision by k"
-)
+_NOT_SHORT = "k beyond the catalogue: precision divides by k there, by the number of items here"
 _ROWS = (
-    "it reads rows of truth and score: R counts the items with a row, and a user without rows is "
-    "left out"
+    "it reads rows of truth and score: relevant items without a row count in R here, not there; a "
+    "user without rows is left out there"
 )
 CONVENTIONS: dict[Convention, System] = {
     "rectorch": System(
@@ -88,8 +85,8 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "excluded items are scored -inf; where fewer than k others remain they are listed, and "
-            "may be hits",
+            "excluded items are scored -inf there: they fill up lists shorter than k, and may be "
+            "hits",
         ),
         wrong=(
             "ndcg of graded truth sums the grades but takes their sum as the number of relevant "
@@ -148,7 +145,7 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             "list_metrics() and list_summary() put 0 where a user has no truth, and leave out a "
-            "user who has no list either; list_metrics(fill_missing=False) has NaN, but 0 for "
+            "user with neither truth nor list; list_metrics(fill_missing=False) has NaN, but 0 for "
             "precision and dcg",
             "a user of the truth without a list is left out of the means",
             "ranks with gaps: the first k rows are read; NDCG, DCG, RBP and AveragePrecision weigh "
@@ -187,8 +184,9 @@ CONVENTIONS: dict[Convention, System] = {
             "list without truth are 0",
             "a user whose list is empty or missing is left out; include_missing=True adds the row, "
             "with NaN",
-            "bulk is its path for tables with ranks: it reads their numbers, and a list whose "
-            "every rank is above k is left out, but 0 for ndcg",
+            "bulk is its path for tables with ranks, the plain names are those of the other path: "
+            "bulk reads the numbers of the ranks; a list whose every rank is above k is left out, "
+            "except in ndcg, where it is 0",
         ),
         wrong=(
             "hit in bulk of a list without truth is 0; list by list it is left out",
@@ -443,7 +441,7 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             "it computes in float32",
-            "graded truth is an error but in RetrievalNormalizedDCG",
+            "graded truth is an error, except in RetrievalNormalizedDCG",
             "RetrievalAUROC(max_fpr=) is a partial area, which no option here computes",
             _ROWS,
             _NOT_SHORT,
@@ -673,8 +671,8 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         variants=(Line("ndcg@k", "nDCGRendle2020(k={k}, **sizes)", "nan", _BINARY),),
         gaps=(
-            "excluded items are scored -inf; where fewer than k others remain they are listed, and "
-            "may be hits",
+            "excluded items are scored -inf there: they fill up lists shorter than k, and may be "
+            "hits",
             "a k beyond the catalogue is an error",
             "it computes in float32",
             "ItemCoverage is the number of items in the lists: coverage times the size of the "
@@ -729,7 +727,7 @@ CONVENTIONS: dict[Convention, System] = {
         gaps=(
             "HitK counts the hits: its mean is no hit rate",
             "the lists of users without relevant items do not count in CoverageK",
-            "an item scored exactly 0 is not recommended",
+            "an item scored exactly 0 is not recommended there; here score it -inf, or exclude it",
             _NOT_SHORT,
         ),
         wrong=(
@@ -761,8 +759,8 @@ CONVENTIONS: dict[Convention, System] = {
             "the mean of recall@k, each user weighted by min(k, R)",
             "AUC_at_k takes the items outside the top k as tied below it, which no option here "
             "does",
-            "excluded items are scored lowest; where fewer than k others remain they are listed, "
-            "and may be hits",
+            "excluded items are scored lowest there: they fill up lists shorter than k, and may be "
+            "hits",
             "an entry of 0 that is stored in the test matrix is relevant",
         ),
         wrong=("K beyond the number of items lists item 0 again and again: all exceed 1",),
@@ -877,7 +875,7 @@ CONVENTIONS: dict[Convention, System] = {
             "those with exactly k",
             "a k beyond the catalogue is an error",
             "an item must not be in training and test",
-            "a 0 that is stored in the test matrix is relevant but in NDCG",
+            "a 0 that is stored in the test matrix is relevant, except in NDCG",
         ),
         wrong=(
             "hit or rr asked for without another metric at k is 0 for every user",
