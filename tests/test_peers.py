@@ -75,7 +75,7 @@ def test_every_line_of_the_table_is_what_the_system_computes(convention):
 def test_the_page_was_measured_with_every_line_of_the_table(convention):
     recorded = json.loads(peers.AGREEMENT.read_text())[convention]
     assert list(recorded["calls"]) == [line.call for line, _ in peers.calls_of(convention)]
-    assert recorded["problems"] >= 100
+    assert recorded["problems"] >= 1000
     assert recorded["version"] in CONVENTIONS[convention].version
     for line, _ in peers.calls_of(convention):
         values, differ, _ = recorded["calls"][line.call]

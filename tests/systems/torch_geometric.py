@@ -44,6 +44,8 @@ def values(call: str, given) -> list[float]:
         return found.compute().item()
 
     if "Personalization" in call:
+        if not any(lists):
+            return [float("nan")]  # an error there
         return [mean(metric(), range(n_users), padded)]
     if "Coverage" in call:
         found, value = metric(), 0.0  # without the -1, which counts as the last item of all
