@@ -45,28 +45,31 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     cutoffs = request.cutoffs(n_items)
     k = cutoffs.hits or 0
     nothing = np.empty(0, np.int64)
-    select = partial(
+    top = empty_hits(relevant.start, relevant.values, ties=False)
+    dtype = block.values.dtype
+    rank = partial(
         kernels.rank_rows,
         block.values,
-        block.values[:, :0].copy(),
         relevant.items,
         relevant.values,
         np.zeros(n_users + 1, np.int64),
         nothing,
         k,
         block.lowest,
-        block.lowest_recommendable,
-        False,
-    )
-    top = empty_hits(relevant.start, relevant.values, ties=False)
-    dtype = block.values.dtype
-    memory = (
+        block.least,
+        top,
+        None,
+        np.zeros(1, np.bool_),
         kernels.lanes_for(k, n_items, dtype),
         kernels.pool_for(k, n_items, dtype),
-        kernels.scratch_for(relevant.start, k, ties=False),
+        kernels.places_for(relevant.start),
     )
-    nan_found = np.zeros(3, np.int64)
-    select(top, nan_found, *memory)
+
+    def select() -> None:
+        rank()
+        kernels.sort_hits(top, k, None, kernels.scratch_for(relevant.start, k, ties=False))
+
+    select()
     views = Views(top)
     measure = []
     for text, (spec, ties, _) in request.definitions.items():
@@ -76,7 +79,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         measure.append(partial(spec.metric.kernel, view, cutoff, out, *spec.kernel_arguments))
 
     def run() -> None:
-        select(top, nan_found, *memory)
+        select()
         for kernel in measure:
             kernel()
 

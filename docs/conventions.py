@@ -82,8 +82,8 @@ without relevant items has no judgements, and an excluded item is in no list.
 The problems of a system have no ties where the system does not decide them. They do not ask for
 what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
 them out, for a reason that stands beside the call below: "explained" counts these. "Difference" is
-the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric and WarpRec compute in
-float32, and so does ExposureGini of LensKit.
+the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric and WarpRec compute
+in float32, and so does ExposureGini of LensKit.
 """
 
 

@@ -266,8 +266,8 @@ class _Inspection:
             seen = excluded.rows(rows)
             recommendable[seen.users(), seen.items] = False
         is_nan = ~(values >= lowest)
-        is_lowest = np.zeros_like(is_nan) if block.lowest_recommendable else values == lowest
-        is_highest = np.zeros_like(is_nan) if block.lowest_recommendable else values == -lowest
+        is_lowest = values == lowest if block.has_infinity else np.zeros_like(is_nan)
+        is_highest = values == -lowest if block.has_infinity else np.zeros_like(is_nan)
         recommendable &= ~is_nan & ~is_lowest
         n_recommendable = np.count_nonzero(recommendable, axis=1)
         return {

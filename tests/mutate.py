@@ -86,8 +86,8 @@ FAULTS = [
         KERNELS,
     ),
     Fault(
-        "the ideal of many relevant items ascends", "_selection/hits.py",
-        "for i in range(n // 2):", "for i in range(0):",
+        "the ideal ascends", "_selection/hits.py",
+        "own[place - gap] < value", "own[place - gap] > value",
         SCORES,
     ),
     Fault(
@@ -113,10 +113,10 @@ FAULTS = [
     # --- Selection
     Fault(
         "reversed ties", "_selection/kernels.py",
-        "rank[p] += _count_reaching(tile[:n_before], score)\n"
-        "                rank[p] += _count_above(tile[n_before:], score)",
-        "rank[p] += _count_above(tile[:n_before], score)\n"
-        "                rank[p] += _count_reaching(tile[n_before + 1 :], score)",
+        "least = _count_reaching(tile[:n_before], score)\n"
+        "            more = _count_above(tile[n_before:], score)",
+        "least = _count_above(tile[:n_before], score)\n"
+        "            more = _count_reaching(tile[n_before + 1 :], score)",
         SCORES,
     ),
     Fault(
@@ -130,9 +130,11 @@ FAULTS = [
         SCORES,
     ),
     Fault(
-        "the last scores of a count are dropped", "_selection/kernels.py",
-        "    for i in range(whole * _BLOCK, values.size):\n        count += values[i] > score",
-        "    for i in range(whole * _BLOCK, values.size - 1):\n        count += values[i] > score",
+        "the last score of a count is dropped", "_selection/kernels.py",
+        "    for i in range(values.size):\n"
+        "        count = np.int32(count + np.int32(values[i] > score))",
+        "    for i in range(values.size - 1):\n"
+        "        count = np.int32(count + np.int32(values[i] > score))",
         SCORES,
     ),
     Fault(
@@ -165,9 +167,8 @@ FAULTS = [
         SCORES,
     ),
     Fault(
-        "a score of -inf is listed", "_selection/kernels.py",
-        "return score > lowest or (lowest_recommendable and score == lowest)",
-        "return score >= lowest",
+        "a score of -inf is listed", "_inputs/scores.py",
+        "np.float64(-np.inf), np.finfo(np.float64).min)", "np.float64(-np.inf),) * 2",
         SCORES,
     ),
     Fault(
@@ -214,6 +215,12 @@ FAULTS = [
         "a full buffer keeps every equal score", "_selection/kernels.py",
         "equal = k - _count_above(values[:count], bound)", "equal = count",
         FACTORS,
+    ),
+    Fault(
+        "a list of a full pool loses its worst", "_selection/kernels.py",
+        "_shrink(values, items, count, k, lowest)\n            count = np.int64(k)",
+        "_shrink(values, items, count, k, bound)\n            count = np.int64(k)",
+        "tests/test_beyond.py -k lists_are_those_of_a_sort",
     ),
     Fault(
         "a bias of other items", "_selection/factors.py",
@@ -275,18 +282,19 @@ FAULTS = [
     ),
     Fault(
         "a tie group without those after it", "_selection/kernels.py",
-        "reaching[p] += least", "reaching[p] += least if n_before > 0 else more",
+        "reaching[p] += least + _count_reaching(tile[n_before:], score)",
+        "reaching[p] += least + (_count_reaching(tile[n_before:], score) if n_before else 0)",
         SCORES,
     ),
     Fault(
         "ties of an earlier tile come later", "_selection/kernels.py",
-        "if n_before == tile.size:\n                rank[p] += least",
-        "if n_before == tile.size:\n                rank[p] += more",
+        "n_before = min(max(places[p] - begin, 0), tile.size)",
+        "n_before = places[p] - begin if begin <= places[p] < begin + tile.size else 0",
         TILES,
     ),
     Fault(
         "a slot without a hit keeps its place", "_selection/kernels.py",
-        "    above[n_hits:] = 0\n    reaching[n_hits:] = 0\n", "",
+        "                tied.first[slot] = 0\n                tied.last[slot] = 0\n", "",
         SCORES,
     ),
     Fault(
@@ -467,7 +475,7 @@ FAULTS = [
     ),
     Fault(
         "the lowest integer is hidden", "_selection/matrix.py",
-        "if lowest_recommendable and values.min() == lowest:", "if False:",
+        "if values.min() == lowest:", "if False:",
         "tests/test_selection.py -k hidden_items",
     ),
     Fault(

@@ -53,22 +53,25 @@ def by_kernels(scores, k, exclude=None, candidates=None):
     n_users, _ = matrix.shape
     everyone = slice(0, n_users)
     items, length = np.full((n_users, k), -1), np.zeros(n_users, np.int64)
-    nan_found = np.zeros(3, np.int64)
+    has_nan = np.zeros(1, np.bool_)
     excluded = None if exclude is None else read_exclude(exclude, matrix.shape).rows(everyone)
     if candidates is None:
         block = matrix.block(everyone)
         start = np.zeros(n_users + 1, np.int64) if excluded is None else excluded.start
         banned = np.empty(0, np.int64) if excluded is None else excluded.items
         kernels.list_rows(
-            block.values, start, banned, k, block.lowest, block.lowest_recommendable,
-            items, length, nan_found, kernels.lanes_for(k, matrix.shape[1], block.values.dtype),
+            block.values, start, banned, k, block.lowest, block.least,
+            items, length, has_nan, kernels.lanes_for(k, matrix.shape[1], block.values.dtype),
             kernels.pool_for(k, matrix.shape[1], block.values.dtype),
         )  # fmt: skip
+        nan_found = np.zeros(3, np.int64)
+        if has_nan[0]:
+            nan_found = kernels.find_nan(block.values, block.lowest)
         return items, length, nan_found
     pool = read_candidates(candidates, matrix.shape).rows(everyone)
     block = matrix.candidates(everyone, np.diff(pool.start), pool.items)
     values = block.values
-    kernels.find_candidate_nan(values, pool.start, pool.items, block.lowest, nan_found)
+    nan_found = kernels.find_candidate_nan(values, pool.start, pool.items, block.lowest)
     if excluded is not None:
         banned = set(zip(excluded.users().tolist(), excluded.items.tolist(), strict=True))
         pairs = zip(pool.users().tolist(), pool.items.tolist(), strict=True)
@@ -76,7 +79,7 @@ def by_kernels(scores, k, exclude=None, candidates=None):
         pool, values = pool.keep(rest), values[rest]
     memory = kernels.pool_for(k, matrix.shape[1], values.dtype)
     kernels.list_candidates(
-        values, pool.start, pool.items, k, block.lowest, block.lowest_recommendable,
+        values, pool.start, pool.items, k, block.least,
         items, length, memory,
     )  # fmt: skip
     return items, length, nan_found

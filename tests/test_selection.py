@@ -89,24 +89,27 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
     top = empty_hits(start, items + 1.0, ties=ties)
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
     block = ScoreMatrix(rows).block(slice(0, len(rows)))
-    ordered = np.sort(block.values, axis=1) if by_search else block.values[:, :0].copy()
-    kernels.rank_rows(
+    lanes = kernels.lanes_for(k, rows.shape[1], block.values.dtype)
+    tied = kernels.tied_of(top, ties=ties)
+    rank = kernels.rank_sorted_rows if by_search else kernels.rank_rows
+    rank(
         block.values,
-        ordered,
+        *([np.sort(block.values, axis=1)] if by_search else []),
         items,
         items + 1.0,
         excluded_start,
         np.concatenate(excluded),
         k,
         block.lowest,
-        block.lowest_recommendable,
-        ties,
+        block.least,
         top,
-        np.zeros(3, np.int64),
-        kernels.lanes_for(k, rows.shape[1], block.values.dtype),
-        kernels.pool_for(k, rows.shape[1], block.values.dtype),
-        kernels.scratch_for(start, rows.shape[1] if ties else k, ties=ties),
+        tied,
+        np.zeros(1, np.bool_),
+        *([] if by_search else [lanes, kernels.pool_for(k, rows.shape[1], block.values.dtype)]),
+        kernels.places_for(start),
     )
+    depth = rows.shape[1] if ties else k
+    kernels.sort_hits(top, k, tied, kernels.scratch_for(start, depth, ties=ties))
     return top
 
 

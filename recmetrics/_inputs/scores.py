@@ -42,15 +42,20 @@ class ScoreBlock(NamedTuple):
 
     values: npt.NDArray[Any]  # C-contiguous
     lowest: Any  # the smallest number of that dtype; only NaN is not >= it
-    lowest_recommendable: bool  # True where an item with that score may be recommended
+    least: Any  # the smallest with which an item may be recommended, greater than -inf
+
+    @property
+    def has_infinity(self) -> bool:
+        """True where ``lowest`` stands for -inf."""
+        return bool(self.least > self.lowest)
 
 
 # The last two fields of a ScoreBlock for each dtype that the kernels are compiled for.
-_LOWEST: dict[np.dtype[Any], tuple[Any, bool]] = {
-    np.dtype(np.float32): (np.float32(-np.inf), False),
-    np.dtype(np.float64): (np.float64(-np.inf), False),
-    np.dtype(np.int16): (np.int16(np.iinfo(np.int16).min), True),
-    np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min), True),
+_LOWEST: dict[np.dtype[Any], tuple[Any, Any]] = {
+    np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min),
+    np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min),
+    np.dtype(np.int16): (np.int16(np.iinfo(np.int16).min),) * 2,
+    np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min),) * 2,
 }
 
 
@@ -119,7 +124,7 @@ def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:
     bits = np.ascontiguousarray(_bits(block), np.int16)
     keys = np.empty_like(bits)
     order_halves(as_kernel_array(bits).reshape(-1), infinity, keys.reshape(-1))
-    return ScoreBlock(keys, np.int16(-infinity), False)
+    return ScoreBlock(keys, np.int16(-infinity), np.int16(1 - infinity))
 
 
 @kernel

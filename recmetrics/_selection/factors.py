@@ -360,12 +360,12 @@ class FactorScores:
         if self._bias is not None:
             scores += self._bias[own.items]
         lowest = self.dtype.type(-np.inf)
-        kernels.find_candidate_nan(scores, own.start, own.items, lowest, nan_found)
+        nan_found[:] = kernels.find_candidate_nan(scores, own.start, own.items, lowest)
         scores[own.among(excluded, self.shape[1])] = lowest  # -inf is never recommended
         k, longest = ranking.shape[1], int(np.diff(own.start).max(initial=0))
         memory = kernels.pool_for(k, longest, self.dtype)
         kernels.list_candidates(
-            scores, own.start, own.items, k, lowest, False, ranking, length, memory
+            scores, own.start, own.items, k, np.finfo(self.dtype).min, ranking, length, memory
         )
 
 

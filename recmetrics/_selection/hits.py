@@ -26,13 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._jit import allocating_kernel
+from recmetrics._jit import kernel
 from recmetrics._types import BoolArray, FloatArray, IntArray, Ties
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
 _MAX_EXPONENT = 1000.0
-_SHORT = 32  # up to so many values are sorted faster by comparing all pairs than by np.sort
 _LARGEST = 1e100  # the largest weight, so that no sum of products overflows
 _MOST_RANKS = 1 << 24  # their weights take 128 MiB
 _REMEMBERED = 1 << 12  # ranks; the weights of so many are kept, 32 KiB, up to 64 times
@@ -123,27 +122,26 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
     return descending
 
 
-@allocating_kernel
+@kernel
 def _sort_down(start: IntArray, values: FloatArray) -> None:
-    short = np.empty(_SHORT)
+    """Sort each user's values in descending order by Shell's sort.
+
+    NumPy's sort would take two seconds to compile.
+    """
     for user in range(start.size - 1):
-        first, n = start[user], start[user + 1] - start[user]
-        if n > _SHORT:
-            own = values[first : first + n]
-            own.sort()  # in place: assigning a sorted copy takes seconds more to compile
-            for i in range(n // 2):
-                own[i], own[n - 1 - i] = own[n - 1 - i], own[i]
-            continue
-        for i in range(n):
-            short[i] = values[first + i]
-        for i in range(n):
-            # Counting the values before takes no branch: faster than moving them.
-            place = first
-            for j in range(i):
-                place += short[j] >= short[i]
-            for j in range(i + 1, n):
-                place += short[j] > short[i]
-            values[place] = short[i]
+        own = values[start[user] : start[user + 1]]
+        gap = 1
+        while 3 * gap < own.size:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for i in range(gap, own.size):
+                value = own[i]
+                place = i
+                while place >= gap and own[place - gap] < value:
+                    own[place] = own[place - gap]
+                    place -= gap
+                own[place] = value
+            gap //= 3
 
 
 class Views:

@@ -1,6 +1,6 @@
 """Scores in memory -> hits and lists, in row blocks and threads."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from recmetrics._selection.hits import Hits, empty_hits, join, part_of
 from recmetrics._selection.lists import Lists, Reader
 from recmetrics._spec import Request
 from recmetrics._threads import in_blocks
-from recmetrics._types import IntArray, NaNPolicy
+from recmetrics._types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items per user on, sorting a row and searching ranks beats counting them.
 _MANY = 64
@@ -31,6 +31,8 @@ _MANY = 64
 _PAIRS = 4
 _PAIRS_WITH_LANES = 64
 _NO_ITEMS = np.empty(0, np.int64)
+
+Array = npt.NDArray[Any]
 
 
 class MatrixRanker:
@@ -64,14 +66,15 @@ class MatrixRanker:
                 if self.exclude is not None:
                     n_swallowed = relevant.n_within(excluded)
                 if self.candidates is None:
-                    self._rank_rows(rows, relevant, excluded, k, ties, rules.nan, hits, nan_found)
+                    nan_found = self._rank_rows(rows, relevant, excluded, k, rules, hits)
                 else:
-                    own = self._recommendable(self.candidates, rows, excluded, nan_found)
+                    own = self._recommendable(self.candidates, rows, excluded)
+                    nan_found = own.nan_found
                     self._rank_candidates(own, relevant, k, ties, hits)
             if reader is not None:
-                # NaN are counted once.
-                lists_nan = nan_found if k is None else np.zeros(3, np.int64)
-                reader.read(self._list(rows, relevant, reader, lists_nan))
+                lists, lists_nan = self._list(rows, relevant, reader, rules.nan)
+                reader.read(lists)
+                nan_found = lists_nan if k is None else nan_found
             nan_found[NAN_ROW] += rows.start
             return hits, nan_found, n_swallowed
 
@@ -99,81 +102,78 @@ class MatrixRanker:
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
     def _rank_rows(
-        self,
-        rows: slice,
-        relevant: Rows,
-        excluded: Rows,
-        k: int,
-        ties: bool,
-        nan: NaNPolicy,
-        hits: Hits,
-        nan_found: IntArray,
-    ) -> None:
+        self, rows: slice, relevant: Rows, excluded: Rows, k: int, rules: Request, hits: Hits
+    ) -> IntArray:
+        """Fill the hits of a block; gives its NaN."""
+        ties = rules.ties
         block = self.scores.block(rows)
+        values, dtype = block.values, block.values.dtype
         excluded_start, excluded_items, _ = excluded
-        many = len(relevant.items) >= _MANY * len(block.values)
-        dtype = block.values.dtype
+        many = len(relevant.items) >= _MANY * len(values)
         lanes = kernels.lanes_for(k, self.n_items, dtype)
         pairs = 0
         if self.exclude is not None:
             pairs = int((np.diff(relevant.start) * np.diff(excluded_start)).sum())
-        if pairs > block.values.size * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
-            hidden = _hidden(block, excluded_start, excluded_items, nan)
+        if pairs > values.size * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+            hidden = _hidden(block, excluded_start, excluded_items, rules.nan)
             if hidden is not None:
                 block = hidden
                 excluded_start, excluded_items = np.zeros_like(excluded_start), _NO_ITEMS
+        has_nan, tied = np.zeros(1, np.bool_), kernels.tied_of(hits, ties=ties)
+        common = (
+            relevant.items, relevant.values, excluded_start, excluded_items, k, block.lowest,
+            block.least, hits, tied, has_nan,
+        )  # fmt: skip
+        places = kernels.places_for(relevant.start)
         if many and not lanes.size:
             ordered = np.sort(block.values, axis=1)
+            kernels.rank_sorted_rows(block.values, ordered, *common, places)
         else:
-            ordered = np.empty((len(block.values), 0), dtype)
-        kernels.rank_rows(
-            block.values, ordered, relevant.items, relevant.values, excluded_start, excluded_items,
-            k, block.lowest, block.lowest_recommendable, ties, hits, nan_found, lanes,
-            kernels.pool_for(k, self.n_items, dtype),
-            kernels.scratch_for(relevant.start, self.n_items if ties else k, ties=ties),
-        )  # fmt: skip
+            pool = kernels.pool_for(k, self.n_items, dtype)
+            kernels.rank_rows(block.values, *common, lanes, pool, places)
+        depth = self.n_items if ties else k
+        kernels.sort_hits(hits, k, tied, kernels.scratch_for(relevant.start, depth, ties=ties))
+        return _nan_of(values, block.lowest, rules.nan, has_nan)
 
     def _rank_candidates(
-        self,
-        recommendable: tuple[Rows, npt.NDArray[Any], ScoreBlock],
-        relevant: Rows,
-        k: int,
-        ties: bool,
-        hits: Hits,
+        self, own: "_Candidates", relevant: Rows, k: int, ties: bool, hits: Hits
     ) -> None:
-        own, values, block = recommendable
-        depth = int(np.diff(own.start).max(initial=0)) if ties else k
+        (start, items, _), block = own.rows, own.block
+        tied = kernels.tied_of(hits, ties=ties)
         kernels.rank_candidates(
-            values, own.start, own.items, relevant.items, relevant.values, k, block.lowest,
-            block.lowest_recommendable, ties, hits,
-            kernels.scratch_for(relevant.start, depth, ties=ties),
+            block.values, start, items, relevant.items, relevant.values, k,
+            block.least, hits, tied, kernels.places_for(relevant.start),
         )  # fmt: skip
+        depth = int(np.diff(start).max(initial=0)) if ties else k
+        kernels.sort_hits(hits, k, tied, kernels.scratch_for(relevant.start, depth, ties=ties))
 
-    def _list(self, rows: slice, relevant: Rows, reader: Reader, nan_found: IntArray) -> Lists:
-        """The lists of a block of users, as long as ``reader`` reads them."""
+    def _list(
+        self, rows: slice, relevant: Rows, reader: Reader, nan: NaNPolicy
+    ) -> tuple[Lists, IntArray]:
+        """The lists of a block of users, as long as ``reader`` reads them, and its NaN."""
         if self.candidates is None:
             block = self.scores.block(rows)
             start, items, _ = self._excluded(rows)
             lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
             dtype = block.values.dtype
+            has_nan = np.zeros(1, np.bool_)
             kernels.list_rows(
-                block.values, start, items, reader.depth, block.lowest, block.lowest_recommendable,
-                lists.items, lists.length, nan_found,
+                block.values, start, items, reader.depth, block.lowest, block.least,
+                lists.items, lists.length, has_nan,
                 kernels.lanes_for(reader.depth, self.n_items, dtype),
                 kernels.pool_for(reader.depth, self.n_items, dtype),
             )  # fmt: skip
-        else:
-            reader.offer(self.candidates.rows(rows).items)
-            excluded = self._excluded(rows)
-            own, values, block = self._recommendable(self.candidates, rows, excluded, nan_found)
-            longest = int(np.diff(own.start).max(initial=0))
-            lists = _no_lists(rows, min(reader.depth, longest), relevant)
-            kernels.list_candidates(
-                values, own.start, own.items, reader.depth, block.lowest,
-                block.lowest_recommendable, lists.items, lists.length,
-                kernels.pool_for(reader.depth, longest, values.dtype),
-            )  # fmt: skip
-        return lists
+            return lists, _nan_of(block.values, block.lowest, nan, has_nan)
+        reader.offer(self.candidates.rows(rows).items)
+        own = self._recommendable(self.candidates, rows, self._excluded(rows))
+        (start, items, _), block = own.rows, own.block
+        longest = int(np.diff(start).max(initial=0))
+        lists = _no_lists(rows, min(reader.depth, longest), relevant)
+        kernels.list_candidates(
+            block.values, start, items, reader.depth, block.least, lists.items, lists.length,
+            kernels.pool_for(reader.depth, longest, block.values.dtype),
+        )  # fmt: skip
+        return lists, own.nan_found
 
     def _excluded(self, rows: slice) -> Rows:
         """The excluded items of each user of a block."""
@@ -181,18 +181,30 @@ class MatrixRanker:
             return NO_ROWS._replace(start=np.zeros(rows.stop - rows.start + 1, np.int64))
         return self.exclude.rows(rows)
 
-    def _recommendable(
-        self, candidates: ItemSets, rows: slice, excluded: Rows, nan_found: IntArray
-    ) -> tuple[Rows, npt.NDArray[Any], ScoreBlock]:
+    def _recommendable(self, candidates: ItemSets, rows: slice, excluded: Rows) -> "_Candidates":
         """The candidates of each user that are not excluded, and their scores."""
         own = candidates.rows(rows)
         block = self.scores.candidates(rows, np.diff(own.start), own.items)
-        values = block.values
-        kernels.find_candidate_nan(values, own.start, own.items, block.lowest, nan_found)
+        nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:
             rest = ~own.among(excluded, self.n_items)
-            own, values = own.keep(rest), values[rest]
-        return own, values, block
+            own, block = own.keep(rest), block._replace(values=block.values[rest])
+        return _Candidates(own, block, nan_found)
+
+
+class _Candidates(NamedTuple):
+    """The items of each user that may be recommended, and their scores."""
+
+    rows: Rows
+    block: ScoreBlock  # values of shape (items,)
+    nan_found: IntArray  # as ``find_nan`` has it, of excluded candidates as well
+
+
+def _nan_of(values: Array, lowest: Any, nan: NaNPolicy, has_nan: BoolArray) -> IntArray:
+    """The NaN of a block, found only where an error says where they are."""
+    if has_nan[0] and nan == "raise":
+        return kernels.find_nan(values, lowest)
+    return np.zeros(3, np.int64)
 
 
 def _hidden(
@@ -203,15 +215,17 @@ def _hidden(
     None where that would change the result: where an excluded score is a NaN to be reported, or
     where an item with the lowest score may be recommended and has it.
     """
-    values, lowest, lowest_recommendable = block
+    values, lowest, least = block
     users = np.repeat(np.arange(len(values)), np.diff(start))
     if nan == "raise" and not (values[users, items] >= lowest).all():
         return None
-    if lowest_recommendable and values.min() == lowest:
-        return None
+    if least == lowest:
+        if values.min() == lowest:
+            return None
+        least = values.dtype.type(int(lowest) + 1)
     values = values.copy()
     values[users, items] = lowest
-    return ScoreBlock(values, lowest, False)
+    return ScoreBlock(values, lowest, least)
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:

@@ -457,38 +457,47 @@ def map_reference(user: OneUser, k: int, *, denom: str, over: str, rel: float | 
     return ratio(sum(precisions), divisor[denom])
 
 
-@helper
-def _mean_precision(hits: Hits, user: int, cut: int, rel: float) -> float:
-    """The mean precision of the ranks 1 .. cut."""
-    total = 0.0
-    found = 0.0  # expected hits so far
-    slot = hits.start[user]
-    end = _end(hits, user, cut)
-    first = last = 0  # of a tie group
-    step = 0.0
-    for rank in range(1, cut + 1):
-        if rank > last and slot < end:
-            after = _group_end(hits, slot, end)
-            first, last = hits.first[slot], hits.last[slot]
-            step = _n_in_group(hits, slot, after, rel) / (last - first + 1)
-            slot = after
-        if first <= rank <= last:
-            found += step
-        total += found / rank
-    return _ratio(total, cut)
+def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
+    # Two loops, since in one each call would wait until both are compiled.
+    if over == _OVER_RANKS:
+        _mean_precision(hits, k, out, rel)
+    else:
+        _average_precision(hits, k, out, denom, rel)
 
 
 @kernel
-def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float) -> None:
+def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        if _n_relevant(hits, user, rel) == 0:
+            out[user] = np.nan
+            continue
+        cut = _cut(hits, k, user)
+        slot = hits.start[user]
+        end = _end(hits, user, cut)
+        total = 0.0
+        found = 0.0  # expected hits so far
+        first = last = 0  # of a tie group
+        step = 0.0
+        for rank in range(1, cut + 1):
+            if rank > last and slot < end:
+                after = _group_end(hits, slot, end)
+                first, last = hits.first[slot], hits.last[slot]
+                step = _n_in_group(hits, slot, after, rel) / (last - first + 1)
+                slot = after
+            if first <= rank <= last:
+                found += step
+            total += found / rank
+        out[user] = _ratio(total, cut)
+
+
+@kernel
+def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
     for user in range(out.size):
         relevant = _n_relevant(hits, user, rel)
         if relevant == 0:
             out[user] = np.nan
             continue
         cut = _cut(hits, k, user)
-        if over == _OVER_RANKS:
-            out[user] = _mean_precision(hits, user, cut, rel)
-            continue
         end = _end(hits, user, cut)
         found = 0
         precisions = 0.0
