@@ -4,12 +4,22 @@ Run by speed.py; each prints one JSON object.
 
     python fresh.py memory 2000 50000 float32
     python fresh.py first-call
+    python fresh.py steps
+
+And for people, medians of processes with an empty cache folder, in turn with another checkout:
+
+    python fresh.py cold --beside ../../older --rounds 5
 """
 
+import argparse
 import contextlib
 import json
+import os
 import resource
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -26,8 +36,11 @@ def main() -> None:
     if what == "memory":
         users, items, dtype, *exclude = arguments
         answer = memory((int(users), int(items)), dtype, exclude=bool(exclude))
+    elif what == "cold":
+        cold(arguments)
+        return
     else:
-        answer = first_call()
+        answer = {"first-call": first_call, "steps": steps, "everything": everything}[what]()
     print(json.dumps(answer))
 
 
@@ -98,6 +111,80 @@ def first_call() -> dict[str, float]:
         "first": called - start,
         "second": time.perf_counter() - called,
     }
+
+
+def steps() -> dict[str, float]:
+    """Time the import, the first call, and what is new in later ones, in seconds."""
+    times = {}
+    last = time.perf_counter()
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        times[name] = now - last
+        last = now
+
+    from recmetrics import Metrics
+
+    lap("import")
+    rng = np.random.default_rng(0)
+    scores = 100 * rng.standard_normal((64, 5_000), dtype=np.float32)
+    truth = sp.random(64, 5_000, 0.002, "csr", random_state=0)
+    truth.data[:] = 1
+    users, items = rng.standard_normal((64, 8)), rng.standard_normal((5_000, 8))
+    lap("")
+    Metrics.compute(scores, truth, "ndcg@10")
+    lap("first call, float32, ndcg@10")
+    Metrics.compute(scores, truth, "recall@20")
+    lap("a second metric, recall@20")
+    Metrics.compute_factors(users.astype("f4"), items.astype("f4"), truth, "ndcg@10")
+    lap("then the first compute_factors")
+    for dtype in ("float64", "float16", "int32"):
+        Metrics.compute(scores.astype(dtype), truth, "ndcg@10")
+        lap(f"then {dtype}")
+    del times[""]
+    return times
+
+
+def everything() -> dict[str, float]:
+    """Time a warm-up of everything."""
+    import recmetrics
+
+    start = time.perf_counter()
+    recmetrics.warmup()
+    return {"warmup() of everything": time.perf_counter() - start}
+
+
+def cold(arguments: list[str]) -> None:
+    """Print medians of processes that begin with an empty cache, of this and another checkout."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args(arguments)
+    roots = [Path(__file__).parents[1], *([given.beside.resolve()] if given.beside else [])]
+    found: list[dict[str, list[float]]] = [{} for _ in roots]
+    for _ in range(given.rounds):
+        for root, times in zip(roots, found, strict=True):
+            with tempfile.TemporaryDirectory() as cache:
+                answers = _in(root, "steps", cache)
+                answers["first call, cache filled"] = _in(root, "steps", cache)[
+                    "first call, float32, ndcg@10"
+                ]
+            with tempfile.TemporaryDirectory() as cache:
+                answers |= _in(root, "everything", cache)
+            for name, seconds in answers.items():
+                times.setdefault(name, []).append(seconds)
+    for name in found[0]:
+        here, *there = [statistics.median(times[name]) for times in found]
+        beside = f"   {there[0]:6.2f} s   {here / there[0]:5.2f}" if there else ""
+        print(f"{name:32} {here:6.2f} s{beside}")
+
+
+def _in(root: Path, what: str, cache: str) -> dict[str, float]:
+    environ = os.environ | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": cache}
+    command = [sys.executable, __file__, what]
+    done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ class Metrics:
             RECMETRICS_NUM_THREADS, else the cores this process may use.
         progress
             True shows a tqdm bar where tqdm is installed, and then says how many users the means
-            are over where these are not all; a callable gets (rows done, rows).
+            are over where these are not all; it says "compiling" while a first call compiles. A
+            callable gets (rows done, rows).
         popularity
             (n_items,) share of users who have each item, 0 to 1: ``popularity_from(train)``.
         features

@@ -2,11 +2,14 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core import event
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,20 +61,59 @@ def allocating_helper(function: F) -> F:
     return _compiled(function, no_cpython_wrapper=True)
 
 
+@contextlib.contextmanager
+def while_compiling(tell: Callable[[bool], object]) -> Iterator[None]:
+    """Call ``tell(True)`` where Numba begins to compile, in any thread, ``tell(False)`` after."""
+    with event.install_listener("numba:compile", _Listener(tell)):
+        yield
+
+
+class _Listener(event.Listener):
+    def __init__(self, tell: Callable[[bool], object]) -> None:
+        self._tell = tell
+        self._depth = 0  # a function is compiled while its caller is
+
+    def on_start(self, event: object) -> None:  # noqa: ARG002
+        self._depth += 1
+        if self._depth == 1:
+            self._tell(True)
+
+    def on_end(self, event: object) -> None:  # noqa: ARG002
+        self._depth -= 1
+        if self._depth == 0:
+            self._tell(False)
+
+
 def _compiled(function: F, **options: bool) -> F:
     compiled: Any = _jit(**options)(function)
     # Without compilation this is the function itself. A folder that cannot be written is found now.
     if hasattr(compiled, "enable_caching"):
         with contextlib.suppress(RuntimeError):
-            compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
+            compiled._cache = _Cache(function)
     return compiled  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 class _Cache(FunctionCache):
     """Numba's cache on disk; where it fails, the function is compiled without it.
 
-    Numba raises what it meets on a full disk, or in a damaged file, on every call.
+    Numba raises what it meets on a full disk, or in a damaged file, on every call. It also takes
+    machine code for stale where the time of the source file is another, as in an image of a
+    container, which rounds times to seconds. Here the text of the file decides.
     """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        with contextlib.suppress(OSError):  # no file, as in a zip: then its time
+            self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
+                cache_path=self._cache_path,
+                filename_base=self._impl.filename_base,
+                source_stamp=_digest(function.__code__.co_filename),
+            )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

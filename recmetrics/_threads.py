@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 
 import numpy as np
 
+from recmetrics._jit import while_compiling
 from recmetrics._types import Progress
 
 P = ParamSpec("P")
@@ -132,7 +133,11 @@ def reporting(
         except ImportError:  # the bar is optional
             yield None
             return
-        with tqdm(total=rows, unit=" users") as bar:
+
+        def tell(compiling: bool) -> None:
+            bar.set_description("compiling" if compiling else None)
+
+        with tqdm(total=rows, unit=" users") as bar, while_compiling(tell):
 
             def advance(done: int) -> None:
                 bar.update(done)

@@ -1,5 +1,6 @@
 """Compilation ahead of the first call."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     """Compile the kernels of ``Metrics.compute``, so that its first call does not wait for them.
 
     Machine code is kept on disk where that is possible; then a warm-up costs seconds once and a
-    tenth of a second in every later process.
+    tenth of a second in every later process. ``ties=`` and factors compile at their first use.
 
     >>> import recmetrics
     >>> recmetrics.warmup(["ndcg@10", "recall@20"], dtype="float32")
@@ -32,9 +33,17 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         An unknown metric, or a dtype that scores cannot have.
     """
     metrics: Any = list(METRICS) if metrics_list is None else metrics_list
-    side: dict[str, Any] = {"popularity": np.ones(2), "genres": np.eye(2), "profile": np.eye(2)}
-    scores = np.zeros((2, 2), dtype)
-    truth = np.eye(2, dtype=np.float32)
-    for form in (truth, sp.csr_array(truth)):
-        Metrics.compute(scores, form, metrics, exclude=1 - truth, features=np.eye(2), **side)
-    Metrics.compute(scores, truth, metrics, candidates=[0, 1], features=np.eye(2), **side)
+
+    def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
+        side: dict[str, Any] = {name: np.eye(n_items) for name in ("features", "genres", "profile")}
+        scores, truth = np.zeros((n_items, n_items), dtype), np.eye(n_items, dtype=np.float32)
+        if n_items > 2:
+            truth[:] = 1  # ranks of many relevant items are searched, not counted
+        Metrics.compute(
+            scores, form(truth), metrics, popularity=np.ones(n_items), **side, **options
+        )
+
+    compute(2, np.asarray, exclude=1 - np.eye(2))
+    compute(2, sp.csr_array, exclude=1 - np.eye(2))
+    compute(2, np.asarray, candidates=[0, 1])
+    compute(64, np.asarray)

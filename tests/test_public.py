@@ -220,6 +220,28 @@ def test_true_shows_a_bar(capsys):
     assert "1/1" in capsys.readouterr().err
 
 
+@pytest.mark.needs_jit
+def test_true_says_that_a_first_call_compiles(tmp_path):
+    pytest.importorskip("tqdm", reason="progress bars need tqdm")
+    call = "import recmetrics; recmetrics.Metrics.compute([[1.0, 2.0]], [[1, 0]], 'hit@1', {})"
+
+    def said(progress):
+        done = subprocess.run(
+            [sys.executable, "-c", call.format(progress)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        )
+        return done.stderr
+
+    first = said("progress=True")
+    assert "compiling: " in first
+    assert first.endswith("\ncompiling the metrics\n")
+    assert "compiling" not in said("progress=True")
+    assert not said("progress=None")
+
+
 def test_no_bar_is_shown_unless_asked_or_without_tqdm(capsys, monkeypatch):
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails

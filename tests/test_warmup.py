@@ -1,12 +1,17 @@
 """After a warm-up the first call compiles nothing."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import recmetrics
 from recmetrics import UnknownMetricError, warmup
+
+PACKAGE = Path(recmetrics.__file__).parent
 
 CODE = """
 import numpy as np, scipy.sparse as sp
@@ -31,14 +36,14 @@ print(len(compiled))
 """
 
 
-def compilations(before, cache):
+def compilations(before, cache, **environment):
     result = subprocess.run(
         [sys.executable, "-P", "-c", CODE.format(before=before)],
         capture_output=True,
         text=True,
         check=True,
         timeout=300,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), **environment},
     )
     return int(result.stdout)
 
@@ -51,6 +56,26 @@ def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
 def test_a_later_process_compiles_nothing_either(tmp_path):
     assert compilations("", tmp_path) > 0
     assert compilations("", tmp_path) == 0
+
+
+@pytest.mark.needs_jit
+def test_a_copied_cache_is_used_and_an_edited_file_compiles_again(tmp_path):
+    """As in an image of a container, which rounds the times of files."""
+    package, there, image = tmp_path / "recmetrics", tmp_path / "there", tmp_path / "image"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(cache):
+        return compilations("", cache, PYTHONPATH=str(tmp_path))
+
+    assert run(there) > 0
+    shutil.copytree(there, image)
+    for file in package.rglob("*.py"):
+        os.utime(file, (1e9, 1e9))
+    assert run(image) == 0
+    metrics = package / "metrics" / "accuracy.py"
+    metrics.write_text(metrics.read_text() + "# edited\n")
+    os.utime(metrics, (1e9, 1e9))
+    assert 0 < run(image) < run(tmp_path / "empty")
 
 
 def test_it_refuses_an_unknown_metric():

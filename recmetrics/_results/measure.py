@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import UndefinedMetricError, warn
+from recmetrics._jit import while_compiling
 from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
 from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
@@ -27,11 +28,19 @@ def values_of(found: Found, request: Request) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn of what may mislead about them."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
-    values = whole_values(found, request)
-    if request.progress is True:
-        means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
-        for line in users_of_means(means, len(found.hits.n_hits), request):
-            print(line, file=sys.stderr)  # noqa: T201  # below the bar
+    if request.progress is not True:
+        return whole_values(found, request)
+    notes = iter(["compiling the metrics"])
+
+    def tell(compiling: bool) -> None:
+        for note in notes if compiling else ():  # once
+            print(note, file=sys.stderr)  # noqa: T201  # below the bar
+
+    with while_compiling(tell):
+        values = whole_values(found, request)
+    means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
+    for line in users_of_means(means, len(found.hits.n_hits), request):
+        print(line, file=sys.stderr)  # noqa: T201
     return values
 
 

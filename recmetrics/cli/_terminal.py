@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from recmetrics._jit import while_compiling
 from recmetrics._printable import printable
 from recmetrics.cli._failures import CommandError, reason
 
@@ -136,4 +137,8 @@ def progress(title: str) -> Iterator[OnProgress | None]:
         def on_progress(done: int, total: int, note: str = title) -> None:
             bar.update(task, completed=done, total=total, description=note)
 
-        yield on_progress
+        def tell(compiling: bool) -> None:
+            bar.update(task, description="compiling" if compiling else title)
+
+        with while_compiling(tell):
+            yield on_progress
