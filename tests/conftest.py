@@ -12,9 +12,10 @@ import tempfile
 
 import pytest
 
-_CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_errors=True)
-atexit.register(_CACHE.cleanup)
-os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers have the folder of the process they serve
+    _CACHE = tempfile.TemporaryDirectory(prefix="recmetrics-numba-", ignore_cleanup_errors=True)
+    atexit.register(_CACHE.cleanup)
+    os.environ["NUMBA_CACHE_DIR"] = _CACHE.name  # before anything imports numba
 
 # A shell that runs the tests in the background has them, and their children, ignore Ctrl-C; nohup
 # has them ignore the end of the terminal.
