@@ -58,8 +58,9 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 ```
 
 - An option typed in the string wins: `"recall(denom=capped)@20"` is capped under any convention.
-- A user without relevant items gets what the system gives, unless `undefined=` is given. Where a
-  system leaves the user out of its mean, the value is NaN: take `np.nanmean`.
+- A user without relevant items, who has no judgements there, gets what the system gives, unless
+  `undefined=` is given. Where a system leaves the user out of its mean, the value is NaN: take
+  `np.nanmean`.
 - A metric that the system does not compute is an error that names those it does.
 - Where a system averages over all orders of tied scores, so does the plain name, unless `ties=` is
   given. Otherwise ties are broken by item index, in tables by the order of the rows (`trec`: by
@@ -76,8 +77,8 @@ AGREEMENT_TEXT = """\
 `python tests/peers.py 1000` installs each system into an environment of its own and runs every call
 of this page on random problems: 1 to 6 users, 4 to 30 items, k up to 40, users without relevant
 items, lists that are short or empty, relevant items that are excluded, graded truth, tied scores,
-and ranks with gaps where a system reads ranks. Each system gets what its users give it: a user
-without relevant items has no judgements, and an excluded item is in no list.
+and ranks with gaps where a system reads ranks. Inputs are as in real use: a user without relevant
+items has no judgements, and an excluded item is in no list.
 
 The problems of a system have no ties where the system does not decide them. They do not ask for
 what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
