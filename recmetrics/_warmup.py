@@ -32,7 +32,11 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     MetricSpecError, InputTypeError
         An unknown metric, or a dtype that scores cannot have.
     """
-    metrics: Any = list(METRICS) if metrics_list is None else metrics_list
+    if metrics_list is None:
+        # Metrics that average over ties have kernels of selection of their own.
+        warmup([name for name, metric in METRICS.items() if not metric.averages_ties], dtype)
+        warmup([name for name, metric in METRICS.items() if metric.averages_ties], dtype)
+        return
 
     def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
         side: dict[str, Any] = {name: np.eye(n_items) for name in ("features", "genres", "profile")}
@@ -40,7 +44,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         if n_items > 2:
             truth[:] = 1  # ranks of many relevant items are searched, not counted
         Metrics.compute(
-            scores, form(truth), metrics, popularity=np.ones(n_items), **side, **options
+            scores, form(truth), metrics_list, popularity=np.ones(n_items), **side, **options
         )
 
     compute(2, np.asarray, exclude=1 - np.eye(2))

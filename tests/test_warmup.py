@@ -48,8 +48,9 @@ def compilations(before, cache, **environment):
     return int(result.stdout)
 
 
-def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
-    assert compilations("recmetrics.warmup(metrics)", tmp_path) == 0
+@pytest.mark.parametrize("warmed", ["metrics", ""])
+def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path, warmed):
+    assert compilations(f"recmetrics.warmup({warmed})", tmp_path) == 0
 
 
 @pytest.mark.needs_jit
