@@ -603,6 +603,8 @@ def test_items_beyond_two_to_the_31(tmp_path):
     for truth in ([[last, 5]], sparse):
         got = Metrics.compute(scores, truth, ["map@3"], candidates=[5, 7, last])
         assert got == {"map@3": [1.0]}
+        with pytest.raises(InputError, match=r"at most 2,147,483,647 can be ranked .* candidates="):
+            Metrics.compute(scores, truth, ["map@3"])
         assert Metrics.compute_ranked([[7, last]], truth, ["map@3"]) == {"map@3": [0.25]}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputTypeError, NaNScoreError, ShapeError
+from recmetrics._errors import InputError, InputTypeError, NaNScoreError, ShapeError
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -34,6 +34,7 @@ _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
 
 
+_MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
 N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
 
 
@@ -75,6 +76,12 @@ class ScoreMatrix:
 
     def block(self, rows: slice) -> ScoreBlock:
         """Read a block of whole rows."""
+        if self.shape[1] > _MOST_ITEMS:
+            msg = (
+                f"scores has {self.shape[1]:,} items, and at most {_MOST_ITEMS:,} can be ranked "
+                "for a user; give fewer, or candidates="
+            )
+            raise InputError(msg)
         return native(self.array[rows])
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
