@@ -47,7 +47,8 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     nothing = np.empty(0, np.int64)
     top = empty_hits(relevant.start, relevant.values, ties=False)
     dtype = block.values.dtype
-    rank = partial(
+    places = kernels.places_for(relevant.start)
+    select = partial(
         kernels.rank_rows,
         block.values,
         relevant.items,
@@ -62,13 +63,8 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         np.zeros(1, np.bool_),
         kernels.lanes_for(k, n_items, dtype),
         kernels.pool_for(k, n_items, dtype),
-        kernels.places_for(relevant.start),
+        places,
     )
-
-    def select() -> None:
-        rank()
-        kernels.sort_hits(top, k, None, kernels.scratch_for(relevant.start, k, ties=False))
-
     select()
     views = Views(top)
     measure = []

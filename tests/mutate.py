@@ -294,7 +294,7 @@ FAULTS = [
     ),
     Fault(
         "a slot without a hit keeps its place", "_selection/kernels.py",
-        "                tied.first[slot] = 0\n                tied.last[slot] = 0\n", "",
+        "            tied.first[slot] = 0\n            tied.last[slot] = 0\n", "",
         SCORES,
     ),
     Fault(

@@ -108,8 +108,7 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         *([] if by_search else [lanes, kernels.pool_for(k, rows.shape[1], block.values.dtype)]),
         kernels.places_for(start),
     )
-    depth = rows.shape[1] if ties else k
-    kernels.sort_hits(top, k, tied, kernels.scratch_for(start, depth, ties=ties))
+    kernels.sort_hits(top, tied, int(np.diff(start).max()), rows.shape[1] if ties else k)
     return top
 
 

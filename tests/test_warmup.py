@@ -48,9 +48,11 @@ def compilations(before, cache, **environment):
     return int(result.stdout)
 
 
-@pytest.mark.parametrize("warmed", ["metrics", ""])
-def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path, warmed):
-    assert compilations(f"recmetrics.warmup({warmed})", tmp_path) == 0
+def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
+    """The warm-up calls itself, for metrics with and without ties."""
+    everything = "{name: recmetrics._warmup.METRICS[name] for name in ('hit', 'auc')}"  # for time
+    code = f"recmetrics._warmup.METRICS = {everything}; recmetrics.warmup()"
+    assert compilations(code, tmp_path) == 0
 
 
 @pytest.mark.needs_jit
@@ -68,7 +70,7 @@ def test_a_copied_cache_is_used_and_an_edited_file_compiles_again(tmp_path):
     def run(cache):
         return compilations("", cache, PYTHONPATH=str(tmp_path))
 
-    assert run(there) > 0
+    all_of_them = run(there)
     shutil.copytree(there, image)
     for file in package.rglob("*.py"):
         os.utime(file, (1e9, 1e9))
@@ -76,7 +78,7 @@ def test_a_copied_cache_is_used_and_an_edited_file_compiles_again(tmp_path):
     metrics = package / "metrics" / "accuracy.py"
     metrics.write_text(metrics.read_text() + "# edited\n")
     os.utime(metrics, (1e9, 1e9))
-    assert 0 < run(image) < run(tmp_path / "empty")
+    assert 0 < run(image) < all_of_them
 
 
 def test_it_refuses_an_unknown_metric():

@@ -58,12 +58,12 @@ ANY_ITEM = int(np.iinfo(np.int64).max)  # the items of a catalogue of unknown si
 class Tied(NamedTuple):
     """The ranks of tie groups, where equal scores may come in any order: slots of ``Hits``."""
 
-    first: IntArray  # until ``sort_hits``, the number of greater scores
+    first: IntArray  # until ``_keep_hits``, the number of greater scores
     last: IntArray  # the number of scores at least as great
 
 
 class Scratch(NamedTuple):
-    """Work memory to sort many hits, made by ``scratch_for``."""
+    """Work memory to sort many hits."""
 
     at_rank: npt.NDArray[np.int32]  # (ranks + 1,) 0 between users
     gain: FloatArray  # (hits of a user,) copies while hits are reordered
@@ -96,28 +96,23 @@ def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
 
 def places_for(start: IntArray) -> IntArray:
     """Work memory for the places of a user's relevant items, which begin at ``start``."""
-    return np.empty(_most(start), np.int64)
+    return np.empty(int((start[1:] - start[:-1]).max(initial=0)), np.int64)
 
 
-def scratch_for(start: IntArray, depth: int, *, ties: bool) -> Scratch | None:
-    """Work memory to sort hits by ranks to ``depth``; None where no user can have many.
+def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
+    """Sort the hits that a kernel ranked, where a user may have ``most``, at ranks to ``depth``.
 
-    NumPy makes it: kernels that make arrays count references at every slice.
+    NumPy makes the memory: kernels that make arrays count references at every slice.
     """
-    most = _most(start)
-    if most <= _FEW:
-        return None
-    tied = most if ties else 0
-    return Scratch(
-        at_rank=np.zeros(depth + 1, np.int32),
-        gain=np.empty(most),
-        first=np.empty(tied, np.int64),
-        last=np.empty(tied, np.int64),
-    )
-
-
-def _most(start: IntArray) -> int:
-    return int((start[1:] - start[:-1]).max(initial=0))
+    if most > _FEW:
+        n_tied = 0 if tied is None else most
+        scratch = Scratch(
+            at_rank=np.zeros(depth + 1, np.int32),
+            gain=np.empty(most),
+            first=np.empty(n_tied, np.int64),
+            last=np.empty(n_tied, np.int64),
+        )
+        sort_many_hits(hits, tied, scratch)
 
 
 def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
@@ -498,10 +493,11 @@ def _rank_places(
     places: IntArray,
     excluded: IntArray,
     user: int,
+    k: int,
     hits: Hits,
     tied: Any,
 ) -> None:
-    """Fill the ranks of a user's relevant items, which are at ``places`` of the ``values``.
+    """Rank a user's relevant items, which are at ``places`` of the ``values``, and keep the hits.
 
     ``values`` contain those of ``excluded``, at the places of these numbers. ``ordered`` are the
     same ascending, or None.
@@ -527,6 +523,43 @@ def _rank_places(
             if tied is not None:
                 above[p] -= other > score
                 reaching[p] -= other >= score
+    _keep_hits(hits, user, k, tied)
+
+
+@helper
+def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
+    """Keep those among the first ``k`` of a user's ranked items; sort them by rank if they are few.
+
+    With ``tied`` an item among the first k in any order of equal scores is a hit.
+    """
+    first = hits.start[user]
+    n_hits = 0
+    for slot in range(first, first + hits.n_hits[user]):
+        rank, gain = hits.rank[slot], hits.gain[slot]
+        best = rank
+        hits.rank[slot] = 0  # slots without a hit hold 0
+        hits.gain[slot] = 0.0
+        if tied is not None:
+            best, last = tied.first[slot] + 1, tied.last[slot]
+            tied.first[slot] = 0
+            tied.last[slot] = 0
+        if best > k:
+            continue
+        place = first + n_hits
+        while n_hits < _FEW and place > first and hits.rank[place - 1] > rank:
+            hits.rank[place] = hits.rank[place - 1]
+            hits.gain[place] = hits.gain[place - 1]
+            if tied is not None:
+                tied.first[place] = tied.first[place - 1]
+                tied.last[place] = tied.last[place - 1]
+            place -= 1
+        hits.rank[place] = rank
+        hits.gain[place] = gain
+        if tied is not None:
+            tied.first[place] = best
+            tied.last[place] = last
+        n_hits += 1
+    hits.n_hits[user] = n_hits
 
 
 @helper
@@ -611,7 +644,7 @@ def rank_rows(
                         places[found] = place
                         hits.gain[first + found] = gain
                         found += 1
-        _rank_places(values, None, places[:found], excluded, user, hits, tied)
+        _rank_places(values, None, places[:found], excluded, user, k, hits, tied)
 
 
 @kernel
@@ -652,7 +685,7 @@ def rank_sorted_rows(
             bound = reached if reached > least else least
         found = _find_places(row, bound, excluded, relevant_items, relevance, user, hits, places)
         if found > 0:
-            _rank_places(row, ordered[:end], places[:found], excluded, user, hits, tied)
+            _rank_places(row, ordered[:end], places[:found], excluded, user, k, hits, tied)
 
 
 @kernel
@@ -687,74 +720,39 @@ def rank_candidates(
                 hits.gain[first + found] = relevance[slot]
                 found += 1
         if found > 0:
-            _rank_places(own, None, places[:found], items[:0], user, hits, tied)
+            _rank_places(own, None, places[:found], items[:0], user, k, hits, tied)
 
 
 @kernel
-def sort_hits(hits: Hits, k: int, tied: Any, scratch: Any) -> None:
-    """Keep the hits among the first ``k`` of those that a kernel ranked, and sort them by rank.
+def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
+    """Sort the hits of users with more than ``_FEW`` by a place for each rank.
 
-    With ``tied`` an item among the first k in any order of equal scores is a hit. ``scratch_for``
-    makes ``scratch``.
+    The kernels that rank leave them in order of the items.
     """
-    for user in range(hits.n_hits.size):
-        first = hits.start[user]
-        n_hits = 0
-        many = False
-        if scratch is not None:
-            many = hits.n_hits[user] > _FEW
-        for slot in range(first, first + hits.n_hits[user]):
-            rank, gain = hits.rank[slot], hits.gain[slot]
-            best = rank
-            hits.rank[slot] = 0  # slots without a hit hold 0
-            hits.gain[slot] = 0.0
-            if tied is not None:
-                best, last = tied.first[slot] + 1, tied.last[slot]
-                tied.first[slot] = 0
-                tied.last[slot] = 0
-            if best > k:
-                continue
-            place = first + n_hits
-            while not many and place > first and hits.rank[place - 1] > rank:
-                hits.rank[place] = hits.rank[place - 1]
-                hits.gain[place] = hits.gain[place - 1]
-                if tied is not None:
-                    tied.first[place] = tied.first[place - 1]
-                    tied.last[place] = tied.last[place - 1]
-                place -= 1
-            hits.rank[place] = rank
-            hits.gain[place] = gain
-            if tied is not None:
-                tied.first[place] = best
-                tied.last[place] = last
-            n_hits += 1
-        hits.n_hits[user] = n_hits
-        if scratch is not None and many:
-            _sort_by_table(hits, first, n_hits, tied, scratch)
-
-
-@helper
-def _sort_by_table(hits: Hits, first: int, n_hits: int, tied: Any, scratch: Any) -> None:
-    """Sort many hits of a user by a place for each rank."""
     at_rank = scratch.at_rank
-    for hit in range(n_hits):
-        slot = first + hit
-        at_rank[hits.rank[slot]] = hit + 1
-        scratch.gain[hit] = hits.gain[slot]
-        if tied is not None:
-            scratch.first[hit] = tied.first[slot]
-            scratch.last[hit] = tied.last[slot]
-    slot = first
-    for rank in range(at_rank.size):
-        if at_rank[rank] > 0:
-            hit = at_rank[rank] - 1
-            hits.rank[slot] = rank
-            hits.gain[slot] = scratch.gain[hit]
+    for user in range(hits.n_hits.size):
+        n_hits = hits.n_hits[user]
+        if n_hits <= _FEW:
+            continue
+        first = hits.start[user]
+        for hit in range(n_hits):
+            slot = first + hit
+            at_rank[hits.rank[slot]] = hit + 1
+            scratch.gain[hit] = hits.gain[slot]
             if tied is not None:
-                tied.first[slot] = scratch.first[hit]
-                tied.last[slot] = scratch.last[hit]
-            at_rank[rank] = 0
-            slot += 1
+                scratch.first[hit] = tied.first[slot]
+                scratch.last[hit] = tied.last[slot]
+        slot = first
+        for rank in range(at_rank.size):
+            if at_rank[rank] > 0:
+                hit = at_rank[rank] - 1
+                hits.rank[slot] = rank
+                hits.gain[slot] = scratch.gain[hit]
+                if tied is not None:
+                    tied.first[slot] = scratch.first[hit]
+                    tied.last[slot] = scratch.last[hit]
+                at_rank[rank] = 0
+                slot += 1
 
 
 @helper

@@ -131,21 +131,20 @@ class MatrixRanker:
         else:
             pool = kernels.pool_for(k, self.n_items, dtype)
             kernels.rank_rows(block.values, *common, lanes, pool, places)
-        depth = self.n_items if ties else k
-        kernels.sort_hits(hits, k, tied, kernels.scratch_for(relevant.start, depth, ties=ties))
+        kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
         return _nan_of(values, block.lowest, rules.nan, has_nan)
 
     def _rank_candidates(
         self, own: "_Candidates", relevant: Rows, k: int, ties: bool, hits: Hits
     ) -> None:
         (start, items, _), block = own.rows, own.block
-        tied = kernels.tied_of(hits, ties=ties)
+        tied, places = kernels.tied_of(hits, ties=ties), kernels.places_for(relevant.start)
         kernels.rank_candidates(
             block.values, start, items, relevant.items, relevant.values, k,
-            block.least, hits, tied, kernels.places_for(relevant.start),
+            block.least, hits, tied, places,
         )  # fmt: skip
         depth = int(np.diff(start).max(initial=0)) if ties else k
-        kernels.sort_hits(hits, k, tied, kernels.scratch_for(relevant.start, depth, ties=ties))
+        kernels.sort_hits(hits, tied, len(places), depth)
 
     def _list(
         self, rows: slice, relevant: Rows, reader: Reader, nan: NaNPolicy
