@@ -316,6 +316,9 @@ def test_a_nan_among_excluded_items_is_reported_as_ever(monkeypatch):
     truth = np.eye(2, 20)
     with pytest.raises(NaNScoreError, match=r"^scores hold 2 NaN, the first at \(user 1, item 3\)"):
         Metrics.compute(scores, truth, **rules)
+    scores[1, 7] = 0
+    with pytest.raises(NaNScoreError, match=r"^scores hold 1 NaN, the first at \(user 1, item 3\)"):
+        Metrics.compute(scores, truth, **rules)
     scores[1, 3] = scores[1, 7] = -np.inf
     expected = Metrics.compute(scores, truth, **rules)["auc"]
     scores[1, 3] = scores[1, 7] = np.nan
