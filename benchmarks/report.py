@@ -43,9 +43,10 @@ REASONS: dict[str, str] = {
         "dozens of small NumPy calls. With nothing timed in between the call takes 126 µs."
     ),
     "first_call": (
-        "selection takes most of it, the kernel of each metric 0.4 s; half is LLVM, half Numba's "
-        "own passes over forty functions. `recmetrics.warmup` moves that, and later processes "
-        "read it from disk."
+        "selection takes most of it, the kernel of each metric 0.3 to 0.5 s; half is LLVM, half "
+        "Numba's own passes over some thirty functions. `recmetrics.warmup` moves that, and later "
+        "processes read it from disk. `python benchmarks/fresh.py cold` takes the steps apart: "
+        "[integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
         "where 500 items are relevant the row is sorted as a whole, for their ranks to be searched "
