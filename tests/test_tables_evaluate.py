@@ -393,6 +393,22 @@ def test_swapped_tables_are_recognized(kind, name):
 
 
 @EVERY_KIND
+@pytest.mark.parametrize("name", ["score", "rank"])
+def test_swapped_tables_without_ratings_are_recognized(kind, name):
+    recs = {"user": ["u", "u"], "item": ["a", "b"], name: [1, 2]}
+    truth = {"user": ["u"], "item": ["b"]}
+    with pytest.raises(InputError) as caught:
+        evaluated("mrr", truth, recs, kind)
+    assert str(caught.value) == (
+        f"recs has no column 'rank' or 'score' to order its lists, and truth has {name!r}: they "
+        "look swapped; the recommendations come first, then the truth; type in_order=True where "
+        "the rows of recs are in order"
+    )
+    assert evaluated("mrr", truth, recs, kind, in_order=True)["mrr"] == [1.0]
+    assert evaluated("mrr", recs, truth, kind)["mrr"] == [1.0 if name == "score" else 0.5]
+
+
+@EVERY_KIND
 def test_the_analysis_warns_of_a_column_of_numbers_that_is_not_read(kind):
     recs = {"user": [1, 1], "item": [7, 8], "prediction": [0.1, 0.9]}
     truth = make(kind, {"user": [1], "item": [8]})

@@ -81,6 +81,19 @@ def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
         raise InputError(msg)
 
 
+def refuse_ordered_truth(truth: Frame, columns: Columns) -> None:
+    """Refuse a truth with scores or ranks where the recommendations have none."""
+    if columns.rank is None and columns.score is None:
+        ordered = [n for n in ("score", "rank") if n in truth.columns and n != columns.item]
+        if ordered:
+            msg = (
+                "recs has no column 'rank' or 'score' to order its lists, and truth has "
+                f"{ordered[0]!r}: they look swapped; the recommendations come first, then the "
+                "truth; type in_order=True where the rows of recs are in order"
+            )
+            raise InputError(msg)
+
+
 def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     """Name the columns of numbers that may be meant to order the lists, the likeliest first.
 

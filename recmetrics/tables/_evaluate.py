@@ -12,7 +12,7 @@ from recmetrics._options import one_of
 from recmetrics._results import RowNames, settled
 from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
 from recmetrics._types import Convention, IntArray, RankGaps, Undefined
-from recmetrics.tables._columns import choose_columns, refuse_unread_numbers
+from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
 from recmetrics.tables._frames import (
     Frame,
     as_names,
@@ -184,6 +184,7 @@ def evaluate_table(
     require_same_kind(frame, "recs", relevant, "truth")
     if not in_order:
         refuse_unread_numbers(frame, columns)
+        refuse_ordered_truth(relevant, columns)
     tables = _side_tables(request, side, frame)
     items = _ItemNumbers(frame, relevant, tables, item)
     problem = read_problem(
