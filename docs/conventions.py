@@ -169,7 +169,7 @@ def _section(convention: str, system: System) -> str:
         _table(["there", "here", "user without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]
-    facts += [_bullets("What differs", system.gaps), _bullets("Wrong, not copied", system.wrong)]
+    facts += [_bullets("Differences", system.gaps), _bullets("Wrong, not copied", system.wrong)]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 
 

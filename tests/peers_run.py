@@ -31,6 +31,18 @@ class Given(NamedTuple):
             for scores, hidden in zip(self.scores, self.exclude, strict=True)
         ]
 
+    def of_rows(self, value):
+        """``value(grades, scores)`` of each user's rows, in order of the items.
+
+        An item that must not be recommended has no row; NaN of a user without a row.
+        """
+        found = []
+        for user, items in enumerate(self.lists()):
+            listed = sorted(items)
+            rows = self.truth[user, listed], self.scores[user, listed]
+            found.append(value(*rows) if listed else float("nan"))
+        return found
+
     @property
     def ranks(self):
         """The ranks of each list's items: 1, 2, 3, ..., or with gaps."""

@@ -30,11 +30,13 @@ def values_of(found: Found, request: Request) -> dict[str, UserValues]:
         warn_of_swallowed(*found.swallowed())
     if request.progress is not True:
         return whole_values(found, request)
-    notes = iter(["compiling the metrics"])
+    said = False
 
     def tell(compiling: bool) -> None:
-        for note in notes if compiling else ():  # once
-            print(note, file=sys.stderr)  # noqa: T201  # below the bar
+        nonlocal said
+        if compiling and not said:
+            print("compiling the metrics", file=sys.stderr)  # noqa: T201  # below the bar
+        said = True
 
     with while_compiling(tell):
         values = whole_values(found, request)

@@ -20,8 +20,8 @@ of that dtype, and ``least`` the smallest with which an item may be recommended:
 
 The first call of a process without a cache waits for their compilation, which takes time for each
 dtype and for each line. So what few calls need is an argument that may be None, such as ``tied``:
-Numba leaves out the branches behind ``is None``, and compiles them when they are first needed. What
-does not read scores, such as the order of the hits, is a kernel of its own, compiled once.
+Numba leaves out the branches behind ``is None``, and compiles them when they are first needed. Many
+relevant items, and many hits, have kernels of their own.
 """
 
 from typing import Any, NamedTuple
@@ -229,6 +229,20 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
 
 
 @helper
+def _scan(
+    row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any, has_nan: BoolArray
+) -> Any:
+    """Read a row once: note any NaN, and bound its k-th best score where there are lanes."""
+    bound = lowest
+    if lanes.size > 0:
+        has_nan[0] |= _lane_maxima(row, lanes, lowest)
+        bound = _bound(row, lanes, excluded, k, lowest)
+    else:
+        has_nan[0] |= _count_reaching(row, lowest) < row.size
+    return bound
+
+
+@helper
 def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
     """The largest of ``values`` that at least k reach, or a smaller one that k to k + slack reach.
 
@@ -358,20 +372,6 @@ def _next_above(values: Array, score: Any) -> Any:
 
 
 @helper
-def _position(items: IntArray, item: int) -> int:
-    """The place of ``item`` in the ascending ``items``, or -1."""
-    low = 0
-    high = items.size
-    while low < high:
-        middle = (low + high) // 2
-        if items[middle] < item:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < items.size and items[low] == item else -1
-
-
-@helper
 def _first_from(items: Array, item: Any) -> int:
     """The first place in the ascending ``items`` whose item is >= ``item``."""
     low = 0
@@ -383,6 +383,13 @@ def _first_from(items: Array, item: Any) -> int:
         else:
             high = middle
     return low
+
+
+@helper
+def _position(items: IntArray, item: int) -> int:
+    """The place of ``item`` in the ascending ``items``, or -1."""
+    place = _first_from(items, item)
+    return place if place < items.size and items[place] == item else -1
 
 
 @helper
@@ -599,18 +606,12 @@ def rank_rows(
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = lowest
-        if lanes.size > 0:
-            has_nan[0] |= _lane_maxima(row, lanes, lowest)
-            bound = _bound(row, lanes, excluded, k, lowest)
-        else:
-            has_nan[0] |= _count_reaching(row, lowest) < n_items
+        bound = _scan(row, lanes, excluded, k, lowest, has_nan)
         if bound > lowest:
             hits.length[user] = k  # at least k items reach the bound
         else:
             bound = least
-            own = _count_recommendable(row, excluded, least)
-            hits.length[user] = k if own > k else own
+            hits.length[user] = min(k, _count_recommendable(row, excluded, least))
         found = _find_places(row, bound, excluded, relevant_items, relevance, user, hits, places)
         if found == 0:
             continue
@@ -673,8 +674,7 @@ def rank_sorted_rows(
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         numbers = _count_reaching(row, lowest)
         has_nan[0] |= numbers < n_items
-        own = _count_recommendable(row, excluded, least)
-        hits.length[user] = k if own > k else own
+        hits.length[user] = min(k, _count_recommendable(row, excluded, least))
         # NaN sorts behind the numbers; the key of a half-precision NaN before them.
         end = n_items if ordered[n_items - 1] >= lowest else numbers
         bound = least
@@ -709,8 +709,7 @@ def rank_candidates(
     for user in range(candidate_start.size - 1):
         begin, end = candidate_start[user], candidate_start[user + 1]
         own, items = values[begin:end], candidate_items[begin:end]
-        n_own = _count_reaching(own, least)
-        hits.length[user] = k if n_own > k else n_own
+        hits.length[user] = min(k, _count_reaching(own, least))
         first = hits.start[user]
         found = 0
         for slot in range(first, hits.start[user + 1]):
@@ -845,12 +844,7 @@ def list_rows(
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = lowest
-        if lanes.size > 0:
-            has_nan[0] |= _lane_maxima(row, lanes, lowest)
-            bound = _bound(row, lanes, excluded, k, lowest)
-        else:
-            has_nan[0] |= _count_reaching(row, lowest) < row.size
+        bound = _scan(row, lanes, excluded, k, lowest, has_nan)
         bound = bound if bound > least else least
         length[user] = _list_best(row, bound, excluded, k, pool)
         for i in range(length[user]):

@@ -19,7 +19,7 @@ from recmetrics.cli._files import open_scores, read_matrix, read_table
 from recmetrics.cli._means import Summary, summarise
 from recmetrics.cli._named import Source, unchanged
 from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._tables import evaluation_table
+from recmetrics.cli._tables import evaluation_table, title
 from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
 
 DEFAULT_K = 10
@@ -61,11 +61,10 @@ def default_metrics(convention: Convention | None = None) -> list[str]:
     """List the metrics of hits in [0, 1], higher is better, that the convention has, at 10."""
     known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
     return [
-        metric.name if metric.default_k is None else f"{metric.name}@{DEFAULT_K}"
+        title(metric, DEFAULT_K)
         for metric in METRICS.values()
         if metric.reads == "hits" and metric.bounds == (0, 1) and metric.higher_is_better
-        if known is None
-        or (metric.name if metric.default_k is None else f"{metric.name}@k") in known
+        if known is None or title(metric) in known
     ]
 
 

@@ -91,9 +91,9 @@ def options_table(metric: Metric) -> Table:
     return table
 
 
-def title(metric: Metric) -> str:
+def title(metric: Metric, k: int | str = "k") -> str:
     """Write a metric as users type it."""
-    return metric.name if metric.default_k is None else f"{metric.name}@k"
+    return metric.name if metric.default_k is None else f"{metric.name}@{k}"
 
 
 def _in_order(metrics: Mapping[str, Metric]) -> list[Metric]:

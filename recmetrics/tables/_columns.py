@@ -70,28 +70,31 @@ def choose_columns(
     return Columns(tuple(keys), item, rank, None if rank is not None else score, rating)
 
 
+_SWAPPED = "they look swapped; the recommendations come first, then the truth"
+
+
 def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
     """Refuse a truth with scores or ranks where the recommendations have ratings alone."""
-    ordered = [name for name in ("score", "rank") if name in truth.columns and name != item]
-    if ordered and "rating" in recs.columns:
-        msg = (
-            f"recs has the column 'rating' and truth the column {ordered[0]!r}: they look "
-            "swapped; the recommendations come first, then the truth"
-        )
+    order = _order_in(truth, item)
+    if order is not None and "rating" in recs.columns:
+        msg = f"recs has the column 'rating' and truth the column {order!r}: {_SWAPPED}"
         raise InputError(msg)
 
 
 def refuse_ordered_truth(truth: Frame, columns: Columns) -> None:
     """Refuse a truth with scores or ranks where the recommendations have none."""
-    if columns.rank is None and columns.score is None:
-        ordered = [n for n in ("score", "rank") if n in truth.columns and n != columns.item]
-        if ordered:
-            msg = (
-                "recs has no column 'rank' or 'score' to order its lists, and truth has "
-                f"{ordered[0]!r}: they look swapped; the recommendations come first, then the "
-                "truth; type in_order=True where the rows of recs are in order"
-            )
-            raise InputError(msg)
+    order = _order_in(truth, columns.item)
+    if order is not None and columns.rank is None and columns.score is None:
+        msg = (
+            f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
+            f"{_SWAPPED}; type in_order=True where the rows of recs are in order"
+        )
+        raise InputError(msg)
+
+
+def _order_in(truth: Frame, item: str) -> str | None:
+    """The column of a truth that orders recommendations elsewhere."""
+    return next((n for n in ("score", "rank") if n in truth.columns and n != item), None)
 
 
 def unread_numbers(recs: Frame, columns: Columns) -> list[str]:

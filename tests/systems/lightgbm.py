@@ -26,19 +26,16 @@ def values(call: str, given) -> list[float]:
     """
     quiet = {"verbosity": -1, "num_threads": 1}
     parameters = eval(f"dict({call})") | {"objective": "lambdarank"} | quiet
-    found = []
-    for user, items in enumerate(given.lists()):
-        if not items:
-            found.append(float("nan"))
-            continue
-        listed = sorted(items)
+
+    def value(grades, scores):
         rows = lightgbm.Dataset(
-            np.zeros((len(listed), 1)),
-            label=given.truth[user, listed],
-            group=[len(listed)],
-            init_score=given.scores[user, listed],
+            np.zeros((len(grades), 1)),
+            label=grades,
+            group=[len(grades)],
+            init_score=scores,
             params=quiet,
         )
-        ((_, _, value, _),) = lightgbm.Booster(parameters, rows).eval_train()
-        found.append(value)
-    return found
+        ((_, _, printed, _),) = lightgbm.Booster(parameters, rows).eval_train()
+        return printed
+
+    return given.of_rows(value)

@@ -7,7 +7,6 @@ recommended is in neither array, and R counts only the items that are.
 import warnings
 from importlib import metadata
 
-import numpy as np
 from sklearn import metrics
 
 REQUIREMENTS = ["scikit-learn==1.9.1"]
@@ -26,18 +25,13 @@ def values(call: str, given) -> list[float]:
 
     It refuses no items, and ndcg_score and dcg_score refuse one item alone.
     """
-    found = []
-    for user, items in enumerate(given.lists()):
-        listed = np.sort(items).astype(int)
-        truth = given.truth[user, listed]
-        names = {
-            "truth": truth if "dcg" in call else truth > 0,  # the others refuse grades
-            "scores": given.scores[user, listed],
-        }
-        if len(items) < (2 if "dcg" in call else 1):
-            found.append(float("nan"))
-            continue
+
+    def value(grades, scores):
+        if "dcg" in call and len(grades) == 1:
+            return float("nan")
+        truth = grades if "dcg" in call else grades > 0  # the others refuse grades
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a user without relevant items
-            found.append(float(eval(call, vars(metrics), names)))
-    return found
+            return float(eval(call, vars(metrics), {"truth": truth, "scores": scores}))
+
+    return given.of_rows(value)

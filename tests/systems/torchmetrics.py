@@ -23,17 +23,14 @@ def version() -> str:
 
 def values(call: str, given) -> list[float]:
     """Compute the value of each user; NaN of a user without a row, who is no query at all."""
-    found = []
-    for user, items in enumerate(given.lists()):
-        if not items:
-            found.append(float("nan"))
-            continue
-        truth = given.truth[user, sorted(items)]
+
+    def value(grades, scores):
         metric = eval(call, vars(retrieval))  # each call is one metric: one query is its mean
         metric.update(
-            torch.tensor(given.scores[user, sorted(items)], dtype=torch.float32),
-            torch.tensor(truth if "DCG" in call else truth > 0),  # the others refuse grades
-            indexes=torch.zeros(len(items), dtype=torch.long),
+            torch.tensor(scores, dtype=torch.float32),
+            torch.tensor(grades if "DCG" in call else grades > 0),  # the others refuse grades
+            indexes=torch.zeros(len(grades), dtype=torch.long),
         )
-        found.append(metric.compute().item())
-    return found
+        return metric.compute().item()
+
+    return given.of_rows(value)

@@ -25,20 +25,16 @@ def values(call: str, given) -> list[float]:
     matrix of one query has that query's value as its mean.
     """
     parameters = eval(f"dict({call})") | {"objective": "rank:ndcg", "nthread": 1, "verbosity": 0}
-    found = []
-    for user, items in enumerate(given.lists()):
-        if not items:
-            found.append(float("nan"))
-            continue
-        listed = sorted(items)
-        truth = given.truth[user, listed]
+
+    def value(grades, scores):
         rows = xgboost.DMatrix(
-            np.zeros((len(listed), 1)),
-            label=truth if "ndcg" in call else truth > 0,  # map and pre refuse grades
-            base_margin=given.scores[user, listed],
+            np.zeros((len(grades), 1)),
+            label=grades if "ndcg" in call else grades > 0,  # map and pre refuse grades
+            base_margin=scores,
             nthread=1,
         )
-        rows.set_group([len(listed)])
+        rows.set_group([len(grades)])
         printed = xgboost.Booster(parameters, [rows]).eval(rows)
-        found.append(float(printed.rpartition(":")[2]))
-    return found
+        return float(printed.rpartition(":")[2])
+
+    return given.of_rows(value)
