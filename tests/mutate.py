@@ -173,14 +173,17 @@ FAULTS = [
     ),
     Fault(
         "NaN as the best", "_inputs/scores.py",
-        "keys[i] = -0x8000 if magnitude > infinity else key",
-        "keys[i] = 0x7FFF if magnitude > infinity else key",
+        "np.float32(np.nan) if magnitude > infinity", "np.float32(32_767) if magnitude > infinity",
         SCORES,
     ),
     Fault(
         "the order of halves of one sign", "_inputs/scores.py",
         "key = -magnitude if signed < 0 else magnitude", "key = signed",
         SCORES,
+    ),
+    Fault(
+        "large integers rounded", "_inputs/scores.py", "_EXACT = 1 << 53", "_EXACT = 1 << 60",
+        "tests/test_inputs.py -k large_integers",
     ),
     Fault(
         "unsigned scores compared as signed", "_inputs/scores.py",

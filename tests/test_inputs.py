@@ -182,6 +182,17 @@ def test_any_bit_of_half_precision_makes_an_item_relevant(dtype):
     assert_same(got, Metrics.compute(scores, np.ones((1, 6)), recall, exclude=np.array(relevant)))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "score"),
+    [("int64", score) for score in (2**53, -(2**53) - 1, 2**60, -(2**62), 2**63 - 2)]
+    + [("uint64", score) for score in (2**53, 2**60, 2**63 - 1, 2**64 - 2)],
+)
+def test_large_integers_are_not_rounded(dtype, score):
+    scores = np.array([[score, score + 1]], dtype)
+    assert Metrics.mrr_at_k(scores, [[1]]).tolist() == [1.0]
+    assert Metrics.mrr_at_k(scores, [[0]]).tolist() == [0.5]
+
+
 # --- Scores: layouts and containers --------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """The data of the user: any array, list or sparse matrix becomes a form that kernels read.
 
     arrays      any array, without a copy; dtypes and indices
-    scores      ``ScoreMatrix`` in row blocks; float16 read as integers that sort the same way;
+    scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly;
                 NaN is refused here; ``Rankings`` as the user gave them, which
                 ``_selection/rankings`` checks against the truth
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``

@@ -1,7 +1,9 @@
 """Scores and rankings, read as row blocks in a form for the kernels.
 
-The matrix itself is never copied, cast or written to: half precision, byte order and memory layout
-are converted one row block at a time.
+The matrix itself is never copied, cast or written to. The kernels compare float32 and float64,
+since each dtype costs seconds of compilation. Other dtypes, byte orders and layouts are converted
+one row block at a time, exactly: up to 16 bits to float32, integers to float64. Blocks of 64-bit
+integers stay int64 where they are large, or beyond 2^53.
 """
 
 from collections.abc import Set
@@ -34,6 +36,8 @@ _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
 
 
+_FEW_SCORES = 1 << 16
+_EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
 N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
 
@@ -55,7 +59,6 @@ class ScoreBlock(NamedTuple):
 _LOWEST: dict[np.dtype[Any], tuple[Any, Any]] = {
     np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min),
     np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min),
-    np.dtype(np.int16): (np.int16(np.iinfo(np.int16).min),) * 2,
     np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min),) * 2,
 }
 
@@ -92,7 +95,8 @@ class ScoreMatrix:
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
         """Cut the rows into blocks for a call that reads ``row_items`` scores of each row."""
         copied = copied or not _is_native(self.array)
-        row_bytes = max(1.0, row_items * self.array.itemsize)
+        read_as = np.dtype(_compared_as(self.array[:0]))
+        row_bytes = max(1.0, row_items * read_as.itemsize)
         rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
         least = int(LEAST_SCORES / max(1.0, row_items))
         return row_blocks(self.shape[0], rows, n_threads, least)
@@ -100,15 +104,22 @@ class ScoreMatrix:
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
     """Say whether the kernels can read the array without a conversion."""
-    return array.dtype in _LOWEST and array.flags.c_contiguous
+    return array.dtype.kind == "f" and array.dtype in _LOWEST and array.flags.c_contiguous
 
 
-def _compared_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the comparison: one of four, since each costs seconds of compilation."""
+def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
+    """The dtype that compares a block of numbers exactly."""
+    dtype = block.dtype
     if dtype.kind == "f" and dtype.itemsize > 2:
         return dtype.newbyteorder("=")
-    narrow = dtype.itemsize == 1 or is_half(dtype) or dtype.name == "int16"
-    return np.dtype(np.int16 if narrow else np.int64)
+    if dtype.itemsize <= 2:
+        return np.float32
+    if dtype.itemsize <= 4:
+        return np.float64
+    # To check and convert a large block takes longer than to compare it as it is.
+    few = 0 < block.size <= _FEW_SCORES
+    exact = few and int(block.min()) >= -_EXACT and int(block.max()) <= _EXACT
+    return np.float64 if exact else np.int64
 
 
 def native(block: npt.NDArray[Any]) -> ScoreBlock:
@@ -117,36 +128,40 @@ def native(block: npt.NDArray[Any]) -> ScoreBlock:
         return ScoreBlock(as_kernel_array(block), *_LOWEST[block.dtype])
     if is_half(block.dtype):
         return _half_keys(block)
-    if block.dtype.kind == "u" and block.dtype.itemsize == 8:
+    dtype = _compared_as(block)
+    if dtype is np.int64 and block.dtype.kind == "u":
         block = (block ^ np.uint64(1 << 63)).view(np.int64)  # keeps the order
     # Copies only this block, where dtype, layout or byte order require it.
-    values = np.ascontiguousarray(block, dtype=_compared_as(block.dtype))
+    values = np.ascontiguousarray(block, dtype)
     return ScoreBlock(as_kernel_array(values), *_LOWEST[values.dtype])
 
 
 def _half_keys(block: npt.NDArray[Any]) -> ScoreBlock:
-    """Convert half precision to integers in the same order."""
+    """Convert half precision to whole numbers in the same order.
+
+    NumPy converts float16 itself in eight times the time.
+    """
     infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
     # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind.
     bits = np.ascontiguousarray(_bits(block), np.int16)
-    keys = np.empty_like(bits)
+    keys = np.empty(bits.shape, np.float32)
     order_halves(as_kernel_array(bits).reshape(-1), infinity, keys.reshape(-1))
-    return ScoreBlock(keys, np.int16(-infinity), np.int16(1 - infinity))
+    return ScoreBlock(keys, np.float32(-infinity), np.float32(1 - infinity))
 
 
 @kernel
-def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[np.int16]) -> None:
-    """Turn the bits of half-precision floats into integers in the same order.
+def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[np.float32]) -> None:
+    """Turn the bits of half-precision floats into whole numbers in the same order.
 
     A float is sign and magnitude: the magnitude, negated where the sign is set, orders as the float
-    does, with both zeros equal. NaN has the largest magnitudes, above ``infinity``, and becomes the
-    smallest integer, below the key of -inf. All arrays 1-d. Six times as fast as NumPy's operators.
+    does, with both zeros equal. NaN has the largest magnitudes, above ``infinity``, and stays NaN.
+    All arrays 1-d. Six times as fast as NumPy's operators.
     """
     for i in range(bits.size):
         signed = np.int32(bits[i])
         magnitude = signed & 0x7FFF
         key = -magnitude if signed < 0 else magnitude
-        keys[i] = -0x8000 if magnitude > infinity else key
+        keys[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
 
 
 class Rankings:

@@ -672,11 +672,9 @@ def rank_sorted_rows(
     for user in range(scores.shape[0]):
         row, ordered = scores[user], ordered_rows[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        numbers = _count_reaching(row, lowest)
-        has_nan[0] |= numbers < n_items
+        end = _count_reaching(row, lowest)  # NaN sorts behind the numbers
+        has_nan[0] |= end < n_items
         hits.length[user] = min(k, _count_recommendable(row, excluded, least))
-        # NaN sorts behind the numbers; the key of a half-precision NaN before them.
-        end = n_items if ordered[n_items - 1] >= lowest else numbers
         bound = least
         if end > k + excluded.size:
             # This bound skips most relevant items that are no hits: a third of the time with
