@@ -119,10 +119,14 @@ def test_errors_have_them_escaped(capsys):
 
 
 def command(*argv, **options):
+    return python("-m", "recmetrics", "compare", *argv, **options)
+
+
+def python(*argv, **options):
     package = str(Path(recmetrics.__file__).parents[1])
     env = os.environ | {"PYTHONPATH": package, "TERM": "xterm", "COLUMNS": "200"}
     env |= options.pop("env", {})
-    argv = [sys.executable, "-m", "recmetrics", "compare", *argv]
+    argv = [sys.executable, *argv]
     return subprocess.run(
         argv, timeout=100, check=False, env=env, **{"capture_output": True} | options
     )
@@ -150,8 +154,17 @@ def test_a_terminal_sees_them_escaped():
 def test_names_that_the_encoding_of_stdout_lacks(encoding):
     other = b"caf\xc3\xa9\xff.npz"
     Path(os.fsdecode(other)).write_bytes(Path("old.npz").read_bytes())
-    for form in ([], ["--markdown"], ["--latex"]):
-        done = command("old.npz", other, *form, env={"PYTHONIOENCODING": encoding})
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert b"udcff" in done.stdout
-        assert ("caf\u00e9".encode() in done.stdout) == (encoding != "ascii")
+    code = """
+import sys
+from recmetrics.cli import main
+for form in ([], ["--markdown"], ["--latex"]):
+    assert main(["compare", *sys.argv[1:], *form]) == 0
+    print("\\0", end="", flush=True)
+"""
+    done = python("-c", code, "old.npz", other, env={"PYTHONIOENCODING": encoding})
+    assert (done.returncode, done.stderr) == (0, b"")
+    *forms, rest = done.stdout.split(b"\0")
+    assert (len(forms), rest) == (3, b"")
+    for shown in forms:
+        assert b"udcff" in shown
+        assert ("caf\u00e9".encode() in shown) == (encoding != "ascii")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from problems import (
     as_index_arrays,
     by_reference,
+    item_lists,
     of_kind,
     of_lists,
     problems,
@@ -106,10 +107,8 @@ def test_ranked_lists_compute_the_same_reference(metric, data):
     _, truth, _, _ = data.draw(problems())
     spec = data.draw(specs(metric))
     n_users, n_items = truth.shape
-    some = st.lists(st.integers(0, n_items - 1), unique=True)
-    if metric.averages_ties or metric.whole_list:  # which is refused for less
-        some = st.permutations(range(n_items))
-    lists = [data.draw(some) for _ in range(n_users)]
+    whole = metric.averages_ties or metric.whole_list  # which is refused for less
+    lists = data.draw(item_lists(n_users, n_items, whole=whole))
     side = side_information(n_users, n_items)
     got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec, **side)[str(spec)]
     scores = np.full(truth.shape, -np.inf)  # a list has no scores: its order is strict

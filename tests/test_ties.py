@@ -165,6 +165,8 @@ def expected_dcg(row, truth, excluded, k):
         ranks = np.arange(rank + 1, rank + 1 + len(group))
         total += truth[group].mean() * (1 / np.log2(ranks[ranks <= k] + 1)).sum()
         rank += len(group)
+        if rank >= k:
+            break
     return total
 
 
