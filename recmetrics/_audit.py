@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._inputs import ItemSets, Rankings, ScoreMatrix, Users, dtype_name, read_users
+from recmetrics._inputs import (
+    ItemSets,
+    Rankings,
+    ScoreMatrix,
+    SparseScores,
+    Users,
+    dtype_name,
+    read_users,
+)
 from recmetrics._selection import Hits, Lists, MatrixRanker, find_hits
 from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import Candidates, IntArray, Progress, Scores, Truth
@@ -144,7 +152,7 @@ def audit(
     request = Request(
         make_spec("ndcg", k), nan="exclude", ties="expected", n_threads=n_threads, progress=progress
     )
-    matrix = ScoreMatrix(scores)
+    matrix = SparseScores(scores) if sp.issparse(scores) else ScoreMatrix(scores)
     n_users, n_items = matrix.shape
     sets = {"exclude": exclude, "candidates": candidates}
     users = read_users(matrix, ground_truth, sets, request)
@@ -261,6 +269,11 @@ class _Inspection:
             own = candidates.rows(rows)
             recommendable[:] = False
             recommendable[own.users(), own.items] = True
+        if isinstance(self._scores, SparseScores):
+            stored, _ = self._scores.stored(rows)
+            is_stored = np.zeros(values.shape, np.bool_)
+            is_stored[stored.users(), stored.items] = True
+            recommendable &= is_stored
         read = recommendable.copy()
         if excluded is not None:
             seen = excluded.rows(rows)

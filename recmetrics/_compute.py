@@ -7,13 +7,23 @@ values of their hits.
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
+import numpy.typing as npt
+
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs import Rankings, read_users, read_whole_users
-from recmetrics._options import ForRankings, ForTruth, Shared, shared_of, spelled_out, takes
-from recmetrics._results import values_of
+from recmetrics._inputs import Rankings, read_groups, read_users, read_whole_users
+from recmetrics._options import (
+    ForGroups,
+    ForRankings,
+    ForTruth,
+    Shared,
+    shared_of,
+    spelled_out,
+    takes,
+)
+from recmetrics._results import RowNames, values_of
 from recmetrics._selection import EqualScores, find_hits, read_factors, read_scores
 from recmetrics._spec import METHOD_SUFFIX, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
@@ -107,10 +117,12 @@ class Metrics:
             (n_users, n_items) predicted preference, higher first; equal scores rank by the lower
             item index. Any real dtype and memory layout, memory maps, nested lists, tensors on the
             CPU; read in row blocks, never copied, never changed. An item scored -inf is not
-            recommended.
+            recommended. Of a SciPy sparse matrix only the stored entries may be recommended; a
+            stored 0 is a score.
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
-            SciPy sparse matrix, or a list with one array of relevant item indices per user.
+            SciPy sparse matrix, or a list with one array of relevant item indices per user. Or
+            (n_users,) integers: the index of the one relevant item of each row, -1 for none.
         metrics_list
             Metric strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``; see
             ``recmetrics metrics`` for all. Without ``@k`` the user's whole list counts.
@@ -306,6 +318,62 @@ class Metrics:
         scores = read_factors(user_factors, item_factors, item_bias)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(ForGroups)
+    def compute_groups(
+        scores: ItemValues,
+        relevance: ItemValues,
+        metrics_list: MetricsList,
+        *,
+        sizes: ItemValues | None = None,
+        ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+        **shared: Unpack[ForGroups],
+    ) -> dict[str, UserValues]:
+        """Score groups in flat arrays, as learning-to-rank tools hold them: queries, sessions.
+
+        Each row is one item of one group. Only the rows of a group are ranked, and only they count
+        as relevant; equal scores rank by the order of the rows.
+
+        >>> from recmetrics import Metrics
+        >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
+        >>> Metrics.compute_groups(scores, relevance, ["mrr", "hit@1"], sizes=[3, 1])
+        {'mrr': array([0.5, 1. ]), 'hit@1': array([0., 1.])}
+        >>> Metrics.compute_groups(scores, relevance, "mrr", ids=["q7", "q2", "q2", "q7"])
+        {'mrr': array([0.5, 1. ])}
+
+        Parameters
+        ----------
+        scores
+            (n_rows,) predicted relevance, higher first; any real dtype.
+        relevance
+            (n_rows,) 0 = not relevant, binary or graded.
+        metrics_list
+            As in ``compute``, of accuracy metrics. A k above the size of a group is not lowered:
+            ``precision@10`` of a group of 4 rows divides by 10.
+        sizes
+            (n_groups,) how many rows each group has, in order, as LightGBM and XGBoost take them.
+        ids
+            (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
+        undefined, convention, nan, ties, n_threads
+            As in ``compute``.
+
+        Returns
+        -------
+        dict
+            A float64 array of shape (n_groups,) for each metric string as it was typed. With
+            ``ids`` the groups are in the order in which they first appear: ``dict.fromkeys(ids)``.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``; a ShapeError also where the arrays differ in length, or where sizes
+            do not add up to the rows.
+        """
+        request = Request(metrics_list, level="groups", **shared)
+        source, users, names = read_groups(scores, relevance, sizes, ids, request.nan)
+        rows = RowNames("group", lambda group: f"group {names[group]!r}")
+        return values_of(find_hits(source, users, request), request, rows)
 
     @staticmethod
     @takes(ForTruth)

@@ -78,6 +78,10 @@ class ForRankings(_Meaning, _Threads, _Progress, Side, total=False):
     """The keywords of functions that read rankings: without ties, NaN and other candidates."""
 
 
+class ForGroups(_Meaning, _Order, _Threads, total=False):
+    """The keywords of functions that read groups, whose items have no names."""
+
+
 class ForTruth(_Sets, _Meaning, total=False):
     """The keywords of functions that read no scores."""
 

@@ -32,7 +32,11 @@ class SparseMatrix(Protocol):
 
 
 Scores: TypeAlias = (
-    npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[Sequence[float] | npt.NDArray[Any]]
+    npt.NDArray[Any]
+    | SupportsArray
+    | SupportsDLPack
+    | SparseMatrix
+    | Sequence[Sequence[float] | npt.NDArray[Any]]
 )
 Truth: TypeAlias = (
     npt.NDArray[Any]
@@ -40,8 +44,9 @@ Truth: TypeAlias = (
     | SupportsDLPack
     | SparseMatrix
     | Sequence[Sequence[float] | npt.NDArray[Any]]
+    | Sequence[int]
 )
-"""A matrix users x items, dense or sparse, or one array of item indices per user."""
+"""A matrix users x items, dense or sparse, one array of item indices per user, or one index."""
 Candidates: TypeAlias = Truth | Sequence[int]
 ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
 """One number per item, shape (n_items,)."""

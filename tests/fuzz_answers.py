@@ -6,7 +6,7 @@ from itertools import groupby, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from fuzz_problems import CONSTANT, LIST_FORMS, RANKINGS
+from fuzz_problems import CONSTANT, FLAT, INDEX_FORMS, RANKINGS
 from problems import by_default, depth_of, listed_items, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
@@ -98,7 +98,8 @@ class _Reference:
         if spec.metric.reads == "exposure":
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
-        if self.problem.entry in RANKINGS and self.problem.truth_form in LIST_FORMS:
+        of_lists = self.problem.entry in RANKINGS and self.problem.truth_form in INDEX_FORMS
+        if of_lists or self.problem.entry in FLAT:
             n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
-from fuzz_problems import LIST_FORMS, TENSORS
+from fuzz_problems import INDEX_FORMS, TENSORS
 from interruption import in_threads, interrupt, seen, settings
 from tables_problems import read
 
@@ -149,6 +149,8 @@ def _formed(array, form):
     lists = [np.flatnonzero(row) for row in array]
     if form == "arrays":
         return lists
+    if form == "classes":
+        return np.array([items[0] if items.size else -1 for items in lists])
     if form == "sets":
         return [set(items.tolist()) for items in lists]
     if form == "tuples of int32":
@@ -217,6 +219,49 @@ def compute(problem):
     return Metrics.compute(
         scores_of(problem), truth_of(problem), list(problem.metrics), **_scored(problem)
     )
+
+
+@entry()
+def sparse(problem):
+    """Scores of which some that are -inf are not stored."""
+    rng = np.random.default_rng(problem.seed)
+    is_half = problem.dtype in ("float16", "bfloat16")  # which SciPy does not have
+    dense = np.array(problem.scores, np.float32 if is_half else problem.dtype)
+    users, items = np.nonzero((dense != -np.inf) | (rng.random(dense.shape) < 0.5))
+    order = rng.permutation(len(users))
+    users, items = users[order], items[order]
+    scores = sp.coo_array((dense[users, items], (users, items)), shape=dense.shape)
+    scores = scores.asformat(str(rng.choice(["coo", "csr", "csc", "lil", "dok"])))
+    truth, metrics, options = truth_of(problem), list(problem.metrics), _scored(problem)
+    if rng.random() < 0.5:
+        return Metrics.compute(scores, truth, metrics, **options)
+    evaluator = Evaluator(truth, metrics, n_items=problem.shape[1], **options)
+    evaluator.update(scores)
+    return evaluator.compute()
+
+
+@entry()
+def groups(problem):
+    """A group for each user, in order or among the rows of the others."""
+    rng = np.random.default_rng(problem.seed)
+    n_users, n_items = problem.shape
+    relevance = np.array(problem.truth)
+    if problem.dtype == "bfloat16":
+        scores = torch.tensor(problem.scores, dtype=torch.float32).bfloat16()
+    else:
+        scores = np.array(problem.scores, problem.dtype)
+    options = _options(problem, "ties", "nan", "n_threads")
+    if rng.random() < 0.5:
+        sizes = [n_items] * n_users
+        flat = scores.ravel(), relevance.ravel(), list(problem.metrics)
+        return Metrics.compute_groups(*flat, sizes=sizes, **options)
+    users = rng.permutation(np.repeat(np.arange(n_users), n_items))
+    rows = np.argsort(users, kind="stable").argsort()  # of a group in its own order
+    flat = scores.ravel()[rows], relevance.ravel()[rows], list(problem.metrics)
+    ids = users if rng.random() < 0.5 else [f"q{user}" for user in users]
+    found = Metrics.compute_groups(*flat, ids=ids, **options)
+    order = np.argsort(list(dict.fromkeys(users.tolist())))
+    return {text: values[order] for text, values in found.items()}
 
 
 @entry()
@@ -541,7 +586,7 @@ def tables(problem):
     known = np.nonzero(truth + (rng.random(truth.shape) < 0.1))  # some of 0, too
     side = {name: np.asarray(values).T for name, values in side_of(problem).items()}
     options = {}
-    if problem.truth_form not in LIST_FORMS:
+    if problem.truth_form not in INDEX_FORMS:
         options["catalogue"] = table(item=items)
         options["popularity"] = table(item=items, share=side["popularity"])
         for name, key in (("features", "item"), ("genres", "item"), ("profile", "user")):

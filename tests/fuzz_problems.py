@@ -19,8 +19,10 @@ TENSORS = ["tensor", "tensor columns", "tensor with grad"]
 DENSE_FORMS = ["dense", "float32", "float16", "F", "columns", "read-only", "byte-swapped", "tensor"]
 SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split coo", "messy csr"]
 LIST_FORMS = ["arrays", "sets", "tuples of int32"]
+INDEX_FORMS = [*LIST_FORMS, "classes"]  # of a truth, which do not give the catalogue
 SHARED_FORMS = ["shared", "shared list", "mask"]
 BATCHES = {"evaluator", "interrupted", "threads", "dask", "dask factors"}
+FLAT = {"groups"}  # entries whose items have no names
 SLOW = {"interrupted", "dask", "dask factors", "tables"}  # entries drawn less often
 RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
 CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
@@ -86,7 +88,7 @@ def draw(seed, entries):
     nan = "raise"
     if dtype in FLOATS and rng.random() < 0.15 and "factors" not in entry:
         # An error tells of what is read at once, which batches and chunks decide.
-        nan = "exclude" if entry in BATCHES else pick("raise", "exclude")
+        nan = "exclude" if entry in BATCHES | FLAT else pick("raise", "exclude")
         scores[rng.random(scores.shape) < pick(0.02, 0.3)] = np.nan
     exclude = _sets(rng, n_users, n_items) if rng.random() < 0.4 else None
     candidates, candidates_form = None, "arrays"
@@ -95,10 +97,12 @@ def draw(seed, entries):
         candidates_form = pick(*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS, *SHARED_FORMS)
         if candidates_form in SHARED_FORMS:
             candidates = (candidates[0],) * n_users
-    if entry in RANKINGS:
+    if entry in RANKINGS | FLAT:
         candidates = exclude = None
-    truth_form = pick(*DENSE_FORMS, *SPARSE_FORMS, *LIST_FORMS)
-    truth = _truth(rng, n_users, n_items, binary=truth_form in LIST_FORMS)
+    truth_form = pick(*DENSE_FORMS, *SPARSE_FORMS, *INDEX_FORMS)
+    truth = _truth(rng, n_users, n_items, binary=truth_form in INDEX_FORMS)
+    if truth_form == "classes":
+        truth *= np.cumsum(truth, axis=1) == 1  # the first of each row
     convention = pick(*CONVENTIONS) if rng.random() < 0.15 else None
     metrics = _metrics(rng, entry, policy, convention, n_items, truth_form)
     if not metrics:
@@ -209,8 +213,8 @@ def _sets(rng, n_users, n_items):
 def _metrics(rng, entry, policy, convention, n_items, truth_form):
     """Up to five metric strings that the entry point computes."""
     kinds = ["hits"]
-    knows_catalogue = entry not in RANKINGS or truth_form not in LIST_FORMS
-    if policy == "index" and entry not in CONSTANT and knows_catalogue:
+    knows_catalogue = entry not in RANKINGS or truth_form not in INDEX_FORMS
+    if policy == "index" and entry not in {*CONSTANT, *FLAT} and knows_catalogue:
         kinds = ["hits", "hits", "lists", "exposure"]
     able = [metric for kind in kinds for metric in of_kind(kind)]
     if entry in RANKINGS:  # which end somewhere

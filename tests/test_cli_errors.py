@@ -18,7 +18,7 @@ pytest.importorskip("rich", reason="rich is not installed")
 
 SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
 TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
-WANT_SCORES = "expected an .npy file (numpy.save) of shape (n_users, n_items)"
+WANT_SCORES = "expected a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 WANT_MATRIX = (
     "expected a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
     "or text lines 'user item [relevance]'"
@@ -74,7 +74,7 @@ def npy(array, **options):
 BAD_SCORES = {
     "wrong magic": (
         b"\x93NUMPZ" + npy(SCORES)[6:],
-        f"SCORES 'bad.npy' is not in NumPy's .npy format; {WANT_SCORES}",
+        f"SCORES 'bad.npy' is not in NumPy's .npy or .npz format; {WANT_SCORES}",
     ),
     "empty": (b"", f"SCORES 'bad.npy' is empty; {WANT_SCORES}"),
     "header cut": (npy(SCORES)[:40], "cannot read SCORES 'bad.npy': "),
@@ -98,7 +98,7 @@ BAD_SCORES = {
         npy(SCORES[0]),
         "SCORES 'bad.npy' has shape (3,); expected two dimensions, (n_users, n_items)",
     ),
-    "text": (b"1 2 3\n", f"SCORES 'bad.npy' is not in NumPy's .npy format; {WANT_SCORES}"),
+    "text": (b"1 2 3\n", f"SCORES 'bad.npy' is not in NumPy's .npy or .npz format; {WANT_SCORES}"),
 }
 
 

@@ -416,3 +416,20 @@ def test_the_audit_tells_of_what_ends_the_command_and_names_the_option(files, ca
     )
     assert main(["evaluate", *argv, "--nan", "exclude"]) == 0
     assert "ndcg@3" in capsys.readouterr().out
+
+
+def test_sparse_scores_and_a_truth_of_one_item_each(files, capsys):
+    stored = sparse.csr_array(np.where(SCORES > 1, SCORES, 0))
+    sparse.save_npz(files / "scores.npz", stored)
+    np.save(files / "next.npy", np.array([0, -1, 2, 4]))
+    argv = [files / "scores.npz", files / "next.npy", *asked(["mrr", "hit@1"]), "--chance"]
+    found = run_json(capsys, *argv, "--audit")["metrics"]
+    # Users 0, 2 and 3: item 0 is first, item 2 fourth of 5, 4, 3, 2, and item 4 fifth.
+    assert found["mrr"]["mean"] == pytest.approx((1 + 1 / 4 + 1 / 5) / 3)
+    assert (found["hit@1"]["mean"], found["hit@1"]["users"]) == (1 / 3, 3)
+    assert found["hit@1"]["chance"] == pytest.approx(1 / 5)
+    assert main(["evaluate", str(files / "scores.npz"), str(files / "next.npy")]) == 0
+    assert "3 of 4 users" in capsys.readouterr().out
+    np.save(files / "next.npy", np.array([0, 1, 5, 4]))
+    assert main(["evaluate", str(files / "scores.npz"), str(files / "next.npy")]) == 2
+    assert "item 5, which is outside the catalogue; expected 0 .. 4" in capsys.readouterr().err

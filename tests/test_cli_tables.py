@@ -301,7 +301,7 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
     base = [files / "recs.csv", files / "truth.csv"]
     for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
         assert refused(capsys, *base, option, files / "recs.csv") == (
-            f"{option} goes with SCORES, an .npy file; RECS is a table of recommendations"
+            f"{option} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
         )
     for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
         assert refused(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
@@ -324,7 +324,7 @@ def test_what_goes_with_tables_alone_is_refused(files, capsys):
         ("--rank-gaps", "keep"),
     ):
         assert refused(capsys, scores, scores, option, *value) == (
-            f"{option} goes with RECS, a table of recommendations; SCORES is an .npy file"
+            f"{option} goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
         )
 
 

@@ -174,12 +174,16 @@ def test_scores_of_more_than_double_precision():
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.coo_array])
-def test_scores_and_truth_exchanged(form):
+def test_sparse_scores_that_store_an_item_twice(form):
+    wrong = sp.coo_array(([3.0, 1.0, 2.0], ([1, 0, 1], [2, 0, 2])), shape=SCORES.shape)
+    if form is not sp.coo_array:
+        wrong = form((np.array([1.0, 3.0, 2.0]), [0, 2, 2], [0, 1, 3]), shape=SCORES.shape)
     scores(
-        InputTypeError,
-        f"scores is sparse ({form.__name__}), expected a dense array; type scores.toarray(), or, "
-        "if this is the truth, give it after the scores",
-        form(TRUTH),
+        InputError,
+        "scores stores (user 1, item 2) twice; expected one entry for each item of a user; type "
+        "scores.sum_duplicates() to add them",
+        wrong,
+        form(SCORES),
     ).check()
 
 
@@ -373,10 +377,43 @@ def sparse_not_2d():
             for wrong in sparse_not_2d()
         },
         "1-d": truth(
-            ShapeError,
-            "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); "
-            "for one user type np.atleast_2d(truth)",
+            InputTypeError,
+            "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
+            "each row, -1 for none; type truth.astype(int), or np.atleast_2d(truth) for the "
+            "relevances of one user",
             TRUTH[0],
+        ),
+        "a mask of one user": truth(
+            InputTypeError,
+            "truth is 1-d of dtype bool, expected integers: the index of the relevant item of "
+            "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
+            TRUTH[0] > 0,
+        ),
+        "a column of item indices": truth(
+            ShapeError,
+            f"{SHAPE} (2, 1); for one item index of each row type truth.ravel()",
+            np.array([[0], [2]]),
+            np.array([[0], [2]]).ravel(),
+        ),
+        "item indices of other rows": truth(
+            ShapeError,
+            "truth has 3 item indices, expected one for each of the 2 rows, -1 for none",
+            np.array([0, 1, 2]),
+            np.array([0, 1]),
+        ),
+        "an item index beyond the catalogue": truth(
+            InputError,
+            "truth of row 1 is item 3, which is outside the catalogue; expected 0 .. 2, or -1 for "
+            "none",
+            [0, 3],
+            [0, 2],
+        ),
+        "an item index below -1": truth(
+            InputError,
+            "truth of row 1 is item -100, which is outside the catalogue; expected 0 .. 2, or -1 "
+            "for none; type np.maximum(truth, -1)",
+            [0, -100],
+            [0, -1],
         ),
         "3-d": truth(
             ShapeError,
@@ -616,13 +653,6 @@ def test_truth_as_a_corrupt_sparse_matrix():
             "type [] for a user without items",
             [[1], 2],
             [[1], [2]],
-        ),
-        "one item for each user": truth(
-            ShapeError,
-            "truth must be 2-d (n_users, n_items), got 1-d of shape (2,); "
-            "for one user type np.atleast_2d(truth)",
-            [0, 1],
-            [[0], [1]],
         ),
         "items as floats": truth(
             InputTypeError,

@@ -827,10 +827,10 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
             lambda one: one.update(SCORES[:1], 0),
         ),
         (
-            InputTypeError,
-            "scores is sparse (csr_array), expected a dense array; type scores.toarray(), or, if "
-            "this is the truth, give it after the scores",
-            lambda one: one.update(sp.csr_array(SCORES)),
+            InputError,
+            "scores stores (user 2, item 1) twice; expected one entry for each item of a user; "
+            "type scores.sum_duplicates() to add them",
+            lambda one: one.update(sp.coo_array(([1.0, 2.0], ([2, 2], [1, 1])), shape=(3, 3))),
         ),
         (
             NaNScoreError,
@@ -931,13 +931,7 @@ NEEDS_SIZE = (
             {"truth": 5},
             {},
         ),
-        (
-            ShapeError,
-            "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); for one user type "
-            "np.atleast_2d(truth)",
-            {"truth": [1, 0, 0]},
-            {"truth": [[1, 0, 0]]},
-        ),
+        (ArgumentError, NEEDS_SIZE, {"truth": [1, 0, 0]}, {"truth": [1, 0, 0], "n_items": 3}),
         (
             ShapeError,
             "exclude must have the users and items of the truth, (3, 3), got (2, 3)",

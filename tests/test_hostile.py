@@ -216,6 +216,12 @@ def test_users_of_a_batch(case):
 COUNT = "n_items must be a number of items, such as 3700, got"
 STATE = "expected what Evaluator.state() gave"
 
+
+def corrupt(matrix):
+    matrix.indices[-1] = 9
+    return matrix
+
+
 EVALUATOR = {
     "a batch transposed": Hostile(
         lambda: updated(SCORES.T),
@@ -223,12 +229,17 @@ EVALUATOR = {
         "scores must have the 3 items of the truth, got a batch of shape (3, 2)",
         updated,
     ),
-    "a sparse batch": Hostile(
+    "a sparse batch of other items": Hostile(
+        lambda: updated(sp.csr_array(SCORES.T)),
+        ShapeError,
+        "scores must have the 3 items of the truth, got a batch of shape (3, 2)",
         lambda: updated(sp.csr_array(SCORES)),
-        InputTypeError,
-        "scores is sparse (csr_array), expected a dense array; type scores.toarray(), or, if this "
-        "is the truth, give it after the scores",
-        lambda: updated(sp.csr_array(SCORES).toarray()),
+    ),
+    "a corrupt sparse batch": Hostile(
+        lambda: updated(corrupt(sp.csr_array(SCORES))),
+        InputError,
+        "scores is a corrupt sparse matrix: expected indices 0 .. 2, got 0 .. 9",
+        lambda: updated(sp.csr_array(SCORES)),
     ),
     "NaN, by the number of the user": Hostile(
         lambda: updated(np.array([[1, NAN, 2]]), users=[1]),
@@ -246,9 +257,10 @@ EVALUATOR = {
     ),
     "one user as truth": Hostile(
         lambda: evaluator(TRUTH[0]),
-        ShapeError,
-        "truth must be 2-d (n_users, n_items), got 1-d of shape (3,); "
-        "for one user type np.atleast_2d(truth)",
+        InputTypeError,
+        "truth is 1-d of dtype float64, expected integers: the index of the relevant item of each "
+        "row, -1 for none; type truth.astype(int), or np.atleast_2d(truth) for the relevances of "
+        "one user",
         lambda: [evaluator(np.atleast_2d(TRUTH[0]))],
     ),
     "one sparse user as truth": Hostile(
@@ -687,12 +699,12 @@ REFERENCES = {
         "for one user type np.atleast_2d(scores)",
         lambda: audit(SCORES[:1], TRUTH[:1]),
     ),
-    "audit of truth as scores": Hostile(
-        lambda: audit(sp.csr_array(TRUTH), SCORES),
-        InputTypeError,
-        "scores is sparse (csr_array), expected a dense array; type scores.toarray(), or, if this "
-        "is the truth, give it after the scores",
-        lambda: audit(SCORES, sp.csr_array(TRUTH)),
+    "audit of sparse scores that store an item twice": Hostile(
+        lambda: audit(sp.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 3)), TRUTH),
+        InputError,
+        "scores stores (user 0, item 1) twice; expected one entry for each item of a user; type "
+        "scores.sum_duplicates() to add them",
+        lambda: audit(sp.csr_array(SCORES), sp.csr_array(TRUTH)),
     ),
     "audit at a float": Hostile(
         lambda: audit(SCORES, TRUTH, k=2.0),

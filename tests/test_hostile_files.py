@@ -33,7 +33,7 @@ pytest.importorskip("rich", reason="rich is not installed")
 SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
 TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
 PER_USER = {"hit@2": np.array([0.0, 1.0, 1.0]), "mrr@2": np.array([0.0, 1.0, 0.5])}
-WANT_SCORES = "; expected an .npy file (numpy.save) of shape (n_users, n_items)"
+WANT_SCORES = "; expected a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 WANT_MATRIX = (
     "; expected a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
     "or text lines 'user item [relevance]'"
@@ -213,7 +213,9 @@ NPY = npy(SCORES)
 BAD_SCORES = {
     "empty": Hostile(b"", f"SCORES 'bad.npy' is empty{WANT_SCORES}", NPY),
     "wrong magic": Hostile(
-        b"\x92" + NPY[1:], f"SCORES 'bad.npy' is not in NumPy's .npy format{WANT_SCORES}", NPY
+        b"\x92" + NPY[1:],
+        f"SCORES 'bad.npy' is not in NumPy's .npy or .npz format{WANT_SCORES}",
+        NPY,
     ),
     "a magic and no more": Hostile(
         NPY[:6], f"cannot read SCORES 'bad.npy': its header is damaged{WANT_SCORES}", NPY
@@ -295,7 +297,15 @@ BAD_SCORES = {
         npy(np.where(SCORES == 3, -np.inf, SCORES)),
     ),
     "the truth, exchanged with the scores": Hostile(
-        csr(), f"SCORES 'bad.npy' is an .npz or another zip archive{WANT_SCORES}", NPY
+        csr(),
+        "all 2 stored scores are 1, so the items of a user tie; are scores and truth exchanged? "
+        "expected scores first, then the truth",
+        NPY,
+    ),
+    "half an archive": Hostile(
+        csr()[:200],
+        f"cannot read SCORES 'bad.npy': File is not a zip file{WANT_SCORES}",
+        csr(data=npy(np.array([1.0, 2.0]))),
     ),
     "packed": Hostile(
         b"\x1f\x8b\x08\x00",

@@ -17,7 +17,7 @@ from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._options import ForBatches, ForRankings, ForTruth, Shared
+from recmetrics._options import ForBatches, ForGroups, ForRankings, ForTruth, Shared
 from recmetrics._spec.registry import DEFAULT_K, METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
@@ -71,6 +71,7 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "chance",
         "compute",
         "compute_factors",
+        "compute_groups",
         "compute_ranked",
     }
 
@@ -95,6 +96,7 @@ def test_the_shared_keywords_are_the_same_everywhere():
     for function, own, names in (
         (Metrics.compute_ranked, {"n_items": None}, ForRankings),
         (Metrics.compute_factors, {"item_bias": None}, Shared),
+        (Metrics.compute_groups, {"sizes": None, "ids": None}, ForGroups),
         (Metrics.chance, {"n_items": None}, ForTruth),
         (Metrics.ceiling, {"n_items": None}, ForTruth),
         (recmetrics.Evaluator, {"n_items": None}, ForBatches),

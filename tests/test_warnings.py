@@ -39,6 +39,28 @@ def lists_of(matrix):
     return [np.flatnonzero(row) for row in matrix]
 
 
+EXCHANGED = "are scores and truth exchanged? expected scores first, then the truth"
+
+
+def test_sparse_scores_that_look_like_the_truth():
+    liked = sp.csr_array((TRUTH > 0).astype(float))
+    with pytest.warns(RecmetricsWarning) as told:
+        Metrics.compute(liked, abs(SCORES), "hit@1")
+    assert [str(each.message) for each in told] == [
+        f"all 6 stored scores are 1, so the items of a user tie; {EXCHANGED}",
+        f"all 40 items are relevant to the first user, and scores is sparse; {EXCHANGED}",
+    ]
+    assert {each.filename for each in told} == {__file__}
+    with pytest.warns(RecmetricsWarning, match="^all 40 items are relevant"):
+        recmetrics.audit(sp.csr_array(TRUTH * SCORES), abs(SCORES))
+
+
+def test_other_sparse_scores_warn_of_nothing():
+    Metrics.compute(sp.csr_array(SCORES), TRUTH, "hit@1")
+    Metrics.compute(sp.csr_array((1, 3)), [[1, 1, 0]], "hit@1")
+    Metrics.compute(sp.csr_array([[1.0]]), [[1]], "hit@1")
+
+
 def caught(call, *arguments, **keywords):
     """The warnings of a call, each of which must point at a line of this file."""
     with warnings.catch_warnings(record=True) as seen:

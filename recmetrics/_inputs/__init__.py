@@ -1,13 +1,14 @@
 """The data of the user: any array, list or sparse matrix becomes a form that kernels read.
 
     arrays      any array, without a copy; dtypes and indices
-    scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly;
+    scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
                 NaN is refused here; ``Rankings`` as the user gave them, which
                 ``_selection/rankings`` checks against the truth
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
     side        side information: popularity, features, similarity, genres, profile
+    flat_groups flat arrays cut into groups -> sparse scores and ``Users``
     users       all of this for the users of one call -> ``Users``
 
 Scores are never copied, cast or changed as a whole. Sparse sets and lists are brought into the
@@ -25,6 +26,7 @@ from recmetrics._inputs.arrays import (
     half_to_single,
     is_half,
 )
+from recmetrics._inputs.flat_groups import read_groups
 from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,
@@ -34,12 +36,14 @@ from recmetrics._inputs.read_sets import (
 )
 from recmetrics._inputs.scores import (
     LEAST_SCORES,
+    MAY_BE_EXCHANGED,
     N_NAN,
     NAN_ITEM,
     NAN_ROW,
     Rankings,
     ScoreBlock,
     ScoreMatrix,
+    SparseScores,
     native,
     refuse_nan,
 )

@@ -148,6 +148,8 @@ def _read(
     entries = per_user(value, what)
     if entries is None:
         array = as_array(value, what)
+        if array.ndim == 1 and what == "truth":
+            return SparseSets(_from_classes(array, n_users, n_items), n_items)
         check_matrix(array, what)
     elif _are_relevances(value, entries, what, n_items, largest_item):
         array = _stacked(entries, what, n_items)
@@ -215,6 +217,40 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
     return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
 
 
+def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
+    """Read one relevant item for each row, -1 for none."""
+    if len(classes) and classes.dtype.kind not in "iu":
+        cast = "truth.astype(int), or " if classes.dtype.kind == "f" else ""
+        msg = (
+            f"truth is 1-d of dtype {classes.dtype}, expected integers: the index of the relevant "
+            f"item of each row, -1 for none; type {cast}np.atleast_2d(truth) for the relevances of "
+            "one user"
+        )
+        raise InputTypeError(msg)
+    if len(classes) != n_users:
+        of_one_user = n_users == 1 and len(classes) == n_items
+        hint = "; for the relevances of one user type np.atleast_2d(truth)" if of_one_user else ""
+        msg = (
+            f"truth has {len(classes)} item indices, expected one for each of the {n_users} rows, "
+            f"-1 for none{hint}"
+        )
+        raise ShapeError(msg)
+    limit = np.iinfo(np.int64).max if n_items is None else n_items
+    outside = (classes < -1) | (classes >= limit)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        expected = "an index >= 0" if n_items is None else f"0 .. {n_items - 1}"
+        hint = "; type np.maximum(truth, -1)" if classes[row] < 0 else ""
+        msg = (
+            f"truth of row {row} is item {classes[row]}, which is outside the catalogue; expected "
+            f"{expected}, or -1 for none{hint}"
+        )
+        raise InputError(msg)
+    known = classes >= 0
+    items = classes[known].astype(np.int64)
+    return Rows(np.concatenate(([0], np.cumsum(known))), items, np.ones(len(items)))
+
+
 def check_shape(
     got: tuple[int, ...],
     expected: tuple[int, int | None],
@@ -234,6 +270,8 @@ def check_shape(
     hint = ""
     if got == expected[::-1]:
         hint = "; " + (if_transposed or f"it looks transposed: type {what}.T")
+    elif got == (expected[0], 1) and what == "truth":
+        hint = "; for one item index of each row type truth.ravel()"
     msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from recmetrics._errors import InputError, InputTypeError, NaNScoreError, ShapeError
+from recmetrics._errors import InputError, InputTypeError, NaNScoreError, ShapeError, warn
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -24,7 +23,8 @@ from recmetrics._inputs.arrays import (
     is_half,
     per_user,
 )
-from recmetrics._inputs.sets import Users
+from recmetrics._inputs.sets import Rows, Users
+from recmetrics._inputs.sparse import stored_entries
 from recmetrics._jit import kernel
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
@@ -67,12 +67,6 @@ class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
     def __init__(self, scores: Any) -> None:
-        if sp.issparse(scores):
-            msg = (
-                f"scores is sparse ({type(scores).__name__}), expected a dense array; "
-                "type scores.toarray(), or, if this is the truth, give it after the scores"
-            )
-            raise InputTypeError(msg)
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
@@ -100,6 +94,57 @@ class ScoreMatrix:
         rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
         least = int(LEAST_SCORES / max(1.0, row_items))
         return row_blocks(self.shape[0], rows, n_threads, least)
+
+
+MAY_BE_EXCHANGED = "are scores and truth exchanged? expected scores first, then the truth"
+
+
+class SparseScores(ScoreMatrix):
+    """The score matrix of one call, sparse: only its stored entries may be recommended."""
+
+    def __init__(self, scores: Any) -> None:
+        self._hold(*stored_entries(scores, "scores"), scores.shape)
+        if len(self.array) > 1 and (self.array == 1).all():
+            msg = f"all {len(self.array):,} stored scores are 1, so the items of a user tie"
+            warn(f"{msg}; {MAY_BE_EXCHANGED}")
+
+    @classmethod
+    def of(
+        cls,
+        start: npt.NDArray[Any],
+        items: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        shape: tuple[int, int],
+    ) -> "SparseScores":
+        """Make them of checked entries: row u has ``items[start[u]:start[u + 1]]``, ascending."""
+        scores = cls.__new__(cls)
+        scores._hold(start, items, values, shape)
+        return scores
+
+    def _hold(
+        self,
+        start: npt.NDArray[Any],
+        items: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        shape: tuple[int, int],
+    ) -> None:
+        self._start, self._items, self.array, self.shape = start, items, values, shape
+        self.mean_items = len(items) / max(1, shape[0])
+
+    def stored(self, rows: slice) -> tuple[Rows, ScoreBlock]:
+        """Read the items that each row of a block stores, and their scores."""
+        start = self._start[rows.start : rows.stop + 1].astype(np.int64)
+        entries = slice(start[0], start[-1])
+        values = self.array[entries]
+        items = self._items[entries].astype(np.int64)
+        return Rows(start - start[0], items, values), native(values)
+
+    def block(self, rows: slice) -> ScoreBlock:
+        """Read a block of whole rows, in which items without an entry have -inf."""
+        own, _ = self.stored(rows)
+        dense = np.full((rows.stop - rows.start, self.shape[1]), -np.inf)
+        dense[own.users(), own.items] = own.values
+        return native(dense)
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:

@@ -19,21 +19,8 @@ from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 def rows_of_sparse(matrix: Any, what: str) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
-    problem = _not_values(matrix)
-    if not problem and not is_real(matrix.dtype):
-        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
-        raise InputTypeError(msg)
-    try:
-        problem = problem or _PROBLEMS[matrix.format](matrix)
-        csr: Any = matrix if problem or matrix.format == "csr" else _to_csr(matrix, what)
-    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
-        problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"
-    if problem:
-        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
-        raise InputError(msg)
-    indptr = csr.indptr
-    entries = slice(0, indptr[-1])  # the arrays may be longer
-    indices, values = csr.indices[entries], csr.data[entries]
+    csr = _checked_csr(matrix, what, lambda given: _to_csr(given, what))
+    indptr, indices, values = _entries(csr)
     if not is_canonical(indptr, indices):
         values = _summable(values, what)
         own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
@@ -47,6 +34,63 @@ def rows_of_sparse(matrix: Any, what: str) -> Rows:
         as_kernel_array(values.astype(np.float64, copy=False)),
     )
     return checked_values(rows, what)
+
+
+def stored_entries(
+    matrix: Any, what: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """The pointers, items and values of all stored entries, zeros too; repeated ones are refused.
+
+    The items of each row ascend. Only what is not in this form already is copied.
+    """
+    csr = _checked_csr(matrix, what, sp.csr_array)
+    indptr, indices, values = _entries(csr)
+    # In these two formats SciPy adds repeated entries.
+    repeats = matrix.format in ("coo", "bsr") and len(indices) < matrix.data.size
+    if not is_canonical(indptr, indices):
+        own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
+        own.sort_indices()
+        indices, values = own.indices, own.data
+        repeats = repeats or not is_canonical(indptr, indices)
+    if repeats:
+        user, item = _first_repeated(matrix)
+        msg = (
+            f"{what} stores (user {user}, item {item}) twice; expected one entry for each item of "
+            f"a user; type {what}.sum_duplicates() to add them"
+        )
+        raise InputError(msg)
+    return indptr, indices, values
+
+
+def _first_repeated(matrix: Any) -> tuple[int, int]:
+    coo = matrix.tocoo()
+    order = np.lexsort((coo.col, coo.row))
+    rows, columns = coo.row[order], coo.col[order]
+    repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+    first = int(np.flatnonzero(repeated)[0])
+    return int(rows[first]), int(columns[first])
+
+
+def _checked_csr(matrix: Any, what: str, to_csr: Callable[[Any], Any]) -> Any:
+    """Convert a sparse matrix to CSR after a check of its structure."""
+    problem = _not_values(matrix)
+    if not problem and not is_real(matrix.dtype):
+        msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
+        raise InputTypeError(msg)
+    try:
+        problem = problem or _PROBLEMS[matrix.format](matrix)
+        csr: Any = matrix if problem or matrix.format == "csr" else to_csr(matrix)
+    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+        problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"
+    if problem:
+        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
+        raise InputError(msg)
+    return csr
+
+
+def _entries(csr: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    entries = slice(0, csr.indptr[-1])  # the arrays may be longer
+    return csr.indptr, csr.indices[entries], csr.data[entries]
 
 
 def _of_compressed(matrix: Any) -> str:

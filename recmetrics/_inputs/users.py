@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from recmetrics._errors import warn
 from recmetrics._inputs.read_sets import (
     read_candidates,
     read_exclude,
@@ -13,7 +14,7 @@ from recmetrics._inputs.read_sets import (
     read_truth,
     read_whole_truth,
 )
-from recmetrics._inputs.scores import Rankings
+from recmetrics._inputs.scores import MAY_BE_EXCHANGED, Rankings, SparseScores
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
@@ -45,7 +46,17 @@ def read_users(
     else:
         hint = getattr(scores, "if_transposed", None)
         truth = read_truth(ground_truth, scores.shape, if_transposed=hint)
+        if isinstance(scores, SparseScores):
+            _warn_if_exchanged(truth)
     return _users(truth, truth.n_items, given, request)
+
+
+def _warn_if_exchanged(truth: ItemSets) -> None:
+    """Warn of a dense truth without a 0 beside sparse scores, by its first user."""
+    n_items = truth.n_items or 0
+    if truth.is_dense and truth.n_users and len(truth.rows(slice(0, 1)).items) == n_items > 1:
+        msg = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
+        warn(f"{msg}; {MAY_BE_EXCHANGED}")
 
 
 def read_whole_users(

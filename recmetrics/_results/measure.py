@@ -24,12 +24,17 @@ class RowNames(NamedTuple):
     name: Callable[[int], str] = "user {}".format
 
 
-def values_of(found: Found, request: Request) -> dict[str, UserValues]:
+ROWS_ARE_USERS = RowNames()
+
+
+def values_of(
+    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn of what may mislead about them."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
     if request.progress is not True:
-        return whole_values(found, request)
+        return whole_values(found, request, rows)
     said = False
 
     def tell(compiling: bool) -> None:
@@ -39,17 +44,19 @@ def values_of(found: Found, request: Request) -> dict[str, UserValues]:
         said = True
 
     with while_compiling(tell):
-        values = whole_values(found, request)
+        values = whole_values(found, request, rows)
     means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
     for line in users_of_means(means, len(found.hits.n_hits), request):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
 
-def whole_values(found: Found, request: Request) -> dict[str, UserValues]:
+def whole_values(
+    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+) -> dict[str, UserValues]:
     """Compute the values of a whole call: all users at once."""
-    values = measured(found, request)
-    return {text: settled(values[text], text, request.definitions[text]) for text in values}
+    values, definitions = measured(found, request), request.definitions
+    return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
 def users_of_means(means: Mapping[str, int | None], n_users: int, request: Request) -> list[str]:
@@ -157,7 +164,7 @@ def settled(
     text: str,
     definition: Definition,
     known: npt.NDArray[np.bool_] | None = None,
-    rows: RowNames = RowNames(),  # noqa: B008  # a constant
+    rows: RowNames = ROWS_ARE_USERS,
 ) -> UserValues:
     """Apply ``undefined=`` to the values that a kernel left NaN.
 

@@ -14,6 +14,7 @@ from recmetrics._inputs import (
     Rows,
     ScoreBlock,
     ScoreMatrix,
+    SparseScores,
     Users,
     refuse_nan,
 )
@@ -43,6 +44,10 @@ class MatrixRanker:
         self.n_users, self.n_items = scores.shape
         self.users = users
         self.truth, self.exclude, self.candidates = users.truth, users.exclude, users.candidates
+        # The items of each user that are read, where these are not all items.
+        self._given: SparseScores | ItemSets | None = users.candidates
+        if isinstance(scores, SparseScores):
+            self._given = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
@@ -65,10 +70,10 @@ class MatrixRanker:
                 excluded = self._excluded(rows)
                 if self.exclude is not None:
                     n_swallowed = relevant.n_within(excluded)
-                if self.candidates is None:
+                if self._given is None:
                     nan_found = self._rank_rows(rows, relevant, excluded, k, rules, hits)
                 else:
-                    own = self._recommendable(self.candidates, rows, excluded)
+                    own = self._recommendable(self._given, rows, excluded)
                     nan_found = own.nan_found
                     self._rank_candidates(own, relevant, k, ties, hits)
             if reader is not None:
@@ -92,12 +97,12 @@ class MatrixRanker:
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
-        read = self.n_items if self.candidates is None else 4 * self.candidates.mean_items
+        read = self.n_items if self._given is None else 4 * self._given.mean_items
         if self.n_users * read <= LEAST_SCORES:
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
         many = self.truth.mean_items >= _MANY
-        copied = self.users.is_dense or self.candidates is not None or many or listing
+        copied = self.users.is_dense or self._given is not None or many or listing
         n_threads = rules.threads
         return self.scores.blocks(n_threads, read, copied=copied), n_threads
 
@@ -143,14 +148,15 @@ class MatrixRanker:
             block.values, start, items, relevant.items, relevant.values, k,
             block.least, hits, tied, places,
         )  # fmt: skip
-        depth = int(np.diff(start).max(initial=0)) if ties else k
+        longest = int(np.diff(start).max(initial=0))
+        depth = longest if ties else min(k, longest)
         kernels.sort_hits(hits, tied, len(places), depth)
 
     def _list(
         self, rows: slice, relevant: Rows, reader: Reader, nan: NaNPolicy
     ) -> tuple[Lists, IntArray]:
         """The lists of a block of users, as long as ``reader`` reads them, and its NaN."""
-        if self.candidates is None:
+        if self._given is None:
             block = self.scores.block(rows)
             start, items, _ = self._excluded(rows)
             lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
@@ -163,8 +169,9 @@ class MatrixRanker:
                 kernels.pool_for(reader.depth, self.n_items, dtype),
             )  # fmt: skip
             return lists, _nan_of(block.values, block.lowest, nan, has_nan)
-        reader.offer(self.candidates.rows(rows).items)
-        own = self._recommendable(self.candidates, rows, self._excluded(rows))
+        if self.candidates is not None:
+            reader.offer(self.candidates.rows(rows).items)
+        own = self._recommendable(self._given, rows, self._excluded(rows))
         (start, items, _), block = own.rows, own.block
         longest = int(np.diff(start).max(initial=0))
         lists = _no_lists(rows, min(reader.depth, longest), relevant)
@@ -180,10 +187,18 @@ class MatrixRanker:
             return NO_ROWS._replace(start=np.zeros(rows.stop - rows.start + 1, np.int64))
         return self.exclude.rows(rows)
 
-    def _recommendable(self, candidates: ItemSets, rows: slice, excluded: Rows) -> "_Candidates":
+    def _recommendable(
+        self, given: ItemSets | SparseScores, rows: slice, excluded: Rows
+    ) -> "_Candidates":
         """The candidates of each user that are not excluded, and their scores."""
-        own = candidates.rows(rows)
-        block = self.scores.candidates(rows, np.diff(own.start), own.items)
+        if isinstance(given, SparseScores):
+            own, block = given.stored(rows)
+            if self.candidates is not None:
+                chosen = own.among(self.candidates.rows(rows), self.n_items)
+                own, block = own.keep(chosen), block._replace(values=block.values[chosen])
+        else:
+            own = given.rows(rows)
+            block = self.scores.candidates(rows, np.diff(own.start), own.items)
         nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:
             rest = ~own.among(excluded, self.n_items)

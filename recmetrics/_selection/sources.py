@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._inputs import (
     N_NAN,
@@ -19,6 +20,7 @@ from recmetrics._inputs import (
     Rows,
     ScoreBlock,
     ScoreMatrix,
+    SparseScores,
     Users,
     native,
     refuse_nan,
@@ -88,7 +90,9 @@ def find_hits(
     ``cutoffs`` are those of the request, if the caller has them.
     """
     if cutoffs is None:
-        longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
+        longest = 0
+        if users.n_items is None:  # of rankings, or of groups
+            longest = (scores.lists if isinstance(scores, Rankings) else scores).shape[1]
         cutoffs = request.cutoffs(users.n_items, longest)
     reader = None
     if cutoffs.lists is not None:
@@ -105,6 +109,8 @@ def find_hits(
 
 def read_scores(scores: Any) -> ScoreMatrix | Selector:
     """Read scores in memory or on a device."""
+    if sp.issparse(scores):
+        return SparseScores(scores)
     if isinstance(scores, np.ndarray) or not on_device(scores):
         return ScoreMatrix(scores)
     tensor = as_tensor(scores)

@@ -74,7 +74,8 @@ class Request:
     metrics_list
         Metric strings, or the specs under their names.
     level
-        "chance" or "ceiling" where this level is computed instead of metrics of scores.
+        "chance" or "ceiling" where this level is computed instead of metrics of scores; "groups"
+        where items have no names.
     side_words
         The caller's words for side information, for the error where some is missing.
     **shared
@@ -90,12 +91,12 @@ class Request:
         self,
         metrics_list: MetricsList | Mapping[str, MetricSpec],
         *,
-        level: Literal["chance", "ceiling"] | None = None,
+        level: Literal["chance", "ceiling", "groups"] | None = None,
         side_words: SideWords = ARGUMENTS,
         **shared: Unpack[Shared],
     ) -> None:
         undefined, convention = shared.get("undefined"), shared.get("convention")
-        ties = shared.get("ties") if level is None else _LEVELS[level][0]
+        ties = _LEVELS[level][0] if level in _LEVELS else shared.get("ties")
         self.nan: NaNPolicy = shared.get("nan", "raise")
         self.n_threads = shared.get("n_threads")
         self.progress = shared.get("progress")
@@ -109,11 +110,17 @@ class Request:
         check_progress(self.progress)
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
+        if level in _LEVELS:
+            _refuse_level(self, level)
+            return
         if level is None:
             _refuse_missing_side(self, shared, side_words)
-            _refuse_undecided_ties(self)
         else:
-            _refuse_level(self, level)
+            for text in self.definitions:
+                _refuse_lists(
+                    self, text, "value for groups, whose items have no names", "leave it out"
+                )
+        _refuse_undecided_ties(self)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
         """Store the definitions, grouped by the input of their kernels."""

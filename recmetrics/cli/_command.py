@@ -43,12 +43,14 @@ examples:
   recmetrics metrics ndcg
 """
 _FILES = """\
-SCORES  .npy of shape (n_users, n_items), higher is better; mapped, never loaded whole
+SCORES  (n_users, n_items), higher is better: dense .npy, mapped, never loaded whole; or sparse .npz
+        (scipy.sparse.save_npz), whose stored entries alone may be recommended
 TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --candidates:
         sparse .npz (scipy.sparse.save_npz), dense .npy, or text lines
         'user item [relevance]' with 0-based indices, separated by blanks, tabs or commas;
         # begins a comment; without a relevance it is 1. In --exclude and --candidates
-        every line counts, whatever its third number.
+        every line counts, whatever its third number. TRUTH may also be an .npy of one item index
+        for each user, -1 for none.
 
 Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .parquet; then TRUTH
 (and --popularity-from) is such a table, too. The first line names the columns:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_SCORES = "an .npy file (numpy.save) of shape (n_users, n_items)"
+_SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
 _MATRIX = (
     "a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
     "or text lines 'user item [relevance]'"
@@ -49,12 +49,16 @@ _OTHER_FORMATS = {
 }
 
 
-def open_scores(source: Source) -> Array:
-    """Map the scores into memory; only the rows evaluated are read."""
+def open_scores(source: Source) -> Any:
+    """Map dense scores into memory, of which only the rows evaluated are read; read sparse ones."""
     with opened(source, _SCORES, regular=True) as file:
-        if not _start(file).startswith(_npy.MAGIC):
+        start = _start(file)
+        if start.startswith(_npz.MAGIC):
+            with reading(source, _SCORES):
+                return _npz.read_sparse(file, lambda _: None)
+        if not start.startswith(_npy.MAGIC):
             refuse_other_formats(source, file, _SCORES)
-            msg = f"{source} is not in NumPy's .npy format; expected {_SCORES}"
+            msg = f"{source} is not in NumPy's .npy or .npz format; expected {_SCORES}"
             raise CommandError(msg)
         scores = _map(source, file, _SCORES)
     if scores.ndim != 2:
@@ -67,7 +71,8 @@ def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
     """Read relevance (``graded``) or a set of items per user (not), of the scores' shape."""
 
     def check(found: tuple[int, ...]) -> None:
-        if found != shape:
+        # A truth may have one item index for each user.
+        if found != shape and not (graded and found == shape[:1]):
             msg = f"{source} has shape {found}; expected that of the scores, {shape}"
             if found == shape[::-1]:
                 msg += "; it looks transposed: its rows must be the users"

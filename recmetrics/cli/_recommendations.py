@@ -151,7 +151,7 @@ def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) 
 def _refuse_what_goes_with_scores(args: Namespace) -> None:
     for name in _OF_SCORES:
         if getattr(args, name) not in (None, False):
-            msg = f"--{name} goes with SCORES, an .npy file; RECS is a table of recommendations"
+            msg = f"--{name} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
             raise CommandError(msg)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isinf
 from typing import Any
 
-from recmetrics import Audit, Metrics, __version__, audit, popularity_from
-from recmetrics._inputs import read_users
+from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit, popularity_from
+from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
 from recmetrics._results import is_swallowed, users_of_means, whole_values
 from recmetrics._selection import Found, find_hits, read_scores
 from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
@@ -84,7 +87,7 @@ def evaluate(args: Namespace) -> None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
 
-    with naming(sources), unchanged():
+    with naming(sources), unchanged(), _not_exchanged():
         scores = open_scores(sources["scores"])
         n_users, n_items = shape = scores.shape
         truth = read_matrix(sources["truth"], shape, graded=True)
@@ -103,7 +106,7 @@ def evaluate(args: Namespace) -> None:
             matrix, rules = read_scores(scores), read_request(metrics, args, progress=on_progress)
             found = find_hits(matrix, read_users(matrix, truth, sets | side, rules), rules)
             values = whole_values(found, rules)
-        levels = _levels(truth, request, sets, args) if args.chance else {}
+        levels = _levels(truth, n_items, request, sets, args) if args.chance else {}
     summaries = {metric: summarise(value) for metric, value in values.items()}
     if args.per_user is not None:
         write_per_user(args.per_user, values)
@@ -126,6 +129,17 @@ def evaluate(args: Namespace) -> None:
         )
 
 
+@contextmanager
+def _not_exchanged() -> Iterator[None]:
+    """Refuse files that the library warns of as exchanged."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", f".*{re.escape(MAY_BE_EXCHANGED)}", RecmetricsWarning)
+        try:
+            yield
+        except RecmetricsWarning as told:
+            raise CommandError(str(told)) from None
+
+
 def _excluded(found: Found) -> list[str]:
     """Count the users whose relevant items cannot be recommended."""
     n_swallowed, n_relevant = found.swallowed()
@@ -139,7 +153,7 @@ def _refuse_what_goes_with_tables(args: Namespace) -> None:
     for name in _OF_TABLES:
         if getattr(args, name) not in (None, False):
             option = "--" + name.replace("_", "-")
-            msg = f"{option} goes with RECS, a table of recommendations; SCORES is an .npy file"
+            msg = f"{option} goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
             raise CommandError(msg)
 
 
@@ -154,11 +168,12 @@ def _audit(
 
 
 def _levels(
-    truth: Any, request: Request, sets: Mapping[str, Any], args: Namespace
+    truth: Any, n_items: int, request: Request, sets: Mapping[str, Any], args: Namespace
 ) -> dict[str, dict[str, float | None]]:
     """Compute the means of a random and of the best ranking, for the metrics that have them."""
     able = list(request.of_hits)
     options = {**sets, "undefined": args.undefined, "convention": args.convention}
+    options["n_items"] = n_items
     return {
         name: {
             metric: summarise(values).mean

@@ -41,6 +41,7 @@ from recmetrics.dask._tasks import (
     measure_rows,
     read_block,
     read_chunks,
+    read_classes,
     select,
 )
 
@@ -216,6 +217,12 @@ def _by_block(
     """The part of ``value``, in any form, for each block of users."""
     if isinstance(value, da.Array):
         _check_known(value, what)
+        if what == "truth" and value.shape == shape[:1]:  # one item index for each user
+            own = [_whole(value[users]) for users in blocks]
+            return [
+                _task(read_classes)(read, part, users, shape[1])
+                for part, users in zip(own, blocks, strict=True)
+            ]
         if what != "profile":
             check_shape(value.shape, shape, what)
         return _chunks_by_block(value, what, read, blocks)

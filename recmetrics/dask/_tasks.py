@@ -91,6 +91,16 @@ def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: s
     return SparseSets(one_below_another(blocks), n_items)
 
 
+def read_classes(read: Any, classes: Any, users: slice, n_items: int) -> ItemSets:
+    """Read the one relevant item of each of ``users``."""
+    try:
+        found: ItemSets = read(classes, (users.stop - users.start, n_items))
+    except RecmetricsError as error:
+        msg = f"in the truth from user {users.start} on: {error}"
+        raise type(error)(msg) from None
+    return found
+
+
 def _read_chunk(read: Any, what: str, chunk: Chunk, rows: slice) -> Rows:
     array, first_item = chunk.checked(what), chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``

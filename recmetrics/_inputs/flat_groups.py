@@ -1,0 +1,142 @@
+"""Groups in flat arrays, as learning-to-rank tools hold them -> scores and users.
+
+A group is a user whose items are its rows, numbered from 0. Only these may be recommended.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, NaNScoreError, ShapeError
+from recmetrics._inputs.arrays import as_array, check_real, half_to_single, is_half
+from recmetrics._inputs.scores import SparseScores
+from recmetrics._inputs.sets import VALUES, Rows, SparseSets, Users
+from recmetrics._types import IntArray, NaNPolicy
+
+
+class Groups(NamedTuple):
+    """The groups of a call."""
+
+    scores: SparseScores
+    users: Users
+    ids: Sequence[Any]  # of each group, in the order of the values
+
+
+def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy) -> Groups:
+    """Read flat arrays of scores and relevances, cut into groups by ``sizes`` or by ``ids``."""
+    values, gains = _flat(scores, "scores"), _flat(relevance, "relevance")
+    if len(gains) != len(values):
+        msg = f"relevance has {len(gains)} rows, expected the {len(values)} of scores"
+        raise ShapeError(msg)
+    if (sizes is None) == (ids is None):
+        got = "neither" if sizes is None else "both"
+        msg = (
+            f"groups need sizes= (how many rows each has, in order) or ids= (the group of each "
+            f"row), got {got}; give one of them"
+        )
+        raise ArgumentError(msg)
+    _check_values(values, gains, nan)
+    if ids is None:
+        counts, names = _read_sizes(sizes, len(values)), None
+    else:
+        order, counts, names = _read_ids(ids, len(values))
+        values, gains = values[order], gains[order]
+    start = np.concatenate(([0], np.cumsum(counts)))
+    items = np.arange(len(values)) - np.repeat(start[:-1], counts)
+    rows = Rows(start, items, gains.astype(np.float64))
+    truth = SparseSets(rows.keep(rows.values > 0), None)
+    # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
+    shape = len(counts), int(counts.max(initial=0))
+    found = SparseScores.of(start, items, values, shape)
+    return Groups(found, Users(truth), range(len(counts)) if names is None else names)
+
+
+def _flat(value: Any, what: str) -> npt.NDArray[Any]:
+    array = as_array(value, what)
+    if array.ndim != 1:
+        hint = f"; type {what}.ravel()" if array.ndim == 2 and 1 in array.shape else ""
+        hint = hint or "; for a matrix users x items use Metrics.compute"
+        msg = f"{what} must be 1-d, one number for each row, got shape {array.shape}{hint}"
+        raise ShapeError(msg)
+    check_real(array, what)
+    return array if what == "scores" or not is_half(array.dtype) else half_to_single(array)
+
+
+def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: NaNPolicy) -> None:
+    """Refuse NaN among the scores, and relevances out of their range."""
+    numbers = half_to_single(scores) if is_half(scores.dtype) else scores
+    is_nan = np.isnan(numbers)
+    if nan == "raise" and is_nan.any():
+        msg = (
+            f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
+            "expected numbers; give nan='exclude' to treat NaN like a score of -inf"
+        )
+        raise NaNScoreError(msg)
+    least, largest, expected, _ = VALUES["truth"]
+    bad = ~((relevance >= least) & (relevance <= largest))
+    if bad.any():
+        row = int(bad.argmax())
+        msg = f"relevance must hold {expected}, got {relevance[row]:g} in row {row}"
+        raise InputError(msg)
+
+
+def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
+    array = as_array(sizes, "sizes")
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        msg = (
+            "sizes must be 1-d integers, how many rows each group has, got "
+            f"{array.ndim}-d of dtype {array.dtype}"
+        )
+        raise InputTypeError(msg)
+    if array.size and array.min() < 0:
+        msg = f"sizes must be >= 0, got {array.min()} for group {int(array.argmin())}"
+        raise InputError(msg)
+    total = sum(array.tolist())
+    if total != n_rows:
+        hint = "; for the group of each row give ids=" if len(array) == n_rows else ""
+        msg = f"sizes add up to {total} rows, expected the {n_rows} of scores{hint}"
+        raise ShapeError(msg)
+    return array.astype(np.int64)
+
+
+def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
+    """The order of the rows by group, the rows of each group, and the id of each."""
+    if not hasattr(ids, "shape"):
+        ids = list(ids)
+        kinds = {"str" if isinstance(each, str) else type(each).__name__ for each in ids}
+        kinds -= {"NoneType"}  # refused below
+        if len(kinds) > 1 and not kinds <= {"int", "bool", "float"}:
+            _refuse_mixed(kinds)
+    array = np.asarray(ids)
+    if array.ndim != 1:
+        msg = f"ids must be 1-d, the group of each row, got shape {array.shape}"
+        raise ShapeError(msg)
+    if len(array) != n_rows:
+        msg = f"ids has {len(array)} rows, expected the {n_rows} of scores"
+        raise ShapeError(msg)
+    missing = array != array  # NaN and NaT of any dtype
+    if array.dtype == np.object_:
+        missing = np.array([each is None or each != each for each in array], np.bool_)
+    if missing.any():
+        msg = f"ids has no group in row {int(missing.argmax())}; expected an id for each row"
+        raise InputError(msg)
+    try:
+        names, first, group = np.unique(array, return_index=True, return_inverse=True)
+    except TypeError:
+        _refuse_mixed({type(each).__name__ for each in array})
+    place = np.empty(len(names), np.int64)
+    appearance = np.argsort(first)
+    place[appearance] = np.arange(len(names))
+    group = place[group.reshape(-1)]
+    order = np.argsort(group, kind="stable")
+    return order, np.bincount(group, minlength=len(names)), names[appearance].tolist()
+
+
+def _refuse_mixed(kinds: set[str]) -> None:
+    msg = (
+        f"ids has {' and '.join(sorted(kinds))}, which cannot be compared; expected ids of one "
+        "type; type [str(each) for each in ids]"
+    )
+    raise InputTypeError(msg)
