@@ -18,7 +18,8 @@ from recmetrics._errors import (
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
 from recmetrics._inputs import popularity_from
-from recmetrics._results import NotUpdatedWarning, UserCounts
+from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
+from recmetrics._stream import StreamEvaluator
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, compare
 
@@ -29,6 +30,7 @@ __all__ = [
     "Audit",
     "Comparison",
     "Evaluator",
+    "EventCounts",
     "Finding",
     "InputError",
     "InputTypeError",
@@ -39,6 +41,7 @@ __all__ = [
     "RecmetricsError",
     "RecmetricsWarning",
     "ShapeError",
+    "StreamEvaluator",
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from recmetrics._results import (
     UserRows,
     check_truth,
     gather,
+    logger_key,
     warn_of_swallowed,
 )
 from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
@@ -246,7 +246,7 @@ class Evaluator:
 
     def _means(self, prefix: str, at: str) -> dict[str, float]:
         return {
-            prefix + _key(text, at): _mean(values)
+            prefix + logger_key(text, at): _mean(values)
             for text, values in self._results.compute().items()
         }
 
@@ -393,7 +393,8 @@ class Evaluator:
         elif len(shape) > 1:
             msg = (
                 f"users is a {type(users).__name__} of shape {shape}, expected user indices; "
-                "update takes (scores, users): truth was given to Evaluator"
+                "update takes (scores, users): truth was given to Evaluator; "
+                "StreamEvaluator.update takes (scores, truth)"
             )
             raise InputTypeError(msg)
         else:
@@ -418,6 +419,8 @@ def _sliced(users: slice, n_users: int) -> UserIndex:
 def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
         hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
+        if users.ndim == 2:
+            hint = "; truth was given to Evaluator; StreamEvaluator.update takes (scores, truth)"
         msg = (
             "users must be a slice or a 1-d array of integer user indices, got "
             f"{users.ndim}-d of dtype {users.dtype}{hint}"
@@ -434,13 +437,6 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
         msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
     return chosen
-
-
-def _key(text: str, at: str) -> str:
-    if at == "@":
-        return text
-    safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
-    return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)
 
 
 def _mean(values: UserValues) -> float:

@@ -56,13 +56,16 @@ class _Progress(TypedDict, total=False):
     progress: Progress
 
 
-class Side(TypedDict, total=False):
-    """Side information."""
-
+class _OfItems(TypedDict, total=False):
     popularity: ItemValues | None
     features: Matrix | None
     similarity: Matrix | None
     genres: Matrix | None
+
+
+class Side(_OfItems, total=False):
+    """Side information."""
+
     profile: Matrix | None
 
 
@@ -72,6 +75,10 @@ class Shared(_Sets, _Meaning, _Order, _Threads, _Progress, Side, total=False):
 
 class ForBatches(_Sets, _Meaning, _Order, _Threads, Side, total=False):
     """The keywords of functions that take users in batches."""
+
+
+class ForStreams(_Meaning, _Order, _Threads, _OfItems, total=False):
+    """The keywords of functions whose users come with each batch."""
 
 
 class ForRankings(_Meaning, _Threads, _Progress, Side, total=False):

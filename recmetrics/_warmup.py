@@ -25,7 +25,8 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     metrics_list
         The metrics that will be computed; None means all.
     dtype
-        The dtype of the scores: each has machine code of its own.
+        The dtype of the scores. float32 and float64 have machine code of their own; up to 16 bits
+        are read as float32, other integers as float64, and large blocks of 64-bit integers as such.
 
     Raises
     ------

@@ -8,12 +8,13 @@ import importlib.util
 import pickle
 import tempfile
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
-from fuzz_problems import INDEX_FORMS, TENSORS
+from fuzz_problems import INDEX_FORMS, SHARED_FORMS, TENSORS
 from interruption import in_threads, interrupt, seen, settings
 from tables_problems import read
 
@@ -26,7 +27,14 @@ import recmetrics._selection.matrix
 import recmetrics._selection.rankings
 import recmetrics._selection.sources
 import recmetrics._selection.tied
-from recmetrics import Evaluator, InputError, Metrics, NotUpdatedWarning, UndefinedMetricError
+from recmetrics import (
+    Evaluator,
+    InputError,
+    Metrics,
+    NotUpdatedWarning,
+    StreamEvaluator,
+    UndefinedMetricError,
+)
 from recmetrics._spec.grammar import parse
 from recmetrics._spec.registry import METRICS
 
@@ -54,7 +62,7 @@ TIGHT = {
         "LEAST_SCORES": 0, "_MANY": 2, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
     },
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    recmetrics._results.state: {"_ADDED": 4, "_WAITING": (3, 8), "_BATCHES": 3},
+    recmetrics._results.state: {"_ADDED": 4, "WAITING": (3, 8), "MOST": 3},
     recmetrics._selection.sources: {"_HOST_BYTES": 64},
 }  # fmt: skip
 
@@ -402,6 +410,53 @@ def _rows(scores, users):
     if isinstance(scores, list):  # no rows would be no matrix
         return [scores[u] for u in users] or np.empty((0, len(scores[0])))
     return scores[users]
+
+
+@entry()
+def stream(problem):
+    """Batches of events in order, in two streams of which one is saved."""
+    rng = np.random.default_rng(problem.seed)
+    options = _scored(problem)
+    sets = {name: options.pop(name) for name in ("exclude", "candidates") if name in options}
+    sets = {name: _per_row(value) for name, value in sets.items()}
+    shared = {"candidates"} if problem.candidates_form in SHARED_FORMS else set()
+    profile = options.pop("profile")
+    n_items = problem.shape[1]
+    truth, scores = _per_row(truth_of(problem)), scores_of(problem)
+    metrics = list(problem.metrics)
+    first, second = (
+        StreamEvaluator(metrics, n_items=n_items if rng.random() < 0.5 else None, **options)
+        for _ in range(2)
+    )
+    if rng.random() < 0.3:  # a pass that is forgotten
+        first.update(scores, truth, profile=profile)
+        first.reset()
+    n_users = problem.shape[0]
+    cuts = [0, *np.sort(rng.integers(0, n_users + 1, 2)).tolist(), n_users]
+    for number, (begin, end) in enumerate(pairwise(cuts)):
+        rows = slice(begin, end)
+        own = {name: v if name in shared else v[rows] for name, v in sets.items()}
+        batch = _rows(scores, range(begin, end)) if isinstance(scores, list) else scores[rows]
+        one = second if number == 2 else first
+        one.update(batch, truth[rows], profile=profile[rows], **own)
+    if rng.random() < 0.5:
+        second = pickle.loads(pickle.dumps(second))
+    elif not any(callable(v) for m in metrics for v in parse(m).values.values()):
+        second = StreamEvaluator.from_state(second.state())
+    first.merge(second)
+    values = first.compute()
+    means = StreamEvaluator(metrics, n_items=n_items, keep="means", **options)
+    means.update(scores, truth, profile=profile, **sets)
+    for text, mean in means.mean().items():
+        numbers = values[text][~np.isnan(values[text])]
+        expected = numbers.mean() if numbers.size else np.nan
+        np.testing.assert_allclose(mean, expected, rtol=1e-12, atol=1e-14, err_msg=text)
+    return values
+
+
+def _per_row(value):
+    """A truth or another set in a form whose rows can be taken."""
+    return value.tocsr() if sp.issparse(value) else value
 
 
 @entry()

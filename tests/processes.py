@@ -11,7 +11,7 @@ import torch.multiprocessing
 from problems import plain_specs, side_information
 from torch.utils.data import DataLoader, DistributedSampler
 
-from recmetrics import Evaluator
+from recmetrics import Evaluator, StreamEvaluator
 
 N_USERS, N_ITEMS, WORLD = 37, 23, 2  # an odd number of users: the sampler pads
 ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
@@ -61,6 +61,20 @@ def error_of(call):
     except Exception as error:
         return type(error).__name__, str(error)
     return None
+
+
+def gather_streams(rank, keep, *, one_side):
+    """A stream of the events of both processes, the first of which has one batch more, or all."""
+    scores, truth, options = problem()
+    options.pop("exclude")
+    profile = options.pop("profile")
+    stream = StreamEvaluator(ALL, keep=keep, n_items=N_ITEMS, **options)
+    cuts = [slice(0, 10), slice(10, 20), slice(20, N_USERS)]
+    for rows in cuts if one_side and not rank else [] if one_side else cuts[rank::WORLD]:
+        stream.update(scores[rows], truth[rows], profile=profile[rows])
+    whole = stream.all_gather()
+    values = whole.compute() if keep == "values" else None
+    return values, whole.mean(), whole.interval(), whole.counts(), stream.counts()
 
 
 def gather_padded(_rank):

@@ -744,7 +744,7 @@ def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
 
 @pytest.mark.parametrize("room", [(2, 50), (50, 3), (1, 1), (50, 50)])
 def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
-    monkeypatch.setattr("recmetrics._results.state._WAITING", room)
+    monkeypatch.setattr("recmetrics._results.state.WAITING", room)
     rng = np.random.default_rng(4)
     scores, truth = rng.integers(0, 4, (9, 6)), rng.integers(0, 3, (9, 6))
     asked = ["hit@1", "ndcg@2", "ndcg(ideal=retrieved)@2", "auc", "diversity@3"]
@@ -812,7 +812,8 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         ),
         (
             InputTypeError,
-            "users must be a slice or a 1-d array of integer user indices, got 2-d of dtype int64",
+            "users must be a slice or a 1-d array of integer user indices, got 2-d of dtype int64"
+            "; truth was given to Evaluator; StreamEvaluator.update takes (scores, truth)",
             lambda one: one.update(SCORES[:1], [[0]]),
         ),
         (

@@ -12,11 +12,12 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 MEAN = r"0\.\d{4}"
+SMALL = ["--small", "--epochs", "2"]
 
 
 def run(name, *options):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / name, "--small", "--epochs", "2", *options],
+        [sys.executable, EXAMPLES / name, *options],
         capture_output=True,
         text=True,
         check=False,
@@ -46,7 +47,7 @@ LOGGED = [f"val/{key.replace('@', '_at_')}" for key in KEYS]
 
 
 def test_the_torch_loop():
-    lines = run("torch_loop.py")
+    lines = run("torch_loop.py", *SMALL)
     check(lines, KEYS)
     (times,) = (line for line in lines if line.startswith("training "))
     assert re.fullmatch(
@@ -56,8 +57,19 @@ def test_the_torch_loop():
     )
 
 
+def test_the_trainer_of_hugging_face():
+    for package in ("transformers", "accelerate"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    lines = [line for line in run("next_item_trainer.py") if line.startswith("epoch ")]
+    found = [re.fullmatch(r"epoch (\d)  hit@1 (\d\.\d{3})  mrr@10 (\d\.\d{3})", x) for x in lines]
+    assert [int(line[1]) for line in found] == [1, 2, 3, 4]
+    assert float(found[0][2]) < float(found[-1][2])  # it learns
+    # Seven of ten steps go to the next item; no model can foresee the others.
+    assert 0.6 < float(found[-1][2]) < 0.8
+
+
 def test_the_loop_in_two_processes():
-    lines = run("torch_processes.py")
+    lines = run("torch_processes.py", *SMALL)
     check(lines, KEYS)
     assert "best epoch 2" in lines
 
@@ -65,7 +77,7 @@ def test_the_loop_in_two_processes():
 def test_the_loop_in_lightning():
     pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
     pytest.importorskip("lightning", reason="lightning is not installed")
-    check(run("lightning_loop.py"), LOGGED)
+    check(run("lightning_loop.py", *SMALL), LOGGED)
 
 
 def test_absent_data_are_simulated(tmp_path):

@@ -130,7 +130,8 @@ USERS_OF_A_BATCH = {
     "2-d": Hostile(
         lambda: updated(users=[[0, 1]]),
         InputTypeError,
-        f"{INDICES} 2-d of dtype int64",
+        f"{INDICES} 2-d of dtype int64; truth was given to Evaluator; StreamEvaluator.update takes "
+        "(scores, truth)",
         lambda: updated(users=(0, 1)),
     ),
     "one number": Hostile(

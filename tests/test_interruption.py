@@ -125,7 +125,7 @@ def test_a_batch_that_fails_late_is_not_added(monkeypatch, failing):
         owner = "recmetrics._results.batches.KeptLists.joined"
     with monkeypatch.context() as patch:
         patch.setattr(owner, fail)
-        patch.setattr("recmetrics._results.state._WAITING", (1, 1))  # nothing waits
+        patch.setattr("recmetrics._results.state.WAITING", (1, 1))  # nothing waits
         with pytest.raises(MemoryError):
             one.update(SCORES[3:5])
     assert seen(one) == before

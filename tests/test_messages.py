@@ -34,7 +34,8 @@ def test_update_takes_no_truth(form):
     got = message_of(InputTypeError, lambda: evaluator.update(SCORES, form))
     assert got == (
         f"users is a {type(form).__name__} of shape (2, 6), expected user indices; update takes "
-        "(scores, users): truth was given to Evaluator"
+        "(scores, users): truth was given to Evaluator; StreamEvaluator.update takes (scores, "
+        "truth)"
     )
     evaluator.update(SCORES, [0, 1])
 

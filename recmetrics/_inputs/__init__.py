@@ -50,6 +50,7 @@ from recmetrics._inputs.scores import (
 from recmetrics._inputs.sets import (
     LARGEST_RELEVANCE,
     NO_ROWS,
+    NO_SIDE,
     ItemSets,
     Rows,
     SharedSet,
@@ -61,5 +62,5 @@ from recmetrics._inputs.sets import (
     n_chosen,
     one_below_another,
 )
-from recmetrics._inputs.side import popularity_from, read_side
-from recmetrics._inputs.users import digests_of, read_users, read_whole_users
+from recmetrics._inputs.side import popularity_from, read_side, with_profile
+from recmetrics._inputs.users import digests_of, digests_of_side, read_users, read_whole_users

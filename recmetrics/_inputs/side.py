@@ -4,6 +4,7 @@ It is checked once per call, not per metric, and only if a metric of the call ne
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,12 @@ def read_side(
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
     return side
+
+
+def with_profile(side: Side, profile: Any, n_users: int) -> Side:
+    """Add the profile of some users to side information that has been read."""
+    found = _read_profile(profile, n_users, side.n_items or 0, side.n_genres)
+    return replace(side, profile=found, profile_of_items=found.n_items != side.n_genres)
 
 
 def _read_popularity(value: Any) -> FloatArray:

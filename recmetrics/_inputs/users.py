@@ -15,7 +15,7 @@ from recmetrics._inputs.read_sets import (
     read_whole_truth,
 )
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, Rankings, SparseScores
-from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Users
+from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
 
@@ -26,7 +26,11 @@ class _Shaped(Protocol):
 
 
 def read_users(
-    scores: _Shaped, ground_truth: Any, given: Mapping[str, Any], request: Request
+    scores: _Shaped,
+    ground_truth: Any,
+    given: Mapping[str, Any],
+    request: Request,
+    side: Side | None = None,
 ) -> Users:
     """Read the users of scores or rankings.
 
@@ -40,6 +44,8 @@ def read_users(
         The shared keywords of the call.
     request
         The request; only side information that one of its metrics needs is read.
+    side
+        Side information that has been read; None to read it from ``given``.
     """
     if isinstance(scores, Rankings):
         truth = read_ranked_truth(ground_truth, scores.shape, scores.largest_item)
@@ -48,7 +54,7 @@ def read_users(
         truth = read_truth(ground_truth, scores.shape, if_transposed=hint)
         if isinstance(scores, SparseScores):
             _warn_if_exchanged(truth)
-    return _users(truth, truth.n_items, given, request)
+    return _users(truth, truth.n_items, given, request, side)
 
 
 def _warn_if_exchanged(truth: ItemSets) -> None:
@@ -68,7 +74,11 @@ def read_whole_users(
 
 
 def _users(
-    truth: ItemSets, n_items: int | None, given: Mapping[str, Any], request: Request
+    truth: ItemSets,
+    n_items: int | None,
+    given: Mapping[str, Any],
+    request: Request,
+    side: Side | None = None,
 ) -> Users:
     exclude, candidates = given.get("exclude"), given.get("candidates")
     shape: Any = truth.n_users, n_items  # n_items is known wherever these two are taken
@@ -76,9 +86,16 @@ def _users(
     candidates = None if candidates is None else read_candidates(candidates, shape)
     if not request.of_lists:
         return Users(truth, exclude, candidates, NO_SIDE, n_items)
+    if side is not None:
+        return Users(truth, exclude, candidates, side, side.n_items or n_items)
     specs = (definition.spec for definition in request.of_lists.values())
     side = read_side(specs, given, truth.n_users, n_items)
     return Users(truth, exclude, candidates, side, side.n_items)
+
+
+def digests_of_side(side: Side) -> dict[str, str]:
+    """Hash the side information by name."""
+    return _digests(vars(side))
 
 
 def digests_of(users: Users) -> dict[str, str]:
@@ -90,6 +107,10 @@ def digests_of(users: Users) -> dict[str, str]:
             rows = sets.rows(slice(0, sets.n_users))
             empty = name == "exclude" and not len(rows.items)
             given[name] = None if empty else rows._replace(values=np.empty(0))
+    return _digests(given)
+
+
+def _digests(given: Mapping[str, Any]) -> dict[str, str]:
     kinds = (ItemSets, Rows, np.ndarray)
     return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
 

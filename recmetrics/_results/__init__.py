@@ -3,6 +3,7 @@
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
     batches   what an ``Evaluator`` keeps of a batch: its lists, for system metrics, and its hits
               until they are measured
+    events    ``EventResults``: the values or sums of events that nobody names
     state     ``UserResults``: one row per user; merging, saving, gathering from processes
 
 An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who comes twice
@@ -10,10 +11,12 @@ counts once, with the later values. The hits of small batches wait, and are meas
 """
 
 from recmetrics._results.batches import KeptLists, item_dtype
+from recmetrics._results.events import EventCounts, EventResults, Keep
 from recmetrics._results.measure import (
     RowNames,
     check_truth,
     is_swallowed,
+    logger_key,
     measured,
     settled,
     system_values,

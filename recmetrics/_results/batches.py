@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs import UserIndex, as_indices
+from recmetrics._inputs import UserIndex
 from recmetrics._selection import Found, join
 from recmetrics._types import IntArray
 
@@ -26,16 +26,14 @@ class Added(NamedTuple):
     waiting: tuple[int, ...]  # the size of this batch and of those before it
 
 
-def joined(log: Sequence[Added]) -> tuple[UserIndex, Found]:
-    """Join the users and hits of batches, in order, into one batch."""
-    found = [batch.values for batch in log]
-    if len(log) == 1:
-        return log[0].users, found[0]
+def joined(found: Sequence[Found]) -> Found:
+    """Join the hits of batches, in order, into one batch."""
+    if len(found) == 1:
+        return found[0]
     of_lists = {
         text: np.concatenate([each.of_lists[text] for each in found]) for text in found[0].of_lists
     }
-    users = np.concatenate([as_indices(batch.users) for batch in log])
-    return users, found[0]._replace(hits=join([each.hits for each in found]), of_lists=of_lists)
+    return found[0]._replace(hits=join([each.hits for each in found]), of_lists=of_lists)
 
 
 def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:

@@ -1,5 +1,6 @@
 """Hits -> one array of values per metric string."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -87,6 +88,14 @@ def _missing(texts: Sequence[str], request: Request) -> str:
     # auc lacks more users than others do, or exactly those.
     all_compare = all(metric.averages_ties for metric in metrics)
     return "no relevant item" + (", or only relevant ones" if all_compare else "")
+
+
+def logger_key(text: str, at: str) -> str:
+    """Write ``at`` for ``@``; where they differ, leave out what loggers refuse."""
+    if at == "@":
+        return text
+    safe = re.sub(r"[^\w./@-]+", "_", text.replace(" ", ""), flags=re.ASCII)
+    return re.sub(r"_*@", "@", safe).rstrip("_").replace("@", at)
 
 
 def is_swallowed(n_swallowed: int, n_relevant: int) -> bool:

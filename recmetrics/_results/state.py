@@ -9,7 +9,8 @@ call has added a batch as a whole, or not at all.
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, get_args
@@ -37,8 +38,8 @@ from recmetrics._types import (
 
 _ADDED = 1 << 20  # items of lists read at once
 # Users, relevant items, and bytes of lists, of batches that wait: 8 MB together.
-_WAITING = 1 << 15, 1 << 17, 1 << 22
-_BATCHES = 256  # that wait; the arrays of one take a kilobyte without any user
+WAITING = 1 << 15, 1 << 17, 1 << 22
+MOST = 256  # batches that wait; the arrays of one take a kilobyte without any user
 _NAMES = ("metrics", "specs", "undefined", "ties", "nan", "data")
 
 
@@ -61,8 +62,23 @@ class Schema(NamedTuple):
     undefined: dict[str, str]
     ties: dict[str, str]
     nan: str
-    shape: tuple[int, int]
+    shape: tuple[Any, ...]  # users and items, or what a stream keeps and its items
     data: dict[str, str]  # a hash of the truth, of the other sets and of the side information
+
+    def check_same(self, other: "Schema") -> None:
+        """Refuse the schema of another evaluator whose rows cannot be merged into these."""
+        for name, own, its in zip(self._fields, self, other, strict=True):
+            if name != "data" and own != its:
+                what = "users and items" if name == "shape" else name
+                msg = (
+                    f"evaluators of different {what} cannot be merged: {_shortly(own)} and "
+                    f"{_shortly(its)}; expected the same in both"
+                )
+                raise ArgumentError(msg)
+        for name in self.data | other.data:
+            if self.data.get(name) != other.data.get(name):
+                msg = f"evaluators of different {name} cannot be merged; expected the same in both"
+                raise ArgumentError(msg)
 
 
 class UserRows(NamedTuple):
@@ -116,27 +132,15 @@ class UserResults(Exclusive):
         self.cutoffs = request.cutoffs(n_items)
         self._depth = self.cutoffs.exposure
         self._item = item_dtype(n_items)  # of kept lists
-        # Only a call shows whether the weights of a callable are valid. So its batches do not wait:
-        # each is refused together with an invalid callable.
-        self._has_callable = any(
-            callable(value)
-            for spec, _, _ in request.definitions.values()
-            for value in spec.values.values()
-        )
+        # A batch with an invalid callable is refused, so it must not wait.
+        self._has_callable = request.has_callable
         self._kept = _Kept()
 
     @cached_property
     def schema(self) -> Schema:
         """The schema that an evaluator must share for its rows to be merged."""
-        definitions = self.request.definitions.items()
-        return Schema(
-            metrics={text: str(definition.spec) for text, definition in definitions},
-            undefined={text: definition.undefined for text, definition in definitions},
-            ties={text: definition.ties for text, definition in definitions},
-            nan=self.request.nan,
-            shape=(self.n_users, self.n_items),
-            data=digests_of(self._data) if isinstance(self._data, Users) else self._data,
-        )
+        data = digests_of(self._data) if isinstance(self._data, Users) else self._data
+        return schema_of(self.request, (self.n_users, self.n_items), data)
 
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
@@ -183,7 +187,7 @@ class UserResults(Exclusive):
         lists = lists.astype(self._item)
         size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes
         values: Any = found._replace(exposure=None)
-        if self._has_callable or not _fits(size):
+        if self._has_callable or not fits(size):
             values = self._rows(found)
         batch = Added(users, values, lists, offered, 0, size)
         self._append(batch, moves=n_chosen(users) > 0, in_order=in_order)
@@ -199,7 +203,7 @@ class UserResults(Exclusive):
             else:
                 size[-1] += batch.offered.nbytes
             both_wait = isinstance(batch.values, Found) and isinstance(last.values, Found)
-            if both_wait and len(kept.log) < _BATCHES and _fits(size):
+            if both_wait and fits(size, len(kept.log) + 1):
                 batch = batch._replace(waiting=tuple(size.tolist()))
             elif not kept.busy:
                 self._settled()
@@ -247,12 +251,12 @@ class UserResults(Exclusive):
         table, log = kept.table, kept.log.copy()
         # The metrics of batches that wait are computed together, those of another were before.
         for _, together in groupby(log, lambda each: isinstance(each.values, Found) or id(each)):
-            batches = list(together)
-            users, values = batches[0].users, batches[0].values
+            added = list(together)
+            users, values = added[0].users, added[0].values
             if isinstance(values, Found):
-                users, found = joined(batches)
-                values = self._rows(found)
-            for batch in batches if self._depth else ():
+                users = added[0].users if len(added) == 1 else _all_users(added)
+                values = self._rows(joined([batch.values for batch in added]))
+            for batch in added if self._depth else ():
                 _write_lists(table, batch)
             table.values[:, users] = values
             table.updated[users] = True
@@ -329,78 +333,22 @@ class UserResults(Exclusive):
 
     def check_same(self, other: Schema) -> None:
         """Refuse the schema of another evaluator whose rows cannot be merged into these."""
-        for name, own, its in zip(Schema._fields, self.schema, other, strict=True):
-            if name != "data" and own != its:
-                what = "users and items" if name == "shape" else name
-                msg = (
-                    f"evaluators of different {what} cannot be merged: {_shortly(own)} and "
-                    f"{_shortly(its)}; expected the same in both"
-                )
-                raise ArgumentError(msg)
-        own_data, its_data = self.schema.data, other.data
-        for name in own_data | its_data:
-            if own_data.get(name) != its_data.get(name):
-                msg = f"evaluators of different {name} cannot be merged; expected the same in both"
-                raise ArgumentError(msg)
+        self.schema.check_same(other)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Export the rows of all updated users as plain arrays."""
-        for text, (spec, _, _) in self.request.definitions.items():
-            if any(callable(value) for _, value in spec.options):
-                msg = (
-                    f"{text} holds a callable, which no array can hold; pickle the evaluator, "
-                    "which takes a function that a module defines, not a lambda"
-                )
-                raise ArgumentError(msg)
-        part = self.part()
-        metrics, undefined, ties, nan, shape, data = self.schema
-        return {
-            "metrics": np.array(list(metrics), np.str_),
-            "specs": np.array(list(metrics.values()), np.str_),
-            "undefined": np.array(list(undefined.values()), np.str_),
-            "ties": np.array(list(ties.values()), np.str_),
-            "nan": np.array(nan, np.str_),
-            "data": np.array(list(data.items()), np.str_),
-            "shape": np.array(shape, np.int64),
-            **part._asdict(),
-        }
+        named = named_arrays(self.schema, self.request)
+        shape = np.array(self.schema.shape, np.int64)
+        return {**named, "shape": shape, **self.part()._asdict()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "UserResults":
         """Read the arrays of ``state``."""
-        if not isinstance(state, Mapping):
-            msg = f"state is a {type(state).__name__}; expected what Evaluator.state() gave"
-            raise InputTypeError(msg)
-        expected = (*_NAMES, "shape", *UserRows._fields)
-        missing = [name for name in expected if name not in state]
-        if missing:
-            msg = f"state lacks {', '.join(missing)}; expected what Evaluator.state() gave"
-            raise InputError(msg)
-        try:
-            fields = {name: np.asarray(state[name]) for name in expected}
-            if any(fields[name].dtype.kind != "U" for name in _NAMES):
-                msg = "names are no text"
-                raise ValueError(msg)
-            texts, canonical, undefined, ties = (fields[name].tolist() for name in _NAMES[:4])
-            definitions = {
-                text: Definition(parse(spec), each_ties, each_undefined)
-                for text, spec, each_ties, each_undefined in zip(
-                    texts, canonical, ties, undefined, strict=True
-                )
-            }
-            for _, each_ties, each_undefined in definitions.values():
-                one_of("ties", each_ties, Ties)
-                one_of("undefined", each_undefined, Undefined)
-            nan = fields["nan"].item()
-            one_of("nan", nan, NaNPolicy)
-            data = {str(name): str(digest) for name, digest in fields["data"].tolist()}
+        with reading_state(state, ("shape", *UserRows._fields), "Evaluator") as (fields, named):
             n_users, n_items = fields["shape"].tolist()
-            results = cls(Request.of(definitions, nan=nan), n_users, n_items, data)
+            results = cls(named.request, n_users, n_items, named.data)
             part = UserRows(*(fields[name].copy() for name in UserRows._fields))
             results._check(part)
-        except (IndexError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-            msg = f"state is damaged ({error}); expected what Evaluator.state() gave"
-            raise InputError(msg) from None
         results.take(part)
         return results
 
@@ -429,9 +377,91 @@ class UserResults(Exclusive):
                 raise ValueError(msg)
 
 
-def _fits(size: Iterable[int]) -> bool:
-    """Say whether batches of this size may wait."""
-    return all(own <= most for own, most in zip(size, _WAITING, strict=False))
+def named_arrays(schema: Schema, request: Request) -> dict[str, npt.NDArray[Any]]:
+    """The metrics, policies and hashes of a schema as plain arrays."""
+    for text, (spec, _, _) in request.definitions.items():
+        if any(callable(value) for _, value in spec.options):
+            msg = (
+                f"{text} holds a callable, which no array can hold; pickle the evaluator, "
+                "which takes a function that a module defines, not a lambda"
+            )
+            raise ArgumentError(msg)
+    return {
+        "metrics": np.array(list(schema.metrics), np.str_),
+        "specs": np.array(list(schema.metrics.values()), np.str_),
+        "undefined": np.array(list(schema.undefined.values()), np.str_),
+        "ties": np.array(list(schema.ties.values()), np.str_),
+        "nan": np.array(schema.nan, np.str_),
+        "data": np.array(list(schema.data.items()), np.str_),
+    }
+
+
+class Named(NamedTuple):
+    """What ``named_arrays`` holds."""
+
+    request: Request
+    data: dict[str, str]
+
+
+@contextmanager
+def reading_state(
+    state: Mapping[str, Any], names: Iterable[str], of: str
+) -> Iterator[tuple[dict[str, npt.NDArray[Any]], Named]]:
+    """Read what ``state`` of the class ``of`` gave; an error says what is wrong with it."""
+    expected = f"expected what {of}.state() gave"
+    if not isinstance(state, Mapping):
+        msg = f"state is a {type(state).__name__}; {expected}"
+        raise InputTypeError(msg)
+    names = (*_NAMES, *names)
+    missing = [name for name in names if name not in state]
+    if missing:
+        msg = f"state lacks {', '.join(missing)}; {expected}"
+        raise InputError(msg)
+    try:
+        fields = {name: np.asarray(state[name]) for name in names}
+        yield fields, _named(fields)
+    except (IndexError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        msg = f"state is damaged ({error}); {expected}"
+        raise InputError(msg) from None
+
+
+def _named(fields: Mapping[str, npt.NDArray[Any]]) -> Named:
+    if any(fields[name].dtype.kind != "U" for name in _NAMES):
+        msg = "names are no text"
+        raise ValueError(msg)
+    texts, canonical, undefined, ties = (fields[name].tolist() for name in _NAMES[:4])
+    definitions = {
+        text: Definition(parse(spec), each_ties, each_undefined)
+        for text, spec, each_ties, each_undefined in zip(
+            texts, canonical, ties, undefined, strict=True
+        )
+    }
+    for _, each_ties, each_undefined in definitions.values():
+        one_of("ties", each_ties, Ties)
+        one_of("undefined", each_undefined, Undefined)
+    nan = fields["nan"].item()
+    one_of("nan", nan, NaNPolicy)
+    data = {str(name): str(digest) for name, digest in fields["data"].tolist()}
+    return Named(Request.of(definitions, nan=nan), data)
+
+
+def schema_of(request: Request, shape: tuple[Any, ...], data: dict[str, str]) -> Schema:
+    """Make the schema of the results of a request."""
+    definitions = request.definitions.items()
+    return Schema(
+        metrics={text: str(definition.spec) for text, definition in definitions},
+        undefined={text: definition.undefined for text, definition in definitions},
+        ties={text: definition.ties for text, definition in definitions},
+        nan=request.nan,
+        shape=shape,
+        data=data,
+    )
+
+
+def fits(size: Iterable[int], n_batches: int = 1) -> bool:
+    """Say whether so many batches, together of this size, may wait."""
+    small = all(own <= most for own, most in zip(size, WAITING, strict=False))
+    return small and n_batches <= MOST
 
 
 def _write_lists(table: _Table, batch: Added) -> None:
@@ -451,7 +481,11 @@ def _shortly(value: object) -> object:
     return policies.pop() if len(policies) == 1 and is_policy else value
 
 
-def gather(results: UserResults, group: Any) -> UserResults:
+def _all_users(added: Sequence[Added]) -> IntArray:
+    return np.concatenate([as_indices(batch.users) for batch in added])
+
+
+def gather(results: Any, group: Any) -> Any:
     """Merge the ``results`` of every process of the group, in the order of their ranks."""
     torch: Any = sys.modules.get("torch")
     distributed = None if torch is None else torch.distributed

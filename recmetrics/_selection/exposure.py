@@ -142,6 +142,26 @@ class Exposure:
         self._cosine += other._cosine
         self._ranked += other._ranked
 
+    def arrays(self) -> dict[str, IntArray | BoolArray]:
+        """The sums as plain arrays."""
+        return {
+            "n_lists": np.array(self.n_lists),
+            "count": self.count,
+            "offered": self.offered,
+            "cosine": self._cosine,
+            "ranked": self._ranked,
+        }
+
+    def read(self, arrays: Mapping[str, Any]) -> None:
+        """Take over what ``arrays`` gave; a ValueError where it does not fit."""
+        for name, own in self.arrays().items():
+            given = np.asarray(arrays[name])
+            if given.shape != own.shape or given.dtype != own.dtype:
+                msg = f"{name} does not fit"
+                raise ValueError(msg)
+            own[...] = given
+        self.n_lists = int(arrays["n_lists"])
+
     def weighted(self, name: Weights) -> FloatArray:
         """The weighted sum of each item, (n_items,)."""
         high, low = self._cosine if name == COSINE else self._ranked[self._by_rank.index(name)]
@@ -177,6 +197,20 @@ class Exposures:
         """Add the lists of another state of the same metrics."""
         for cutoff, exposure in self._at.items():
             exposure.merge(other.at(cutoff))
+
+    def arrays(self) -> dict[str, IntArray | BoolArray]:
+        """The state as plain arrays."""
+        return {
+            f"exposure_{cutoff}_{name}": array
+            for cutoff, exposure in self._at.items()
+            for name, array in exposure.arrays().items()
+        }
+
+    def read(self, arrays: Mapping[str, Any]) -> None:
+        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
+        for cutoff, exposure in self._at.items():
+            own = exposure.arrays()
+            exposure.read({name: arrays[f"exposure_{cutoff}_{name}"] for name in own})
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_at": self._at}

@@ -159,6 +159,12 @@ class Request:
         return [text for text in self.definitions if text not in self.of_exposure]
 
     @property
+    def has_callable(self) -> bool:
+        """True with an option that is a callable, whose weights only a call shows to be valid."""
+        specs = [definition.spec for definition in self.definitions.values()]
+        return any(callable(value) for spec in specs for value in spec.values.values())
+
+    @property
     def of_all_items(self) -> list[str]:
         """The metrics that count every item that may be recommended, of rankings too."""
         return [text for text, each in self.of_hits.items() if each.spec.counts_all_items]

@@ -1,0 +1,397 @@
+"""StreamEvaluator: scores and truth in batches of events, of users that nobody names."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
+
+import numpy.typing as npt
+
+from recmetrics._errors import ArgumentError, InputTypeError
+from recmetrics._inputs import NO_SIDE, Rankings, Side, read_side, read_users, with_profile
+from recmetrics._options import ForStreams, takes
+from recmetrics._results import (
+    EventCounts,
+    EventResults,
+    Keep,
+    check_truth,
+    gather,
+    logger_key,
+    warn_of_swallowed,
+)
+from recmetrics._selection import Source, find_hits, read_factors, read_scores
+from recmetrics._spec import MetricsList, Request
+from recmetrics._types import Candidates, ItemValues, Matrix, Scores, Truth, UserValues
+
+
+class StreamEvaluator:
+    """Metrics of events in batches: each row is new, and its truth comes with its scores.
+
+    For models that predict the next item of sessions and sequences, and wherever users are not
+    known beforehand. Where they are, and one may come twice, take ``Evaluator``.
+
+    >>> from recmetrics import StreamEvaluator
+    >>> stream = StreamEvaluator(["hit@1", "mrr@3"])
+    >>> stream.update([[0.1, 2.0, 0.3]], [1])  # item 1 came next
+    >>> stream.update([[1.5, 0.2, 0.9], [0.1, 0.3, 0.2]], [2, 1])
+    >>> stream.mean(prefix="val/")
+    {'val/hit@1': 0.6666666666666666, 'val/mrr@3': 0.8333333333333334}
+
+    Parameters
+    ----------
+    metrics_list
+        Metric strings, as in ``Metrics.compute``.
+    n_items
+        The size of the catalogue. None means that of the first batch of scores; rankings do not
+        give it.
+    keep
+        "values": the value of each event, for ``compute``. "means": sums alone, so that memory does
+        not grow with the events; ``mean``, ``interval`` and ``counts`` are the same.
+    undefined, convention, nan, ties, n_threads
+        As in ``Metrics.compute``.
+    popularity, features, similarity, genres
+        Side information about the items, as in ``Metrics.compute``. It is not copied. The profile
+        of the users comes with each update.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``Metrics.compute``.
+
+    Notes
+    -----
+    An update ranks its rows; the metrics of several batches are then computed together, at the
+    latest when a result is requested. Several threads may update one stream. Ctrl-C or an error
+    leaves each batch added as a whole, or not at all.
+    """
+
+    @takes(ForStreams)
+    def __init__(
+        self,
+        metrics_list: MetricsList,
+        *,
+        n_items: int | None = None,
+        keep: Keep = "values",
+        **shared: Unpack[ForStreams],
+    ) -> None:
+        # A profile comes with each update.
+        request = Request(metrics_list, **shared, profile=())
+        specs = [definition.spec for definition in request.of_lists.values()]
+        self._needs_profile = next(
+            (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
+        )
+        self._side: Side = NO_SIDE
+        if specs:
+            self._side = read_side(specs, shared, 0, n_items)
+            n_items = self._side.n_items
+        self._results = EventResults(request, n_items, keep, self._side)
+        self._takes_updates = True
+        self._largest = -1.0  # of the relevances that were checked
+
+    def update(
+        self,
+        scores: Scores,
+        truth: Truth,
+        *,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        """Add a batch of events.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("recall(denom=relevant)@2")
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [[0, 1, 1], [0, 0, 0]], exclude=[[0], [0]])
+        >>> stream.counts()
+        {'recall(denom=relevant)@2': EventCounts(defined=1, undefined=1)}
+
+        Parameters
+        ----------
+        scores
+            (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
+        truth
+            The relevant items of these rows, in any form that ``Metrics.compute`` takes; for the
+            next item (n_batch,) integers, its index or -1.
+        exclude, candidates, profile
+            As in ``Metrics.compute``, of these rows.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute``; also for another number of items than before. Nothing of such
+            a batch is added.
+        """
+        self._take_in(read_scores(scores), truth, exclude, candidates, profile)
+
+    def update_factors(
+        self,
+        user_factors: Scores,
+        item_factors: Scores,
+        truth: Truth,
+        *,
+        item_bias: ItemValues | None = None,
+        exclude: Truth | None = None,
+        candidates: Candidates | None = None,
+        profile: Matrix | None = None,
+    ) -> None:
+        """Add a batch of events of a factor model, whose score matrix is never made.
+
+        Such a model is a sequence encoder whose output is multiplied with the item embeddings.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("mrr")
+        >>> stream.update_factors([[1.0, 0.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]], [1])
+        >>> stream.mean()
+        {'mrr': 0.5}
+
+        Parameters
+        ----------
+        user_factors, item_factors, item_bias
+            As in ``Metrics.compute_factors``, (n_batch, d), (n_items, d) and (n_items,).
+        truth, exclude, candidates, profile
+            As in ``update``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_factors`` and ``update``.
+        """
+        scores = read_factors(user_factors, item_factors, item_bias)
+        self._take_in(scores, truth, exclude, candidates, profile)
+
+    def update_ranked(self, ranking: Truth, truth: Truth, *, profile: Matrix | None = None) -> None:
+        """Add a batch of events whose rankings exist already.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1")
+        >>> stream.update_ranked([[0, 2], [0, -1]], [0, 1])
+        >>> stream.mean()
+        {'hit@1': 0.5}
+
+        Parameters
+        ----------
+        ranking
+            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``.
+        truth, profile
+            As in ``update``.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            As in ``Metrics.compute_ranked`` and ``update``.
+        """
+        self._take_in(Rankings(ranking, self._results.n_items), truth, None, None, profile)
+
+    def compute(self) -> dict[str, UserValues]:
+        """Compute the value of each event, in the order of the updates, and the system metrics.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator(["hit@1", "coverage@1"])
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
+        >>> stream.compute()
+        {'hit@1': array([1., 0.]), 'coverage@1': array(0.33333333)}
+
+        Raises
+        ------
+        ArgumentError
+            With ``keep="means"``, which keeps no values.
+        UndefinedMetricError
+            An event without relevant items under ``undefined="raise"``.
+        """
+        return self._results.values()
+
+    def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
+        """Compute the mean of each metric over the events that have a value, for a logger.
+
+        Parameters
+        ----------
+        prefix, at
+            As in ``Evaluator.mean``.
+
+        Raises
+        ------
+        UndefinedMetricError
+            An event without relevant items under ``undefined="raise"``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            Where all relevant items of more than half of the events that have any are excluded.
+        """
+        warn_of_swallowed(*self._results.swallowed)
+        means = self._results.means()
+        return {prefix + logger_key(text, at): mean for text, (mean, _) in means.items()}
+
+    def interval(self, *, prefix: str = "", at: str = "@") -> dict[str, tuple[float, float]]:
+        """Compute the 95 % interval of each mean, by the normal approximation.
+
+        mean -+ 1.96 s / sqrt(n), where s is the standard deviation of the n events that have a
+        value, with n - 1; NaN for fewer than two, and for a system metric.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1", keep="means")
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
+        >>> low, high = stream.interval()["hit@1"]
+        >>> round(low, 3), round(high, 3)
+        (-0.48, 1.48)
+        """
+        means = self._results.means()
+        return {
+            prefix + logger_key(text, at): (mean - half, mean + half)
+            for text, (mean, half) in means.items()
+        }
+
+    def counts(self) -> dict[str, EventCounts]:
+        """Count the events for which each metric is defined and undefined.
+
+        Events whose undefined value counts as 0 or 1 are defined, as are all for a system metric.
+        """
+        return self._results.counts()
+
+    def merge(self, other: StreamEvaluator) -> StreamEvaluator:
+        """Add the events of another stream of the same metrics, after those of this one.
+
+        Returns this stream, for ``functools.reduce``.
+
+        Raises
+        ------
+        ArgumentError
+            If the two differ in metrics, policies, ``keep``, items or side information.
+        """
+        if not isinstance(other, StreamEvaluator):
+            msg = f"merge takes a StreamEvaluator, got {type(other).__name__}"
+            raise InputTypeError(msg)
+        self._results.check_same(other._results.schema)
+        self._results.take(other._results.part(), other._results.schema.metrics)
+        return self
+
+    def all_gather(self, group: Any = None) -> StreamEvaluator:
+        """Gather the events of all processes of ``torch.distributed``, in every process.
+
+        Every process of the group must call it, also one without an event. This stream does not
+        change; the returned one can compute but not update. An event that two processes have, as
+        with padding samplers, counts twice: nobody names events.
+
+        Parameters
+        ----------
+        group
+            The process group; None means the default one.
+
+        Raises
+        ------
+        ArgumentError
+            Where torch.distributed is not initialised, or the streams cannot be merged.
+        """
+        return StreamEvaluator._of(gather(self._results, group))
+
+    def reset(self) -> None:
+        """Remove all events, for the next epoch; the size of the catalogue is found anew."""
+        self._results.clear()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Export all events as plain arrays: for checkpoints, files and other machines.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1", keep="means")
+        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
+        >>> state = stream.state()  # np.savez("state.npz", **state) writes it
+        >>> StreamEvaluator.from_state(state).mean()
+        {'hit@1': 0.5}
+        """
+        return self._results.state()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> StreamEvaluator:
+        """Make a stream from the arrays of ``state``, to compute and to merge.
+
+        It has no side information, so it takes no updates. To continue updating, merge it into a
+        stream built with the same arguments as the first one.
+
+        Raises
+        ------
+        InputError
+            If these are not the arrays of ``state``.
+        """
+        return cls._of(EventResults.from_state(state))
+
+    @classmethod
+    def _of(cls, results: EventResults) -> StreamEvaluator:
+        stream = cls.__new__(cls)
+        stream._results, stream._side, stream._needs_profile = results, NO_SIDE, None
+        stream._takes_updates, stream._largest = False, -1.0
+        return stream
+
+    def hook(
+        self, prepare: Callable[[Any], tuple[Any, Any]] | None = None, *, at: str = "@"
+    ) -> Callable[..., dict[str, float]]:
+        """Make the ``compute_metrics`` of a Hugging Face ``Trainer`` that adds batch after batch.
+
+        For ``TrainingArguments(batch_eval_metrics=True)``: no prediction is kept. The means of an
+        evaluation are given with its last batch, and the stream is reset.
+
+        Parameters
+        ----------
+        prepare
+            Gives the scores and the truth of a prediction; by default these are its
+            ``predictions`` and ``label_ids``.
+        at
+            As in ``mean``.
+        """
+
+        def compute_metrics(prediction: Any, compute_result: bool = True) -> dict[str, float]:
+            if prepare is None:
+                scores, truth = prediction.predictions, prediction.label_ids
+            else:
+                scores, truth = prepare(prediction)
+            self.update(scores, truth)
+            if not compute_result:
+                return {}
+            means = self.mean(at=at)
+            self.reset()
+            return means
+
+        return compute_metrics
+
+    def __repr__(self) -> str:
+        results = self._results
+        n_items = "an unknown number of" if results.n_items is None else results.n_items
+        return (
+            f"StreamEvaluator({list(results.request.definitions)}, {n_items} items, "
+            f"{results.n_events} events)"
+        )
+
+    def _take_in(
+        self,
+        scores: Source,
+        truth: Truth,
+        exclude: Truth | None,
+        candidates: Candidates | None,
+        profile: Matrix | None,
+    ) -> None:
+        results, request = self._results, self._results.request
+        if not self._takes_updates:
+            msg = (
+                "this stream was made from a state and takes no updates; merge it into one that "
+                "does: StreamEvaluator(metrics_list).merge(this)"
+            )
+            raise ArgumentError(msg)
+        n_rows, n_items = scores.shape
+        longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
+        cutoffs = results.cutoffs(n_items, longest)
+        side = self._side
+        if self._needs_profile is not None:
+            if profile is None:
+                msg = f"{self._needs_profile} needs profile= in each update, that of its rows"
+                raise ArgumentError(msg)
+            side = with_profile(side, profile, n_rows)
+        given = {"exclude": exclude, "candidates": candidates}
+        users = read_users(scores, truth, given, request, side)
+        if cutoffs.n_items is None and users.n_items is not None:  # which a matrix of truth gives
+            cutoffs = results.cutoffs(users.n_items, longest)
+        sink = results.sink(n_rows, cutoffs)
+        found = find_hits(scores, users._replace(n_items=cutoffs.n_items), request, sink, cutoffs)
+        largest = float(found.hits.ideal.max(initial=0.0))
+        if largest > self._largest:  # what is refused is too large
+            check_truth(found.hits.ideal, request, cutoffs)
+            self._largest = largest
+        results.add(found)

@@ -1,0 +1,473 @@
+"""A stream of events: rows that nobody names, whose truth comes with them."""
+
+import copy
+import functools
+import math
+import pickle
+import random
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from interruption import interrupt, values_in
+from problems import plain_specs, side_information
+
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    EventCounts,
+    InputError,
+    InputTypeError,
+    Metrics,
+    MetricSpecError,
+    NaNScoreError,
+    RecmetricsError,
+    RecmetricsWarning,
+    ShapeError,
+    StreamEvaluator,
+    UndefinedMetricError,
+)
+from recmetrics._results import EventResults
+from recmetrics._results.events import _added
+
+ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
+SCORES = np.array([[0.1, 2.0, 0.3], [1.5, 0.2, 0.9], [0.1, 0.3, 0.2], [3.0, 2.0, 1.0]])
+NEXT = [1, 2, -1, 2]  # at ranks 1 and 2, none, and at rank 3
+
+
+def stream(metrics=("hit@1", "mrr"), **options):
+    return StreamEvaluator(metrics, **options)
+
+
+def filled(keep="values", **options):
+    one = stream(keep=keep, **options)
+    one.update(SCORES[:1], NEXT[:1])
+    one.update(SCORES[1:], NEXT[1:])
+    return one
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+def test_hand_worked_values():
+    one = filled()
+    values = one.compute()
+    np.testing.assert_array_equal(values["hit@1"], [1, 0, math.nan, 0])
+    np.testing.assert_array_equal(values["mrr"], [1, 1 / 2, math.nan, 1 / 3])
+    assert one.counts() == dict.fromkeys(["hit@1", "mrr"], EventCounts(defined=3, undefined=1))
+    for each in (one, filled("means")):
+        assert each.mean() == pytest.approx({"hit@1": 1 / 3, "mrr": (1 + 1 / 2 + 1 / 3) / 3})
+        # The standard deviation of 1, 0, 0 is sqrt(1/3).
+        half = 1.959963984540054 * math.sqrt(1 / 3) / math.sqrt(3)
+        assert each.interval()["hit@1"] == pytest.approx((1 / 3 - half, 1 / 3 + half))
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+@pytest.mark.parametrize("undefined", ["nan", "zero", "one"])
+def test_every_metric_is_that_of_one_call(keep, undefined):
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 6, (90, 40)).astype(np.float32)
+    truth = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.05)
+    side = side_information(*scores.shape)
+    expected = Metrics.compute(scores, truth, ALL, undefined=undefined, **side)
+    profile = side.pop("profile")
+    one = stream(ALL, keep=keep, undefined=undefined, **side)
+    for rows in np.split(np.arange(90), [1, 1, 30, 64]):
+        one.update(scores[rows], truth[rows], profile=profile[rows])
+    if keep == "values":
+        got = one.compute()
+        for text in ALL:
+            np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+    means, counts = one.mean(), one.counts()
+    for text in ALL:
+        defined = expected[text][~np.isnan(expected[text])]
+        mean = defined.mean() if defined.size else math.nan
+        np.testing.assert_allclose(means[text], mean, rtol=1e-13, err_msg=text)
+        if expected[text].ndim:
+            assert counts[text] == EventCounts(len(defined), 90 - len(defined))
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_factors_rankings_and_sparse_scores(keep):
+    rng = np.random.default_rng(1)
+    users, items = rng.random((30, 4)), rng.random((12, 4))
+    scores, truth = users @ items.T, rng.integers(-1, 12, 30)
+    ranking = np.argsort(-scores, axis=1)
+    metrics = ["ndcg@5", "hit@1", "coverage@2"]
+    one = stream(metrics, keep=keep, n_items=12)
+    one.update_factors(users[:10], items, truth[:10])
+    one.update_ranked(ranking[10:20], truth[10:20])
+    one.update(sp.csr_array(scores[20:]), truth[20:])
+    expected = Metrics.compute(scores, truth, metrics)
+    for text, mean in one.mean().items():
+        np.testing.assert_allclose(mean, np.nanmean(expected[text]), rtol=1e-13)
+
+
+def test_exclude_and_candidates_are_those_of_the_rows():
+    one = stream("mrr")
+    one.update(SCORES[:2], [0, 2], exclude=[[1, 2], [0]], candidates=None)
+    one.update(SCORES[:2], [0, 2], candidates=[0, 2])
+    assert one.compute()["mrr"].tolist() == [1, 1, 1 / 2, 1 / 2]
+
+
+def test_excluded_truth_is_told():
+    one = stream("mrr")
+    one.update(SCORES[:2], [1, 2], exclude=[[1], [2]])
+    with pytest.warns(RecmetricsWarning, match="all relevant items of 2 of the 2 users"):
+        one.mean()
+
+
+def test_no_event():
+    for keep in ("values", "means"):
+        one = stream(["hit@1", "coverage@1"], keep=keep, n_items=3)
+        assert all(math.isnan(mean) for mean in one.mean().values())
+        assert one.counts()["hit@1"] == EventCounts(0, 0)
+        one.update(SCORES[:0], [])
+        assert one.counts()["hit@1"] == EventCounts(0, 0)
+    assert stream().compute()["mrr"].tolist() == []
+
+
+def test_undefined_events_under_raise():
+    for keep in ("values", "means"):
+        one = filled(keep, undefined="raise")
+        with pytest.raises(UndefinedMetricError, match="hit@1 is undefined for 1 of 4 events"):
+            one.compute() if keep == "values" else one.mean()
+
+
+def test_keys_for_loggers():
+    one = stream("ndcg(gain=exp2)@1")
+    one.update(SCORES[:1], [1])
+    assert one.mean(prefix="val/", at="_at_") == {"val/ndcg_gain_exp2_at_1": 1.0}
+
+
+# --- Sums ----------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_many_numbers_in_any_order_is_exact():
+    """0.1 is no float: a plain sum of a million loses 1e-12 of it, and of 1e9 ones 1e-8."""
+    rng = random.Random(0)
+    numbers = [0.1] * 200_000 + [1e-9, 1.0, 0.3] * 10_000
+    exact = sum(map(Fraction, numbers)) / len(numbers)
+    for _ in range(3):
+        rng.shuffle(numbers)
+        high, low = functools.reduce(_plain_added, numbers, (0.0, 0.0))
+        mean = (Fraction(high) + Fraction(low)) / len(numbers)
+        assert abs(mean - exact) < Fraction(1, 10**25)
+
+
+def _plain_added(pair, number):
+    """As ``_added``, in plain Python, which is faster for one number."""
+    high = pair[0] + number
+    back = high - pair[0]
+    low = (pair[0] - (high - back)) + (number - back) + pair[1]
+    total = high + low
+    return total, low - (total - high)
+
+
+def test_pairs_are_added_as_plain_python_does():
+    rng = np.random.default_rng(0)
+    pair, plain = np.zeros(2), (0.0, 0.0)
+    for number in rng.standard_normal(1000) * 10.0 ** rng.integers(-8, 8, 1000):
+        pair, plain = _added(pair, np.array([number, 0.0])), _plain_added(plain, number)
+        assert tuple(pair) == plain
+
+
+def test_sums_that_are_infinite():
+    pairs = [np.array([math.inf, 0.0]), np.array([1.0, 1e-17]), np.array([2.0, 0.0])]
+    assert functools.reduce(_added, pairs).tolist() == [math.inf, 0.0]
+
+
+@pytest.mark.needs_jit
+def test_memory_stays_flat():
+    """The values of these events would take 4 MB."""
+    rng = np.random.default_rng(0)
+    scores, truth = rng.random((256, 20), dtype=np.float32), rng.integers(0, 20, 256)
+    one = stream(["ndcg@5", "coverage@3"], keep="means")
+    n_updates = 500
+
+    def update():
+        for _ in range(n_updates):
+            one.update(scores, truth)
+        one.mean()
+
+    update()
+    tracemalloc.start()
+    for _ in range(4):
+        update()
+    last, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert last < 2_000_000
+    assert one.counts()["ndcg@5"].defined == 5 * 256 * n_updates
+
+
+# --- Merging, saving -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+@pytest.mark.parametrize("way", ["merge", "pickle", "state", "copy"])
+def test_parts_are_the_whole(keep, way):
+    rng = np.random.default_rng(2)
+    scores, truth = rng.integers(0, 5, (60, 9)).astype(float), rng.integers(-1, 9, 60)
+    metrics = ["ndcg@3", "mrr", "coverage@2", "personalization@2"]
+    whole = stream(metrics, keep=keep)
+    whole.update(scores, truth)
+    parts = []
+    for rows in np.split(np.arange(60), [0, 7, 40]):
+        part = stream(metrics, keep=keep)
+        part.update(scores[rows], truth[rows])
+        if way == "pickle":
+            part = pickle.loads(pickle.dumps(part))
+        elif way == "state":
+            part = StreamEvaluator.from_state(part.state())
+        elif way == "copy":
+            part = copy.deepcopy(part)
+        parts.append(part)
+    merged = functools.reduce(StreamEvaluator.merge, parts, stream(metrics, keep=keep))
+    assert merged.counts() == whole.counts()
+    assert merged.mean() == pytest.approx(whole.mean(), rel=1e-14)
+    if keep == "values":
+        for text, values in whole.compute().items():
+            np.testing.assert_array_equal(merged.compute()[text], values)
+
+
+def test_metrics_in_another_order_are_merged():
+    one, other = stream(["hit@1", "mrr"]), stream(["mrr", "hit@1"])
+    other.update(SCORES[:2], NEXT[:2])
+    one.merge(other).update(SCORES[3:], NEXT[3:])
+    assert one.compute()["mrr"].tolist() == [1, 1 / 2, 1 / 3]
+    assert one.compute()["hit@1"].tolist() == [1, 0, 0]
+
+
+def test_reset_finds_the_catalogue_anew():
+    one = filled()
+    one.reset()
+    assert one.counts()["mrr"] == EventCounts(0, 0)
+    one.update(SCORES[:1, :2], [0])
+    assert one.compute()["mrr"].tolist() == [1 / 2]
+
+
+def test_one_that_was_saved_takes_no_update():
+    one = StreamEvaluator.from_state(filled().state())
+    with pytest.raises(ArgumentError, match="this stream was made from a state"):
+        one.update(SCORES, NEXT)
+    assert one.mean() == filled().mean()
+
+
+def test_damaged_states_are_refused():
+    good = stream(["hit@1", "coverage@1"])
+    good.update(SCORES, NEXT)
+    state = good.state()
+    for name, value in {
+        "values": np.zeros((1, 3)),
+        "n_defined": np.array([9]),
+        "sums": np.zeros(3),
+        "n_events": np.array(-4),
+        "keep": np.array("all"),
+        "ties": np.array(["first", "index"]),
+        "n_items": np.array(7),
+        "exposure_1_count": np.zeros(3),
+        "swallowed": np.array([1]),
+    }.items():
+        with pytest.raises(InputError, match=r"^state is damaged \(.*StreamEvaluator.state"):
+            StreamEvaluator.from_state(state | {name: value})
+    for name in state:
+        with pytest.raises(InputError, match=r"StreamEvaluator.state"):
+            StreamEvaluator.from_state({k: v for k, v in state.items() if k != name})
+    with pytest.raises(InputTypeError, match=r"^state is a list"):
+        StreamEvaluator.from_state([state])
+
+
+def test_the_hook_of_a_trainer():
+    """It is called with every batch, and gives the means with the last."""
+    compute_metrics = stream("mrr").hook(at="_")
+    for _ in range(2):  # evaluations
+        batches = [(SCORES[:2], NEXT[:2], False), (SCORES[3:], NEXT[3:], True)]
+        found = [
+            compute_metrics(
+                SimpleNamespace(predictions=scores, label_ids=truth), compute_result=last
+            )
+            for scores, truth, last in batches
+        ]
+        assert found == [{}, {"mrr": pytest.approx((1 + 1 / 2 + 1 / 3) / 3)}]
+    prepared = stream("hit@1").hook(lambda prediction: (prediction[0][:, ::-1], prediction[1]))
+    assert prepared((SCORES[3:], [2])) == {"hit@1": 1.0}
+
+
+# --- Interruptions and threads -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
+    monkeypatch.setattr("recmetrics._results.state.MOST", 2)  # every other update adds up
+    line, reached = 0, 0
+    while reached == line:
+        line += 1
+        one, twin = (stream(["mrr", "coverage@1"], keep=keep) for _ in range(2))
+        for each in (one, twin):
+            each.update(SCORES[:2], NEXT[:2])
+            each.update(SCORES[2:3], NEXT[2:3])
+        before = copy.deepcopy(twin)
+        twin.update(SCORES[3:], NEXT[3:])
+        reached = interrupt(lambda one=one: one.update(SCORES[3:], NEXT[3:]), line)
+        assert values_in(one) in (values_in(before), values_in(twin))
+        interrupt(one.mean, line)
+        assert values_in(one) in (values_in(before), values_in(twin))
+    assert line > 100
+
+
+def test_ctrl_c_while_a_result_is_computed_changes_nothing():
+    expected = values_in(filled())
+    for ask in (StreamEvaluator.mean, StreamEvaluator.compute, StreamEvaluator.state, pickle.dumps):
+        line, reached = -2, -2
+        while reached == line:
+            line += 3
+            one = filled()
+            reached = interrupt(lambda one=one, ask=ask: ask(one), line)
+            one.update(SCORES[:0], [])
+            assert values_in(one) == expected
+
+
+def test_a_signal_handler_may_use_the_stream_that_it_interrupts():
+    line, reached = 0, 0
+    while reached >= line:
+        line += 1
+        one = filled()
+
+        def handler(one=one):
+            one.update(SCORES[:1], NEXT[:1])
+            one.mean()
+
+        reached = interrupt(one.mean, line, handler)
+        assert one.counts()["mrr"].defined == (4 if line <= reached else 3)
+        assert one.compute()["mrr"].size == (5 if line <= reached else 4)
+    assert line > 30
+
+
+def test_threads_may_share_a_stream():
+    one = stream("mrr", keep="means")
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(200):
+            pool.submit(one.update, SCORES, NEXT)
+    assert one.counts()["mrr"] == EventCounts(600, 200)
+    assert one.mean()["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3, rel=1e-14)
+
+
+# --- Processes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one_side", [False, True])
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_two_processes_with_an_uneven_last_batch(keep, one_side):
+    pytest.importorskip("torch", reason="processes need torch")
+    import processes
+
+    work = functools.partial(processes.gather_streams, one_side=one_side)
+    found = processes.in_two_processes(work, keep)
+    scores, truth, options = processes.problem()
+    options.pop("exclude")
+    expected = Metrics.compute(scores, truth, processes.ALL, **options)
+    order = np.arange(37) if one_side else np.r_[0:10, 20:37, 10:20]
+    for values, means, _, counts, own in found:
+        assert own["mrr"].defined < counts["mrr"].defined or (one_side and own == counts)
+        for text in processes.ALL:
+            numbers = expected[text][~np.isnan(expected[text])]
+            np.testing.assert_allclose(means[text], numbers.mean(), rtol=1e-13, err_msg=text)
+            if values is not None:
+                ordered = expected[text][order] if expected[text].ndim else expected[text]
+                np.testing.assert_array_equal(values[text], ordered, err_msg=text)
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (
+            ShapeError,
+            "truth has 2 item indices, expected one for each of the 4 rows",
+            (SCORES, [0, 1]),
+        ),
+        (
+            InputError,
+            "truth of row 1 is item 3, which is outside the catalogue",
+            (SCORES[:2], [0, 3]),
+        ),
+        (
+            NaNScoreError,
+            "scores hold 1 NaN, the first at (user 0, item 1)",
+            ([[1, math.nan, 2]], [0]),
+        ),
+        (InputTypeError, "truth is 1-d of dtype float64", (SCORES, [0.0, 1, 2, 2])),
+        (InputError, "scores have 2 items, expected 3", (SCORES[:, :2], [0, 0, 0, 0])),
+    ],
+)
+def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
+    one = filled()
+    before = values_in(one)
+    with pytest.raises(error) as caught:
+        one.update(*call)
+    assert str(caught.value).startswith(message)
+    assert values_in(one) == before
+
+
+def test_what_a_stream_is_made_of():
+    with pytest.raises(ArgumentError, match=r"^keep must be 'values' or 'means', got 'sums'"):
+        stream(keep="sums")
+    with pytest.raises(MetricSpecError, match="unknown metric"):
+        stream("hitt@1")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'exclude'"):
+        stream(exclude=[[1]])
+    with pytest.raises(ArgumentError, match="needs popularity="):
+        stream("novelty@2")
+    with pytest.raises(ArgumentError, match=r"^calibration@2 needs profile= in each update"):
+        stream("calibration@2", genres=np.eye(3)).update(SCORES, NEXT)
+    with pytest.raises(ArgumentError, match=r"needs the size of the catalogue.*n_items="):
+        stream("coverage@1").update_ranked([[0, 1]], [1])
+    with pytest.raises(ArgumentError, match=r"^the values of events are not kept"):
+        filled("means").compute()
+
+
+def test_relevances_that_a_metric_cannot_read_are_refused_with_their_batch():
+    one = stream("err(max_rel=2)@3")
+    one.update(SCORES[:1], [[0, 2, 1]])
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"err\(max_rel=2\) needs relevances up to 2, got 3"):
+            one.update(SCORES[:1], [[0, 3, 1]])
+    assert one.counts()["err(max_rel=2)@3"].defined == 1
+
+
+def test_streams_that_differ_are_not_merged():
+    other_items = stream()
+    other_items.update(SCORES[:, :2], [0, 1, 1, 0])
+    for other in (
+        filled("means"),
+        other_items,
+        stream("hit@1"),
+        stream(ties="expected"),
+        stream(undefined="zero"),
+    ):
+        with pytest.raises(ArgumentError, match="cannot be merged"):
+            filled().merge(other)
+    with pytest.raises(InputTypeError, match=r"^merge takes a StreamEvaluator, got Evaluator"):
+        filled().merge(Evaluator(np.eye(2), "hit@1"))
+    stream().merge(filled())  # whose catalogue is not known yet
+
+
+def test_an_evaluator_that_is_given_a_truth_names_the_class_that_takes_it():
+    one = Evaluator(np.eye(4, 3), "hit@1")
+    for truth in (np.eye(4, 3), np.eye(4, 3).tolist(), sp.csr_array(np.eye(4, 3))):
+        with pytest.raises(
+            RecmetricsError, match=r"StreamEvaluator.update takes \(scores, truth\)"
+        ):
+            one.update(SCORES, truth)
+
+
+def test_what_it_shows():
+    assert repr(filled()) == "StreamEvaluator(['hit@1', 'mrr'], 3 items, 4 events)"
+    assert repr(stream()).endswith("an unknown number of items, 0 events)")
+    assert isinstance(stream()._results, EventResults)
