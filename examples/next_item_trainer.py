@@ -1,6 +1,6 @@
 """Train a next-item transformer with Hugging Face's Trainer, and evaluate it batch by batch.
 
-    pip install recmetrics-numba torch transformers accelerate
+    pip install torch transformers accelerate     # beside recmetrics
     python examples/next_item_trainer.py
 
 Each sequence is a walk over 50 items, in which an item is often followed by the one after it. The

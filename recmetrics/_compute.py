@@ -330,10 +330,11 @@ class Metrics:
         ids: Sequence[Any] | npt.NDArray[Any] | None = None,
         **shared: Unpack[ForGroups],
     ) -> dict[str, UserValues]:
-        """Score groups in flat arrays, as learning-to-rank tools hold them: queries, sessions.
+        """Evaluate groups, such as queries, in flat arrays as in learning-to-rank tools.
 
-        Each row is one item of one group. Only the rows of a group are ranked, and only they count
-        as relevant; equal scores rank by the order of the rows.
+        Each row is one item of one group. Each group is ranked on its own; equal scores rank by the
+        order of the rows. A relevant item without a row does not count. A group without a relevant
+        row has no defined value: NaN.
 
         >>> from recmetrics import Metrics
         >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
@@ -353,6 +354,7 @@ class Metrics:
             ``precision@10`` of a group of 4 rows divides by 10.
         sizes
             (n_groups,) how many rows each group has, in order, as LightGBM and XGBoost take them.
+            Give this or ``ids``.
         ids
             (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
         undefined, convention, nan, ties, n_threads

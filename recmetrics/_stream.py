@@ -8,7 +8,15 @@ from typing import Any, Unpack
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputTypeError
-from recmetrics._inputs import NO_SIDE, Rankings, Side, read_side, read_users, with_profile
+from recmetrics._inputs import (
+    NO_SIDE,
+    Rankings,
+    Side,
+    read_count,
+    read_side,
+    read_users,
+    with_profile,
+)
 from recmetrics._options import ForStreams, takes
 from recmetrics._results import (
     EventCounts,
@@ -28,7 +36,7 @@ class StreamEvaluator:
     """Metrics of events in batches: each row is new, and its truth comes with its scores.
 
     For models that predict the next item of sessions and sequences, and wherever users are not
-    known beforehand. Where they are, and one may come twice, take ``Evaluator``.
+    known beforehand. If users are known, and one may be in two batches, use ``Evaluator``.
 
     >>> from recmetrics import StreamEvaluator
     >>> stream = StreamEvaluator(["hit@1", "mrr@3"])
@@ -42,11 +50,11 @@ class StreamEvaluator:
     metrics_list
         Metric strings, as in ``Metrics.compute``.
     n_items
-        The size of the catalogue. None means that of the first batch of scores; rankings do not
-        give it.
+        The size of the catalogue. None takes it from the first batch of scores. Rankings do not
+        give it: give it here where system metrics such as coverage are asked of rankings alone.
     keep
-        "values": the value of each event, for ``compute``. "means": sums alone, so that memory does
-        not grow with the events; ``mean``, ``interval`` and ``counts`` are the same.
+        "values": the value of each event. "means": only sums, so that memory does not grow;
+        ``mean``, ``interval`` and ``counts`` give the same as with "values", ``compute`` raises.
     undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``.
     popularity, features, similarity, genres
@@ -80,6 +88,7 @@ class StreamEvaluator:
         self._needs_profile = next(
             (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
         )
+        n_items = read_count(n_items)
         self._side: Side = NO_SIDE
         if specs:
             self._side = read_side(specs, shared, 0, n_items)
@@ -171,7 +180,8 @@ class StreamEvaluator:
         Parameters
         ----------
         ranking
-            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``.
+            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``. Where
+            scores are added, too, ``n_items`` must have been given before.
         truth, profile
             As in ``update``.
 
@@ -269,8 +279,8 @@ class StreamEvaluator:
         """Gather the events of all processes of ``torch.distributed``, in every process.
 
         Every process of the group must call it, also one without an event. This stream does not
-        change; the returned one can compute but not update. An event that two processes have, as
-        with padding samplers, counts twice: nobody names events.
+        change; the returned one can compute but not update. Events have no index, so duplicates are
+        not detected: a row that a ``DistributedSampler`` repeats as padding counts twice.
 
         Parameters
         ----------

@@ -196,6 +196,41 @@ FAULTS = [
         "for i in range(min(k, n_ranked) - 1):\n            item",
         KERNELS,
     ),
+    Fault(
+        "sparse scores of other entries", "_inputs/scores.py",
+        "values = self.array[entries]", "values = self.array[: entries.stop - entries.start]",
+        "tests/test_sparse_scores.py",
+    ),
+    Fault(
+        "scores that are stored twice are added", "_inputs/sparse.py",
+        "    if repeats:\n        user", "    if False:\n        user",
+        "tests/test_errors.py -k store_an_item_twice",
+    ),
+    Fault(
+        "item 0 is no item", "_inputs/read_sets.py",
+        "known = classes >= 0", "known = classes > 0", "tests/test_inputs.py -k one_item",
+    ),
+    Fault(
+        "groups in order of their ids", "_inputs/flat_groups.py",
+        "appearance = np.argsort(first)", "appearance = np.arange(len(first))",
+        "tests/test_groups.py -k ids",
+    ),
+    # --- Streams
+    Fault(
+        "a sum that forgets what rounding took", "_results/events.py",
+        "lost + one[..., 1] + other[..., 1]", "lost + other[..., 1]",
+        "tests/test_stream.py -k pairs",
+    ),
+    Fault(
+        "a batch that a signal handler added is dropped", "_results/events.py",
+        "del self.log[: len(included)]", "del self.log[:]",
+        "tests/test_stream.py -k signal_handler",
+    ),
+    Fault(
+        "the totals of an interrupted sum count twice", "_results/events.py",
+        "n_included = len(included) if self._is_first(included) else 0", "n_included = 0",
+        "tests/test_stream.py -k 'ctrl_c or handler'",
+    ),
     # --- Blocks, batches, tiles
     Fault(
         "the last row block is dropped", "_threads.py",
@@ -432,12 +467,12 @@ FAULTS = [
     ),
     Fault(
         "evaluators of another truth are merged", "_results/state.py",
-        "if own_data.get(name) != its_data.get(name):", "if False:",
+        "if self.data.get(name) != other.data.get(name):", "if False:",
         "tests/test_evaluator.py -k other_data",
     ),
     Fault(
         "evaluators of another NaN policy are merged", "_results/state.py",
-        "            nan=self.request.nan,", '            nan="raise",',
+        "        nan=request.nan,", '        nan="raise",',
         "tests/test_evaluator.py -k what_becomes_of_nan",
     ),
     Fault(

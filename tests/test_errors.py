@@ -389,6 +389,13 @@ def sparse_not_2d():
             "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
             TRUTH[0] > 0,
         ),
+        "text as item indices": truth(
+            InputTypeError,
+            "truth is 1-d of dtype <U1, expected integers: the index of the relevant item of each "
+            "row, -1 for none",
+            ["1", "2"],
+            [1, 2],
+        ),
         "a column of item indices": truth(
             ShapeError,
             f"{SHAPE} (2, 1); for one item index of each row type truth.ravel()",

@@ -79,6 +79,22 @@ def test_ids_in_any_order_are_the_sizes_of_rows_side_by_side(names):
             np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [2**64 - 1, 2**64 - 2, -1],
+        [2**53, 2**53 + 1, 0.5],
+        ["a\0", "a", ""],
+        [(1, 2), (1, 3), (2,)],
+        [np.int64(1), 2, np.int32(3)],
+    ],
+    ids=["large", "large and a float", "zero bytes", "tuples", "numbers of NumPy"],
+)
+def test_ids_that_an_array_would_not_tell_apart(ids):
+    got = Metrics.compute_groups([1.0, 2, 3, 4], [1, 1, 0, 1], "hit@1", ids=[*ids, ids[0]])
+    np.testing.assert_array_equal(got["hit@1"], [1, 1, math.nan])
+
+
 def test_series_and_tensors():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
@@ -142,6 +158,31 @@ OK = {"sizes": [2, 3]}
             InputTypeError,
             "ids has int and str, which cannot be compared",
             {"sizes": None, "ids": np.array([1, "1", 2, 2, 2], object)},
+        ),
+        (
+            InputTypeError,
+            "ids must be an array or a list, the group of each row, got set",
+            {"sizes": None, "ids": {1, 2, 3, 4, 5}},
+        ),
+        (
+            InputTypeError,
+            "ids must be an array or a list, the group of each row, got int",
+            {"sizes": None, "ids": 5},
+        ),
+        (
+            InputError,
+            "ids has no group in row 4; expected an id for each row",
+            {"sizes": None, "ids": np.ma.array([1, 1, 2, 2, 2], mask=[0, 0, 0, 0, 1])},
+        ),
+        (
+            ShapeError,
+            "ids must be 1-d, the group of each row, got [1] for the first",
+            {"sizes": None, "ids": [[1]] * 5},
+        ),
+        (
+            InputError,
+            "relevance must hold relevances from 0 to 1e+100, got inf in row 1",
+            {"relevance": np.array([0, np.inf, 1, 0, 0], np.float32)},
         ),
         (
             InputError,

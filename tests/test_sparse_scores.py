@@ -10,7 +10,7 @@ from problems import plain_specs, side_information
 
 from recmetrics import Evaluator, Metrics, RecmetricsWarning, audit
 
-FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr"]
+FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 ALL = [str(spec) for spec in plain_specs()]
 
 
@@ -33,6 +33,13 @@ def test_an_item_without_an_entry_is_not_recommended(form):
     assert got["precision@4"].tolist() == [1 / 4]
 
 
+def test_zeros_of_diagonals_are_stored():
+    scores = sp.dia_array((np.array([[0.0, 2.0, 9.0], [5.0, 1.0, 0.0]]), [0, 1]), shape=(2, 3))
+    # Row 0 stores item 0 with 0 and item 1 with 1, row 1 items 1 with 2 and 2 with 0.
+    assert Metrics.mrr_at_k(scores, [0, 2]).tolist() == [1 / 2, 1 / 2]
+    assert Metrics.mrr_at_k(scores, [2, 0]).tolist() == [0, 0]
+
+
 def test_an_item_that_toarray_would_put_first():
     """By ``toarray`` item 1 would score 0, above the stored -1 and -2."""
     scores = sp.csr_array([[-1.0, 0.0, -2.0]])
@@ -42,7 +49,7 @@ def test_an_item_that_toarray_would_put_first():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
-@pytest.mark.parametrize("form", FORMATS[:-1])  # bsr stores whole blocks
+@pytest.mark.parametrize("form", FORMATS[:-2])  # bsr and dia store more
 @pytest.mark.parametrize("sets", [[], ["exclude"], ["candidates"], ["exclude", "candidates"]])
 def test_the_bits_of_minus_infinity_in_every_other_place(dtype, form, sets):
     rng = np.random.default_rng(0)

@@ -5,6 +5,7 @@ import functools
 import math
 import pickle
 import random
+import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -263,12 +264,12 @@ def test_damaged_states_are_refused():
     state = good.state()
     for name, value in {
         "values": np.zeros((1, 3)),
-        "n_defined": np.array([9]),
+        "n_defined": np.array([np.nan]),
         "sums": np.zeros(3),
         "n_events": np.array(-4),
         "keep": np.array("all"),
         "ties": np.array(["first", "index"]),
-        "n_items": np.array(7),
+        "n_items": np.array(-5),
         "exposure_1_count": np.zeros(3),
         "swallowed": np.array([1]),
     }.items():
@@ -430,6 +431,56 @@ def test_what_a_stream_is_made_of():
         stream("coverage@1").update_ranked([[0, 1]], [1])
     with pytest.raises(ArgumentError, match=r"^the values of events are not kept"):
         filled("means").compute()
+
+
+def test_rankings_before_the_size_is_known():
+    one = stream("precision@10")
+    one.update_ranked([[0, 2, 1]], [0])
+    with pytest.raises(ArgumentError, match=r"give n_items= to StreamEvaluator"):
+        one.update(SCORES, NEXT)
+    other = stream("precision@10")
+    other.update(SCORES, NEXT)
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ArgumentError, match=r"give n_items= to StreamEvaluator"):
+            first.merge(second)
+    assert one.compute()["precision@10"].tolist() == [1 / 10]
+    given = stream("precision@10", n_items=3)
+    given.update_ranked([[0, 2, 1]], [0])
+    given.update(SCORES[:1], [1])
+    assert given.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+
+
+def test_a_matrix_of_truth_gives_the_size_to_rankings():
+    one = stream("coverage@2")
+    one.update_ranked([[0, 1], [1, 0]], [[0, 1, 0], [0, 0, 1]])
+    assert one.mean() == {"coverage@2": 2 / 3}
+
+
+def test_threads_with_catalogues_of_two_sizes():
+    def update(one, meeting, n_items):
+        meeting.wait()
+        one.update(np.tile(np.arange(n_items) * 1.0, (50, 1)), np.zeros(50, int))
+
+    for _ in range(40):
+        one, meeting = stream("coverage@2"), threading.Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            ends = [pool.submit(update, one, meeting, n_items) for n_items in (30, 40)]
+        assert [type(end.exception()) for end in ends].count(InputError) == 1
+        assert one.counts()["coverage@2"].defined == 50
+        one.mean()
+
+
+def test_no_event_and_no_size():
+    one = stream(["mrr", "coverage@1"])
+    assert all(map(math.isnan, one.mean().values()))
+    assert all(map(math.isnan, StreamEvaluator.from_state(one.state()).mean().values()))
+    assert np.isnan(one.compute()["coverage@1"])
+
+
+@pytest.mark.parametrize("n_items", ["3", 3.5, -1, True, math.nan, [3]])
+def test_a_size_that_is_none(n_items):
+    with pytest.raises(ArgumentError, match=r"^n_items must be a number of items, such as 3700"):
+        stream(n_items=n_items)
 
 
 def test_relevances_that_a_metric_cannot_read_are_refused_with_their_batch():

@@ -30,6 +30,7 @@ from recmetrics._inputs.flat_groups import read_groups
 from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,
+    read_count,
     read_exclude,
     read_numbers,
     read_truth,

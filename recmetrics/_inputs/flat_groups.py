@@ -3,7 +3,8 @@
 A group is a user whose items are its rows, numbered from 0. Only these may be recommended.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ class Groups(NamedTuple):
 
 def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy) -> Groups:
     """Read flat arrays of scores and relevances, cut into groups by ``sizes`` or by ``ids``."""
-    values, gains = _flat(scores, "scores"), _flat(relevance, "relevance")
+    values, gains = _flat(scores, "scores"), _flat(relevance, "relevance").astype(np.float64)
     if len(gains) != len(values):
         msg = f"relevance has {len(gains)} rows, expected the {len(values)} of scores"
         raise ShapeError(msg)
@@ -45,7 +46,7 @@ def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolic
         values, gains = values[order], gains[order]
     start = np.concatenate(([0], np.cumsum(counts)))
     items = np.arange(len(values)) - np.repeat(start[:-1], counts)
-    rows = Rows(start, items, gains.astype(np.float64))
+    rows = Rows(start, items, gains)
     truth = SparseSets(rows.keep(rows.values > 0), None)
     # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
     shape = len(counts), int(counts.max(initial=0))
@@ -103,35 +104,50 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
 
 def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
     """The order of the rows by group, the rows of each group, and the id of each."""
-    if not hasattr(ids, "shape"):
-        ids = list(ids)
-        kinds = {"str" if isinstance(each, str) else type(each).__name__ for each in ids}
-        kinds -= {"NoneType"}  # refused below
-        if len(kinds) > 1 and not kinds <= {"int", "bool", "float"}:
-            _refuse_mixed(kinds)
-    array = np.asarray(ids)
-    if array.ndim != 1:
-        msg = f"ids must be 1-d, the group of each row, got shape {array.shape}"
+    if isinstance(ids, Set) or not isinstance(ids, Collection):
+        msg = f"ids must be an array or a list, the group of each row, got {type(ids).__name__}"
+        raise InputTypeError(msg)
+    shape = tuple(getattr(ids, "shape", (len(ids),)))
+    if len(shape) != 1:
+        msg = f"ids must be 1-d, the group of each row, got shape {shape}"
         raise ShapeError(msg)
-    if len(array) != n_rows:
-        msg = f"ids has {len(array)} rows, expected the {n_rows} of scores"
+    if len(ids) != n_rows:
+        msg = f"ids has {len(ids)} rows, expected the {n_rows} of scores"
         raise ShapeError(msg)
-    missing = array != array  # NaN and NaT of any dtype
-    if array.dtype == np.object_:
-        missing = np.array([each is None or each != each for each in array], np.bool_)
+    array = np.asarray(ids) if hasattr(ids, "shape") else None
+    if array is None or array.dtype == np.object_:
+        group, names = _numbered(list(ids))
+    else:
+        missing = np.ma.getmaskarray(ids) if isinstance(ids, np.ma.MaskedArray) else array != array
+        _refuse_missing(missing)
+        values, first, place = np.unique(array, return_index=True, return_inverse=True)
+        appearance = np.argsort(first)
+        number = np.empty(len(values), np.int64)
+        number[appearance] = np.arange(len(values))
+        group, names = number[place.reshape(-1)], values[appearance].tolist()
+    order = np.argsort(group, kind="stable")
+    return order, np.bincount(group, minlength=len(names)), names
+
+
+def _numbered(ids: list[Any]) -> tuple[IntArray, list[Any]]:
+    """Number ids of any type in the order of their first appearance, as a dict tells them apart."""
+    _refuse_missing(np.array([each is None or bool(each != each) for each in ids]))
+    kinds = {"number" if isinstance(each, Number) else type(each).__name__ for each in ids}
+    if len(kinds) > 1:
+        _refuse_mixed({type(each).__name__ for each in ids})
+    numbers: dict[Any, int] = {}
+    try:
+        group = [numbers.setdefault(each, len(numbers)) for each in ids]
+    except TypeError:
+        msg = f"ids must be 1-d, the group of each row, got {ids[0]!r} for the first"
+        raise ShapeError(msg) from None
+    return np.array(group, np.int64), list(numbers)
+
+
+def _refuse_missing(missing: npt.NDArray[Any]) -> None:
     if missing.any():
         msg = f"ids has no group in row {int(missing.argmax())}; expected an id for each row"
         raise InputError(msg)
-    try:
-        names, first, group = np.unique(array, return_index=True, return_inverse=True)
-    except TypeError:
-        _refuse_mixed({type(each).__name__ for each in array})
-    place = np.empty(len(names), np.int64)
-    appearance = np.argsort(first)
-    place[appearance] = np.arange(len(names))
-    group = place[group.reshape(-1)]
-    order = np.argsort(group, kind="stable")
-    return order, np.bincount(group, minlength=len(names)), names[appearance].tolist()
 
 
 def _refuse_mixed(kinds: set[str]) -> None:

@@ -70,14 +70,15 @@ def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | N
         check_matrix(value, what)
         shape = value.shape
     n_users = len(value) if shape is None else int(shape[0])
-    known = _as_count(n_items, n_users)
+    known = read_count(n_items, n_users)
     if known is not None and shape is not None and len(shape) == 2 and shape[1] != known:
         msg = f"{what} has {shape[1]} items, got n_items={n_items!r}; leave n_items out"
         raise ShapeError(msg)
     return value, (n_users, known)
 
 
-def _as_count(n_items: Any, n_users: int) -> int | None:
+def read_count(n_items: Any, n_users: int = 1) -> int | None:
+    """Read the size of the catalogue, None where it is not given."""
     if n_items is None:
         return None
     count = whole_number(n_items)
@@ -221,10 +222,10 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
     """Read one relevant item for each row, -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
         cast = "truth.astype(int), or " if classes.dtype.kind == "f" else ""
+        one = f"; type {cast}np.atleast_2d(truth) for the relevances of one user"
         msg = (
             f"truth is 1-d of dtype {classes.dtype}, expected integers: the index of the relevant "
-            f"item of each row, -1 for none; type {cast}np.atleast_2d(truth) for the relevances of "
-            "one user"
+            f"item of each row, -1 for none{one if classes.dtype.kind in 'fb' else ''}"
         )
         raise InputTypeError(msg)
     if len(classes) != n_users:

@@ -18,6 +18,7 @@ from recmetrics._inputs.arrays import (
     _bits,
     as_array,
     as_kernel_array,
+    check_2d,
     check_indices,
     check_matrix,
     is_half,
@@ -103,6 +104,7 @@ class SparseScores(ScoreMatrix):
     """The score matrix of one call, sparse: only its stored entries may be recommended."""
 
     def __init__(self, scores: Any) -> None:
+        check_2d(scores.shape, "scores", "scores.reshape(1, -1)")
         self._hold(*stored_entries(scores, "scores"), scores.shape)
         if len(self.array) > 1 and (self.array == 1).all():
             msg = f"all {len(self.array):,} stored scores are 1, so the items of a user tie"

@@ -43,7 +43,7 @@ def stored_entries(
 
     The items of each row ascend. Only what is not in this form already is copied.
     """
-    csr = _checked_csr(matrix, what, sp.csr_array)
+    csr = _checked_csr(matrix, what, _dia_to_csr if matrix.format == "dia" else sp.csr_array)
     indptr, indices, values = _entries(csr)
     # In these two formats SciPy adds repeated entries.
     repeats = matrix.format in ("coo", "bsr") and len(indices) < matrix.data.size
@@ -60,6 +60,21 @@ def stored_entries(
         )
         raise InputError(msg)
     return indptr, indices, values
+
+
+def _dia_to_csr(matrix: Any) -> Any:
+    """Convert diagonals with the zeros that they store, which SciPy drops."""
+    n_rows, n_columns = matrix.shape
+    columns = [
+        np.arange(max(0, offset), min(n_columns, n_rows + offset, matrix.data.shape[1]))
+        for offset in matrix.offsets.tolist()
+    ]
+    rows = [own - offset for own, offset in zip(columns, matrix.offsets.tolist(), strict=True)]
+    values = [line[own] for line, own in zip(matrix.data, columns, strict=True)]
+    if not values:
+        return sp.csr_array(matrix)
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sp.csr_array((np.concatenate(values), places), shape=matrix.shape)
 
 
 def _first_repeated(matrix: Any) -> tuple[int, int]:

@@ -157,21 +157,30 @@ class EventResults(Exclusive):
     def cutoffs(self, n_items: int | None, longest: int) -> Cutoffs:
         """The cutoffs of a batch whose catalogue has ``n_items``; refuses another size."""
         known = self.n_items
-        if known is not None and n_items is not None and n_items != known:
+        self._check_size(known, n_items, 0)
+        return self.request.cutoffs(known if n_items is None else n_items, longest)
+
+    def _check_size(self, known: int | None, n_items: int | None, n_events: int) -> None:
+        """Refuse events of another catalogue than those before, by the size of each if known."""
+        if None not in (known, n_items):
+            if n_items != known:
+                msg = (
+                    f"scores have {n_items} items, expected {known}, as n_items= or an earlier "
+                    "batch says; call reset() before another catalogue"
+                )
+                raise InputError(msg)
+        elif (n_events if n_items is None else self.n_events) and n_items != known:
             msg = (
-                f"scores have {n_items} items, expected {known}, as n_items= or an earlier batch "
-                "says; call reset() before another catalogue"
+                "some rankings came before the size of the catalogue was known, and a k above it "
+                "was not lowered; give n_items= to StreamEvaluator"
             )
-            raise InputError(msg)
-        cutoffs = self.request.cutoffs(known if n_items is None else n_items, longest)
-        if self.request.of_exposure:
-            exposures(self.request, cutoffs)  # refuses a catalogue of unknown size
-        return cutoffs
+            raise ArgumentError(msg)
 
     def sink(self, n_events: int, cutoffs: Cutoffs) -> KeptLists | None:
         """Make a sink for the lists of a batch; None where no system metric reads them."""
         if not self.request.of_exposure:
             return None
+        exposures(self.request, cutoffs)  # refuses a catalogue of unknown size
         return KeptLists(n_events, cutoffs.n_items or 0, cutoffs.exposure)
 
     def add(self, found: Found) -> None:
@@ -204,6 +213,7 @@ class EventResults(Exclusive):
     def _append(self, entry: Entry) -> None:
         """Append an entry to the log, by the last line."""
         kept = self._kept
+        self._check_size(self.n_items, entry.n_items, entry.n_events)
         for last in kept.log[-1:]:  # which a signal handler may empty meanwhile
             together = _together(last, entry)
             if together is not None:
@@ -332,9 +342,9 @@ class EventResults(Exclusive):
     def _system(self, totals: Totals) -> dict[str, UserValues]:
         if not self.request.of_exposure:
             return {}
-        cutoffs = self.request.cutoffs(totals.n_items)
-        state = totals.exposure or exposures(self.request, cutoffs)
-        return system_values(state, self.request, cutoffs)
+        if totals.exposure is None:  # no event
+            return {text: np.array(math.nan) for text in self.request.of_exposure}
+        return system_values(totals.exposure, self.request, self.request.cutoffs(totals.n_items))
 
     def means(self) -> dict[str, tuple[float, float]]:
         """The mean of each metric, and half of its 95 % interval, NaN where there is none."""
@@ -407,7 +417,10 @@ class EventResults(Exclusive):
         names = ("keep", "n_items", "n_events", "swallowed", "values", "n_defined", "sums")
         with reading_state(state, names, "StreamEvaluator") as (fields, (request, data)):
             n_items, n_events = int(fields["n_items"].item()), int(fields["n_events"].item())
-            known = None if n_items < 0 else n_items
+            known = None if n_items == -1 else n_items
+            if fields["n_defined"].dtype.kind not in "iu":
+                msg = "n_defined does not fit"
+                raise ValueError(msg)
             results = cls(request, known, fields["keep"].item(), data)
             swallowed, of = fields["swallowed"].tolist()
             is_kept = results.keep == "values"
@@ -437,11 +450,12 @@ class EventResults(Exclusive):
         n_metrics, n_events = len(self._texts), totals.n_events
         n_defined = totals.n_defined
         is_right = {
+            "n_items": totals.n_items is None or totals.n_items >= 0,
             "n_events": n_events >= 0,
             "values": shape == (n_metrics, n_events if self.keep == "values" else 0),
             "n_defined": n_defined.shape == (n_metrics,)
             and bool(np.all((n_defined >= 0) & (n_defined <= n_events))),
-            "sums": totals.sums.shape == (n_metrics, 2, 2),
+            "sums": totals.sums.shape == (n_metrics, 2, 2) and not np.isnan(totals.sums).any(),
         }
         for name, fitting in is_right.items():
             if not fitting:
