@@ -336,13 +336,15 @@ def test_a_signal_handler_may_use_the_stream_that_it_interrupts():
     line, reached = 0, 0
     while reached >= line:
         line += 1
-        one = filled()
+        one, told = filled(), []
 
-        def handler(one=one):
+        def handler(one=one, told=told):
             one.update(SCORES[:1], NEXT[:1])
+            told.append(one.counts()["mrr"].defined)
             one.mean()
 
         reached = interrupt(one.mean, line, handler)
+        assert told == ([4] if line <= reached else [])
         assert one.counts()["mrr"].defined == (4 if line <= reached else 3)
         assert one.compute()["mrr"].size == (5 if line <= reached else 4)
     assert line > 30
