@@ -12,10 +12,12 @@ import scipy.sparse as sp
 from recmetrics._inputs import (
     ItemSets,
     Rankings,
+    Rows,
     ScoreMatrix,
     SparseScores,
     Users,
     dtype_name,
+    read_matrix,
     read_users,
 )
 from recmetrics._selection import Hits, Lists, MatrixRanker, find_hits
@@ -152,7 +154,7 @@ def audit(
     request = Request(
         make_spec("ndcg", k), nan="exclude", ties="expected", n_threads=n_threads, progress=progress
     )
-    matrix = SparseScores(scores) if sp.issparse(scores) else ScoreMatrix(scores)
+    matrix = read_matrix(scores)
     n_users, n_items = matrix.shape
     sets = {"exclude": exclude, "candidates": candidates}
     users = read_users(matrix, ground_truth, sets, request)
@@ -263,18 +265,13 @@ class _Inspection:
         rows = lists.rows
         block = self._scores.block(rows)
         values, lowest = block.values, block.lowest
-        recommendable = np.ones(values.shape, np.bool_)
+        read = np.ones(values.shape, np.bool_)
         candidates, excluded = self._users.candidates, self._users.exclude
         if candidates is not None:
-            own = candidates.rows(rows)
-            recommendable[:] = False
-            recommendable[own.users(), own.items] = True
+            read &= _mask(candidates.rows(rows), values.shape)
         if isinstance(self._scores, SparseScores):
-            stored, _ = self._scores.stored(rows)
-            is_stored = np.zeros(values.shape, np.bool_)
-            is_stored[stored.users(), stored.items] = True
-            recommendable &= is_stored
-        read = recommendable.copy()
+            read &= _mask(self._scores.stored(rows)[0], values.shape)
+        recommendable = read.copy()
         if excluded is not None:
             seen = excluded.rows(rows)
             recommendable[seen.users(), seen.items] = False
@@ -359,6 +356,13 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
     relevant = lists.relevant
     found = relevant.among(sets.rows(lists.rows), sets.n_items or 0) == belongs
     return _of_places(relevant.users()[found] + lists.rows.start, relevant.items[found])
+
+
+def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """True for the items of each user."""
+    mask = np.zeros(shape, np.bool_)
+    mask[own.users(), own.items] = True
+    return mask
 
 
 def _of_entries(mask: BoolArray, first: int) -> Finding:

@@ -18,6 +18,7 @@ from recmetrics._results import (
     check_truth,
     gather,
     logger_key,
+    merge,
     warn_of_swallowed,
 )
 from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
@@ -273,8 +274,7 @@ class Evaluator:
         if not isinstance(other, Evaluator):
             msg = f"merge takes an Evaluator, got {type(other).__name__}"
             raise InputTypeError(msg)
-        self._results.check_same(other._results.schema)
-        self._results.take(other._results.part(), other._results.schema.metrics)
+        merge(self._results, other._results)
         return self
 
     def all_gather(self, group: Any = None) -> Evaluator:

@@ -25,9 +25,10 @@ from recmetrics._results import (
     check_truth,
     gather,
     logger_key,
+    merge,
     warn_of_swallowed,
 )
-from recmetrics._selection import Source, find_hits, read_factors, read_scores
+from recmetrics._selection import Source, find_hits, longest_list, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Candidates, ItemValues, Matrix, Scores, Truth, UserValues
 
@@ -73,6 +74,8 @@ class StreamEvaluator:
     leaves each batch added as a whole, or not at all.
     """
 
+    _largest = -1.0  # of the relevances that were checked
+
     @takes(ForStreams)
     def __init__(
         self,
@@ -89,13 +92,11 @@ class StreamEvaluator:
             (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
         )
         n_items = read_count(n_items)
-        self._side: Side = NO_SIDE
+        self._side: Side | None = NO_SIDE  # None where no update is taken
         if specs:
             self._side = read_side(specs, shared, 0, n_items)
             n_items = self._side.n_items
         self._results = EventResults(request, n_items, keep, self._side)
-        self._takes_updates = True
-        self._largest = -1.0  # of the relevances that were checked
 
     def update(
         self,
@@ -271,8 +272,7 @@ class StreamEvaluator:
         if not isinstance(other, StreamEvaluator):
             msg = f"merge takes a StreamEvaluator, got {type(other).__name__}"
             raise InputTypeError(msg)
-        self._results.check_same(other._results.schema)
-        self._results.take(other._results.part(), other._results.schema.metrics)
+        merge(self._results, other._results)
         return self
 
     def all_gather(self, group: Any = None) -> StreamEvaluator:
@@ -327,8 +327,7 @@ class StreamEvaluator:
     @classmethod
     def _of(cls, results: EventResults) -> StreamEvaluator:
         stream = cls.__new__(cls)
-        stream._results, stream._side, stream._needs_profile = results, NO_SIDE, None
-        stream._takes_updates, stream._largest = False, -1.0
+        stream._results, stream._side = results, None
         return stream
 
     def hook(
@@ -378,17 +377,16 @@ class StreamEvaluator:
         candidates: Candidates | None,
         profile: Matrix | None,
     ) -> None:
-        results, request = self._results, self._results.request
-        if not self._takes_updates:
+        results, request, side = self._results, self._results.request, self._side
+        if side is None:
             msg = (
                 "this stream was made from a state and takes no updates; merge it into one that "
                 "does: StreamEvaluator(metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
         n_rows, n_items = scores.shape
-        longest = scores.lists.shape[1] if isinstance(scores, Rankings) else 0
+        longest = longest_list(scores)
         cutoffs = results.cutoffs(n_items, longest)
-        side = self._side
         if self._needs_profile is not None:
             if profile is None:
                 msg = f"{self._needs_profile} needs profile= in each update, that of its rows"

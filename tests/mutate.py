@@ -408,9 +408,9 @@ FAULTS = [
     ),
     Fault(
         "a batch is marked before it can fail", "_results/state.py",
-        "        lists, offered = self._lists_of(found)\n        lists =",
+        "        lists, offered = lists_of(found)\n        lists =",
         "        self._settled().updated[users] = True\n"
-        "        lists, offered = self._lists_of(found)\n        lists =",
+        "        lists, offered = lists_of(found)\n        lists =",
         "tests/test_interruption.py -k fails_late",
     ),
     Fault(
@@ -441,7 +441,7 @@ FAULTS = [
     ),
     Fault(
         "metrics are merged by position", "_results/state.py",
-        "            values = values[[rows.index(text) for text in self._texts]]\n",
+        "            values = values[places_of(self._texts, metrics)]\n",
         "            pass\n",
         "tests/test_evaluator.py -k another_order",
     ),

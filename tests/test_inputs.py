@@ -200,7 +200,7 @@ NEXT = [2, -1, 0, 4, 2]
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", ">i4", "list", "tensor"])
 def test_one_item_for_each_row(dtype):
-    """The same values as of a list with one item, or none, per row."""
+    """The values are those of a list with one item, or none, per row."""
     scores = np.random.default_rng(0).random((5, 6))
     lists = [[] if item < 0 else [item] for item in NEXT]
     given = np.array(NEXT)

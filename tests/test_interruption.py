@@ -111,7 +111,7 @@ def test_ctrl_c_at_any_line_of_a_call_changes_no_setting(name):
     assert repr(call(n_threads=1)) == expected
 
 
-@pytest.mark.parametrize("failing", ["joined", "_rows"])
+@pytest.mark.parametrize("failing", ["joined", "user_rows"])
 def test_a_batch_that_fails_late_is_not_added(monkeypatch, failing):
     """Memory may run out anywhere: here where the lists are joined, or the metrics computed."""
 
@@ -120,7 +120,7 @@ def test_a_batch_that_fails_late_is_not_added(monkeypatch, failing):
 
     one = begun()
     before = seen(begun())
-    owner = "recmetrics._results.state.UserResults._rows"
+    owner = "recmetrics._results.state.user_rows"
     if failing == "joined":
         owner = "recmetrics._results.batches.KeptLists.joined"
     with monkeypatch.context() as patch:

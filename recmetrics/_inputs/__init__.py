@@ -46,6 +46,7 @@ from recmetrics._inputs.scores import (
     ScoreMatrix,
     SparseScores,
     native,
+    read_matrix,
     refuse_nan,
 )
 from recmetrics._inputs.sets import (

@@ -50,7 +50,7 @@ def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolic
     truth = SparseSets(rows.keep(rows.values > 0), None)
     # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
     shape = len(counts), int(counts.max(initial=0))
-    found = SparseScores.of(start, items, values, shape)
+    found = SparseScores(start, items, values, shape)
     return Groups(found, Users(truth), range(len(counts)) if names is None else names)
 
 
@@ -67,9 +67,10 @@ def _flat(value: Any, what: str) -> npt.NDArray[Any]:
 
 def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: NaNPolicy) -> None:
     """Refuse NaN among the scores, and relevances out of their range."""
-    numbers = half_to_single(scores) if is_half(scores.dtype) else scores
-    is_nan = np.isnan(numbers)
-    if nan == "raise" and is_nan.any():
+    is_nan = np.zeros(1, np.bool_)
+    if nan == "raise":
+        is_nan = np.isnan(half_to_single(scores) if is_half(scores.dtype) else scores)
+    if is_nan.any():
         msg = (
             f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
             "expected numbers; give nan='exclude' to treat NaN like a score of -inf"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._errors import InputError, InputTypeError, NaNScoreError, ShapeError, warn
 from recmetrics._inputs.arrays import (
@@ -103,33 +104,14 @@ MAY_BE_EXCHANGED = "are scores and truth exchanged? expected scores first, then 
 class SparseScores(ScoreMatrix):
     """The score matrix of one call, sparse: only its stored entries may be recommended."""
 
-    def __init__(self, scores: Any) -> None:
-        check_2d(scores.shape, "scores", "scores.reshape(1, -1)")
-        self._hold(*stored_entries(scores, "scores"), scores.shape)
-        if len(self.array) > 1 and (self.array == 1).all():
-            msg = f"all {len(self.array):,} stored scores are 1, so the items of a user tie"
-            warn(f"{msg}; {MAY_BE_EXCHANGED}")
-
-    @classmethod
-    def of(
-        cls,
-        start: npt.NDArray[Any],
-        items: npt.NDArray[Any],
-        values: npt.NDArray[Any],
-        shape: tuple[int, int],
-    ) -> "SparseScores":
-        """Make them of checked entries: row u has ``items[start[u]:start[u + 1]]``, ascending."""
-        scores = cls.__new__(cls)
-        scores._hold(start, items, values, shape)
-        return scores
-
-    def _hold(
+    def __init__(
         self,
         start: npt.NDArray[Any],
         items: npt.NDArray[Any],
         values: npt.NDArray[Any],
         shape: tuple[int, int],
     ) -> None:
+        """Take checked entries: row u has ``items[start[u]:start[u + 1]]``, ascending."""
         self._start, self._items, self.array, self.shape = start, items, values, shape
         self.mean_items = len(items) / max(1, shape[0])
 
@@ -147,6 +129,19 @@ class SparseScores(ScoreMatrix):
         dense = np.full((rows.stop - rows.start, self.shape[1]), -np.inf)
         dense[own.users(), own.items] = own.values
         return native(dense)
+
+
+def read_matrix(scores: Any) -> ScoreMatrix:
+    """Read scores in memory, dense or sparse."""
+    if not sp.issparse(scores):
+        return ScoreMatrix(scores)
+    matrix: Any = scores
+    check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
+    start, items, values = stored_entries(matrix, "scores")
+    if len(values) > 1 and (values == 1).all():
+        msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"
+        warn(f"{msg}; {MAY_BE_EXCHANGED}")
+    return SparseScores(start, items, values, matrix.shape)
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:

@@ -13,6 +13,7 @@ counts once, with the later values. The hits of small batches wait, and are meas
 from recmetrics._results.batches import KeptLists, item_dtype
 from recmetrics._results.events import EventCounts, EventResults, Keep
 from recmetrics._results.measure import (
+    NORMAL_95,
     RowNames,
     check_truth,
     is_swallowed,
@@ -26,4 +27,11 @@ from recmetrics._results.measure import (
     warn_of_swallowed,
     whole_values,
 )
-from recmetrics._results.state import NotUpdatedWarning, UserCounts, UserResults, UserRows, gather
+from recmetrics._results.state import (
+    NotUpdatedWarning,
+    UserCounts,
+    UserResults,
+    UserRows,
+    gather,
+    merge,
+)

@@ -1,8 +1,8 @@
 """The state of a stream of events: rows that nobody names, so that none replaces another.
 
-What is kept grows with the events only where their values are kept. Sums are pairs of float64, of
-which the second is what the first has lost to rounding: the order of a billion events changes a
-mean by less than its last digits.
+Memory grows with the events only where their values are kept. Sums are pairs of float64; the second
+number is what the first has lost to rounding. So the order of a billion events changes a mean by
+less than its last digits.
 
 A batch is added by one statement, which appends it to a log; one statement replaces the totals by
 those with the log. So Ctrl-C leaves each batch added as a whole, or not at all.
@@ -20,8 +20,16 @@ from recmetrics._errors import ArgumentError, InputError, UndefinedMetricError
 from recmetrics._inputs import Side, digests_of_side
 from recmetrics._options import one_of
 from recmetrics._results.batches import KeptLists, joined
-from recmetrics._results.measure import RowNames, settled, system_values, user_values
-from recmetrics._results.state import Schema, fits, named_arrays, reading_state, schema_of
+from recmetrics._results.measure import NORMAL_95, RowNames, settled, system_values, user_rows
+from recmetrics._results.state import (
+    Schema,
+    fits,
+    lists_of,
+    named_arrays,
+    places_of,
+    reading_state,
+    schema_of,
+)
 from recmetrics._selection import Exposures, Found, exposures
 from recmetrics._spec import NUMBERS, Cutoffs, Request
 from recmetrics._threads import Exclusive, exclusive, surely, without_warnings
@@ -29,7 +37,6 @@ from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 Keep = Literal["values", "means"]
 EVENTS = RowNames("event", "event {}".format)
-_NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 
 
 class EventCounts(NamedTuple):
@@ -44,7 +51,6 @@ class Batch(NamedTuple):
 
     values: Any  # (metrics, events), or what was found: the metrics are still to be computed
     cutoffs: Cutoffs
-    n_items: int | None
     n_events: int
     lists: IntArray  # (events, width) -1 after the end of a list
     offered: BoolArray  # (n_items,)
@@ -52,9 +58,19 @@ class Batch(NamedTuple):
     n_waiting: int  # the number of these batches
     swallowed: tuple[int, int]
 
+    @property
+    def n_items(self) -> int | None:
+        """The size of the catalogue, None where nothing gives it."""
+        return self.cutoffs.n_items
+
+    def joins(self, other: "Batch") -> bool:
+        """Say whether the metrics of both can be computed together."""
+        both_wait = isinstance(self.values, Found) and isinstance(other.values, Found)
+        return both_wait and self.cutoffs == other.cutoffs
+
 
 class Totals(NamedTuple):
-    """What is known of all events."""
+    """The totals of all events: counts, sums, and the values where these are kept."""
 
     n_events: int
     n_items: int | None
@@ -63,6 +79,11 @@ class Totals(NamedTuple):
     n_defined: IntArray  # (metrics,)
     sums: FloatArray  # (metrics, 2, 2): of the values and of their squares, as pairs
     exposure: Exposures | None
+
+    @property
+    def values(self) -> FloatArray:
+        """The values of all events, (metrics, events)."""
+        return np.concatenate([np.empty((len(self.sums), 0)), *self.chunks], axis=1)
 
 
 Entry = Batch | Totals  # of the log; the second of another stream
@@ -185,28 +206,14 @@ class EventResults(Exclusive):
 
     def add(self, found: Found) -> None:
         """Add a batch of events; the metrics of several batches are computed together."""
-        kept_lists = found.exposure
-        lists = np.empty((len(found.hits.n_hits), 0), np.int64)
-        offered = np.zeros(0, np.bool_)
-        if isinstance(kept_lists, KeptLists):
-            lists, offered = kept_lists.joined(), kept_lists.offered
+        lists, offered = lists_of(found)
         n_events = len(found.hits.n_hits)
         size = n_events, len(found.hits.rank), lists.nbytes + offered.nbytes
         values: Any = found._replace(exposure=None)
         if self._has_callable or not fits(size):
-            values = self._rows(values)
+            values = user_rows(found, self.request)
         self._append(
-            Batch(
-                values,
-                found.cutoffs,
-                found.cutoffs.n_items,
-                n_events,
-                lists,
-                offered,
-                size,
-                1,
-                found.swallowed(),
-            )
+            Batch(values, found.cutoffs, n_events, lists, offered, size, 1, found.swallowed())
         )
 
     @exclusive
@@ -251,7 +258,7 @@ class EventResults(Exclusive):
                 continue
             values = entry[0].values
             if isinstance(values, Found):
-                values = self._rows(joined([batch.values for batch in entry]))
+                values = user_rows(joined([batch.values for batch in entry]), self.request)
             totals = self._joined(totals, self._of_batches(entry, values))
         return totals
 
@@ -266,7 +273,7 @@ class EventResults(Exclusive):
                 exposure.add(slice(0, batch.n_events), batch.lists, length)
         swallowed = np.sum([batch.swallowed for batch in batches], axis=0).tolist()
         return Totals(
-            n_events=values.shape[1] if self._texts else sum(each.n_events for each in batches),
+            n_events=values.shape[1],
             n_items=cutoffs.n_items,
             swallowed=(swallowed[0], swallowed[1]),
             chunks=(values,) if self.keep == "values" else (),
@@ -293,20 +300,13 @@ class EventResults(Exclusive):
             exposure=exposure,
         )
 
-    def _rows(self, found: Found) -> FloatArray:
-        """The values of the user metrics, (metrics, events)."""
-        values = user_values(found, self.request)
-        rows = [values[text] for text in self._texts]
-        return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
-
     def part(self) -> Totals:
         """The totals, for another stream of the same metrics."""
         return self._settled()
 
     def take(self, part: Totals, metrics: Iterable[str]) -> None:
         """Add the totals of another stream, whose metrics may be in another order."""
-        rows = [text for text in metrics if text in self._texts]
-        order = [rows.index(text) for text in self._texts]
+        order = places_of(self._texts, metrics)
         part = part._replace(
             chunks=tuple(chunk[order] for chunk in part.chunks),
             n_defined=part.n_defined[order],
@@ -330,8 +330,7 @@ class EventResults(Exclusive):
             )
             raise ArgumentError(msg)
         totals = self._settled()
-        chunks = [np.empty((len(self._texts), 0)), *totals.chunks]
-        values = dict(zip(self._texts, np.concatenate(chunks, axis=1), strict=True))
+        values = dict(zip(self._texts, totals.values, strict=True))
         values |= self._system(totals)
         definitions = self.request.definitions
         return {
@@ -378,7 +377,7 @@ class EventResults(Exclusive):
         if n == 1 or math.isinf(mean):
             return mean, math.nan
         spread = max(0.0, (squares - total * mean) + (lost_squares - lost * mean))
-        return mean, _NORMAL_95 * math.sqrt(spread / (n - 1) / n)
+        return mean, NORMAL_95 * math.sqrt(spread / (n - 1) / n)
 
     def counts(self) -> dict[str, EventCounts]:
         """Count the events for which each metric is defined and undefined."""
@@ -398,14 +397,13 @@ class EventResults(Exclusive):
         """Export the totals as plain arrays."""
         named = named_arrays(self.schema, self.request)
         totals = self._settled()
-        chunks = [np.empty((len(self._texts), 0)), *totals.chunks]
         arrays: dict[str, npt.NDArray[Any]] = {
             **named,
             "keep": np.array(self.keep, np.str_),
             "n_items": np.array(-1 if totals.n_items is None else totals.n_items),
             "n_events": np.array(totals.n_events),
             "swallowed": np.array(totals.swallowed),
-            "values": np.concatenate(chunks, axis=1),
+            "values": totals.values,
             "n_defined": totals.n_defined,
             "sums": totals.sums,
         }
@@ -465,14 +463,11 @@ class EventResults(Exclusive):
 
 def _together(last: Entry, entry: Entry) -> Entry | None:
     """The entry as one that waits behind the last one, or None where it must not."""
-    if isinstance(last, Totals) or isinstance(entry, Totals) or last.cutoffs != entry.cutoffs:
+    if isinstance(last, Totals) or isinstance(entry, Totals) or not last.joins(entry):
         return None
-    both_wait = isinstance(last.values, Found) and isinstance(entry.values, Found)
     size = tuple(own + others for own, others in zip(entry.size, last.size, strict=True))
     n_waiting = last.n_waiting + 1
-    if not both_wait or not fits(size, n_waiting):
-        return None
-    return entry._replace(size=size, n_waiting=n_waiting)
+    return entry._replace(size=size, n_waiting=n_waiting) if fits(size, n_waiting) else None
 
 
 def _runs(entries: Sequence[Entry]) -> list[list[Batch] | Totals]:
@@ -482,12 +477,7 @@ def _runs(entries: Sequence[Entry]) -> list[list[Batch] | Totals]:
         last = runs[-1] if runs else None
         if isinstance(entry, Totals):
             runs.append(entry)
-        elif (
-            isinstance(last, list)
-            and isinstance(last[-1].values, Found)
-            and isinstance(entry.values, Found)
-            and last[-1].cutoffs == entry.cutoffs
-        ):
+        elif isinstance(last, list) and last[-1].joins(entry):
             last.append(entry)
         else:
             runs.append([entry])

@@ -26,6 +26,7 @@ class RowNames(NamedTuple):
 
 
 ROWS_ARE_USERS = RowNames()
+NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 
 
 def values_of(
@@ -146,6 +147,13 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
         n_threads = request.threads
         map_blocks(run, row_blocks(len(waiting), 1, n_threads), n_threads)
     return values
+
+
+def user_rows(found: Found, request: Request) -> FloatArray:
+    """The values of the user metrics as one array, (metrics, users)."""
+    values = user_values(found, request)
+    rows = [values[text] for text in request.per_user]
+    return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
 
 
 def system_values(exposure: Exposures, request: Request, cutoffs: Cutoffs) -> dict[str, UserValues]:

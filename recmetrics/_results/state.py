@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from recmetrics._errors import ArgumentError, InputError, InputTypeError, Recmet
 from recmetrics._inputs import UserIndex, Users, as_indices, digests_of, n_chosen
 from recmetrics._options import one_of
 from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
-from recmetrics._results.measure import settled, system_values, user_values
+from recmetrics._results.measure import settled, system_values, user_rows
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import Definition, Request, parse
 from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
@@ -175,7 +175,7 @@ class UserResults(Exclusive):
 
     def measured(self, users: UserIndex, found: Found) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
-        return UserRows(as_indices(users), self._rows(found), *self._lists_of(found))
+        return UserRows(as_indices(users), user_rows(found, self.request), *lists_of(found))
 
     def add(self, users: UserIndex, found: Found, *, in_order: bool) -> None:
         """Add a batch of users; the metrics of several batches are computed together.
@@ -183,12 +183,12 @@ class UserResults(Exclusive):
         A batch ``in_order`` follows the one before it, which must not have changed since its users
         were chosen.
         """
-        lists, offered = self._lists_of(found)
+        lists, offered = lists_of(found)
         lists = lists.astype(self._item)
         size = len(found.hits.n_hits), len(found.hits.rank), lists.nbytes
         values: Any = found._replace(exposure=None)
         if self._has_callable or not fits(size):
-            values = self._rows(found)
+            values = user_rows(found, self.request)
         batch = Added(users, values, lists, offered, 0, size)
         self._append(batch, moves=n_chosen(users) > 0, in_order=in_order)
 
@@ -219,13 +219,6 @@ class UserResults(Exclusive):
             next_user = users.stop if isinstance(users, slice) else int(users[-1]) + 1
         kept.log.append(batch._replace(next_user=next_user))
 
-    def _lists_of(self, found: Found) -> tuple[IntArray, BoolArray]:
-        """The lists of a batch, and the items that may be in them."""
-        kept = found.exposure
-        if isinstance(kept, KeptLists):
-            return kept.joined(), kept.offered
-        return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
-
     @exclusive
     def _settled(self) -> _Table:
         """The rows of all users, with the log written into them."""
@@ -255,7 +248,7 @@ class UserResults(Exclusive):
             users, values = added[0].users, added[0].values
             if isinstance(values, Found):
                 users = added[0].users if len(added) == 1 else _all_users(added)
-                values = self._rows(joined([batch.values for batch in added]))
+                values = user_rows(joined([batch.values for batch in added]), self.request)
             for batch in added if self._depth else ():
                 _write_lists(table, batch)
             table.values[:, users] = values
@@ -265,18 +258,11 @@ class UserResults(Exclusive):
             del kept.log[: len(log)]  # a signal handler may have added more
         return table
 
-    def _rows(self, found: Found) -> FloatArray:
-        """The values of the user metrics, (metrics, users)."""
-        values = user_values(found, self.request)
-        rows = [values[text] for text in self._texts]
-        return np.stack(rows) if rows else np.empty((0, len(found.hits.n_hits)))
-
     def take(self, part: UserRows, metrics: Iterable[str] | None = None) -> None:
         """Add rows of the same ``metrics``, if in another order; the last row of a user counts."""
         users, values, lists, offered = part
         if metrics is not None:
-            rows = [text for text in metrics if text in self._texts]
-            values = values[[rows.index(text) for text in self._texts]]
+            values = values[places_of(self._texts, metrics)]
         self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)
 
     @exclusive
@@ -397,7 +383,7 @@ def named_arrays(schema: Schema, request: Request) -> dict[str, npt.NDArray[Any]
 
 
 class Named(NamedTuple):
-    """What ``named_arrays`` holds."""
+    """The request and the hashes that ``named_arrays`` exports."""
 
     request: Request
     data: dict[str, str]
@@ -464,6 +450,20 @@ def fits(size: Iterable[int], n_batches: int = 1) -> bool:
     return small and n_batches <= MOST
 
 
+def lists_of(found: Found) -> tuple[IntArray, BoolArray]:
+    """The lists of a batch, and the items that may be in them."""
+    kept = found.exposure
+    if isinstance(kept, KeptLists):
+        return kept.joined(), kept.offered
+    return np.empty((len(found.hits.n_hits), 0), np.int64), np.zeros(0, np.bool_)
+
+
+def places_of(texts: Sequence[str], metrics: Iterable[str]) -> list[int]:
+    """The row of each of ``texts`` among the ``metrics`` of another evaluator that have rows."""
+    rows = [text for text in metrics if text in texts]
+    return [rows.index(text) for text in texts]
+
+
 def _write_lists(table: _Table, batch: Added) -> None:
     width, added = table.lists.shape[1], batch.lists.shape[1]
     if added > width:
@@ -485,7 +485,27 @@ def _all_users(added: Sequence[Added]) -> IntArray:
     return np.concatenate([as_indices(batch.users) for batch in added])
 
 
-def gather(results: Any, group: Any) -> Any:
+class Results(Protocol):
+    """What an evaluator keeps, which can be merged with that of another."""
+
+    @property
+    def schema(self) -> Schema: ...
+    def part(self) -> Any: ...
+    def check_same(self, other: Schema) -> None: ...
+    def take(self, part: Any, metrics: Iterable[str]) -> None: ...
+    def empty(self) -> "Results": ...
+
+
+R = TypeVar("R", bound=Results)
+
+
+def merge(results: Results, other: Results) -> None:
+    """Add what another evaluator keeps; one of another schema is refused before it is read."""
+    results.check_same(other.schema)
+    results.take(other.part(), other.schema.metrics)
+
+
+def gather(results: R, group: Any) -> R:
     """Merge the ``results`` of every process of the group, in the order of their ranks."""
     torch: Any = sys.modules.get("torch")
     distributed = None if torch is None else torch.distributed
@@ -504,4 +524,4 @@ def gather(results: Any, group: Any) -> Any:
     for schema, part in parts:
         whole.check_same(schema)
         whole.take(part, schema.metrics)
-    return whole
+    return cast(R, whole)

@@ -27,5 +27,12 @@ from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposure
 from recmetrics._selection.hits import WHOLE_LIST, Hits, Views, empty_hits, join
 from recmetrics._selection.lists import Lists
 from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._selection.sources import Found, Source, find_hits, read_factors, read_scores
+from recmetrics._selection.sources import (
+    Found,
+    Source,
+    find_hits,
+    longest_list,
+    read_factors,
+    read_scores,
+)
 from recmetrics._selection.tied import EqualScores

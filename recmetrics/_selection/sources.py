@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from recmetrics._inputs import (
     N_NAN,
@@ -20,9 +19,9 @@ from recmetrics._inputs import (
     Rows,
     ScoreBlock,
     ScoreMatrix,
-    SparseScores,
     Users,
     native,
+    read_matrix,
     refuse_nan,
 )
 from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
@@ -90,10 +89,7 @@ def find_hits(
     ``cutoffs`` are those of the request, if the caller has them.
     """
     if cutoffs is None:
-        longest = 0
-        if users.n_items is None:  # of rankings, or of groups
-            longest = (scores.lists if isinstance(scores, Rankings) else scores).shape[1]
-        cutoffs = request.cutoffs(users.n_items, longest)
+        cutoffs = request.cutoffs(users.n_items, longest_list(scores))
     reader = None
     if cutoffs.lists is not None:
         if not request.of_exposure:
@@ -107,14 +103,17 @@ def find_hits(
     return Found(hits, {} if reader is None else reader.values, sink, cutoffs, n_swallowed)
 
 
+def longest_list(scores: Source) -> int:
+    """The most items that a list of these scores can have."""
+    return scores.lists.shape[1] if isinstance(scores, Rankings) else scores.shape[1]
+
+
 def read_scores(scores: Any) -> ScoreMatrix | Selector:
     """Read scores in memory or on a device."""
-    if sp.issparse(scores):
-        return SparseScores(scores)
     if isinstance(scores, np.ndarray) or not on_device(scores):
-        return ScoreMatrix(scores)
+        return read_matrix(scores)
     tensor = as_tensor(scores)
-    return ScoreMatrix(scores) if tensor is None else DeviceScores(tensor)
+    return read_matrix(scores) if tensor is None else DeviceScores(tensor)
 
 
 def read_factors(user_factors: Any, item_factors: Any, item_bias: Any) -> Selector:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
+from recmetrics._results import NORMAL_95
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +38,5 @@ def summarise(values: npt.NDArray[np.float64]) -> Summary:
     if math.isinf(mean):  # novelty(unseen=inf): its spread is no number
         return Summary(mean, None, None, defined.size)
     std = float(defined.std(ddof=1))
-    half = _NORMAL_95 * std / math.sqrt(defined.size)
+    half = NORMAL_95 * std / math.sqrt(defined.size)
     return Summary(mean, std, (mean - half, mean + half), defined.size)

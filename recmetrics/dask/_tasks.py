@@ -1,6 +1,7 @@
 """The work on a block of users: functions of arrays, without Dask."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -93,26 +94,28 @@ def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: s
 
 def read_classes(read: Any, classes: Any, users: slice, n_items: int) -> ItemSets:
     """Read the one relevant item of each of ``users``."""
-    try:
+    with _placed(f"in the truth from user {users.start} on"):
         found: ItemSets = read(classes, (users.stop - users.start, n_items))
-    except RecmetricsError as error:
-        msg = f"in the truth from user {users.start} on: {error}"
-        raise type(error)(msg) from None
     return found
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Say in an error where the data that it is about lie."""
+    try:
+        yield
+    except RecmetricsError as error:
+        msg = f"{place}: {error}"
+        raise type(error)(msg) from None
 
 
 def _read_chunk(read: Any, what: str, chunk: Chunk, rows: slice) -> Rows:
     array, first_item = chunk.checked(what), chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
-    try:
+    place = f"that begins with user {chunk.users.start} and item {first_item}"
+    with _placed(f"in the chunk of {what} {place}"):
         found: Rows = read(array, array.shape).rows(rows)
-    except RecmetricsError as error:
-        msg = (
-            f"in the chunk of {what} that begins with user {chunk.users.start} and item "
-            f"{first_item}: {error}"
-        )
-        raise type(error)(msg) from None
     return found._replace(items=found.items + first_item)
 
 
