@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ from recmetrics._inputs import (
     read_matrix,
     read_users,
 )
-from recmetrics._selection import Hits, Lists, MatrixRanker, find_hits
+from recmetrics._selection import Found, Hits, Lists, MatrixRanker, find_hits
 from recmetrics._spec import Request, as_cutoff, make_spec
-from recmetrics._types import Candidates, IntArray, Progress, Scores, Truth
+from recmetrics._types import Candidates, IntArray, Invalid, Progress, Scores, Truth
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -54,6 +55,8 @@ _MEANINGS = {
     "without_truth": "no relevant item, accuracy is undefined",
     "explicit_zeros": "stored entries of truth are 0, not relevant",
     "duplicates": "entries of truth are stored again and add up",
+    "repeats": "items are named again, an error unless repeats= is 'waste' or 'drop'",
+    "unknown": "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'",
     "largest_in_truth": "largest item index in truth",
     "largest_in_ranking": "largest item index in the rankings",
 }
@@ -64,8 +67,9 @@ class Audit:
     """The result of an audit: a ``Finding`` for each question; ``str`` is a short report.
 
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
-    ``explicit_zeros``, ``duplicates``, ``largest_in_truth`` and ``largest_in_ranking`` count matrix
-    entries; the others count users. ``n_items`` is None where nothing gives it.
+    ``explicit_zeros``, ``duplicates``, ``repeats``, ``unknown``, ``largest_in_truth`` and
+    ``largest_in_ranking`` count matrix entries; the others count users. ``n_items`` is None where
+    nothing gives it.
     """
 
     n_users: int
@@ -84,6 +88,8 @@ class Audit:
     without_truth: Finding = _NONE
     explicit_zeros: Finding = _NONE
     duplicates: Finding = _NONE
+    repeats: Finding = _NONE
+    unknown: Finding = _NONE
     largest_in_truth: Finding = _NONE
     largest_in_ranking: Finding = _NONE
 
@@ -178,8 +184,9 @@ def audit_ranked(
 ) -> Audit:
     """Look for properties that make metrics of these rankings misleading.
 
-    Where nothing gives the size of the catalogue, the largest item index in truth and in the
-    rankings are findings: an index of another numbering is never a hit, and no error.
+    Repeated items, and items outside the catalogue, are counted and not an error. Where nothing
+    gives the size of the catalogue, the largest item index in truth and in the rankings are
+    findings: an index of another numbering is never a hit, and no error.
 
     >>> import recmetrics
     >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
@@ -209,10 +216,13 @@ def audit_ranked(
     request = Request(make_spec("ndcg", k))
     rankings = Rankings(ranking, n_items)
     users = read_users(rankings, ground_truth, {}, request)
-    hits = find_hits(rankings, users, request).hits
+    n_users, n_items = len(rankings.lists), users.n_items
+    unknown: Invalid = "raise" if n_items is None else "drop"
+    rankings = Rankings(rankings.lists, n_items, repeats="drop", unknown=unknown)
+    found = find_hits(rankings, users, request)
+    hits = found.hits
     largest = {}
-    if users.n_items is None:
-        n_users = len(rankings.lists)
+    if n_items is None:
         relevant = users.truth.rows(slice(0, n_users))
         ranked = np.nonzero(rankings.lists >= 0)
         largest = {
@@ -220,15 +230,31 @@ def audit_ranked(
             "largest_in_ranking": _largest(ranked[0], rankings.lists[ranked]),
         }
     return Audit(
-        n_users=len(rankings.lists),
-        n_items=users.n_items,
+        n_users=n_users,
+        n_items=n_items,
         k=k,
         dtype=str(rankings.lists.dtype),
         short=_of_users(hits.length < k, 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        **_of_invalid(rankings, found, n_items),
         **largest,
-        **_stored(ground_truth, users.n_items or 0),
+        **_stored(ground_truth, n_items or 0),
     )
+
+
+def _of_invalid(rankings: Rankings, found: Found, n_items: int | None) -> dict[str, Finding]:
+    """The invalid items of rankings, and the first of each kind."""
+    known = range(sys.maxsize if n_items is None else n_items)
+    findings = {}
+    for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
+        users = np.flatnonzero(counts)
+        if users.size:
+            items = rankings.lists[users[0]].tolist()
+            unknown = [item for item in items if item != -1 and item not in known]
+            repeats = [item for i, item in enumerate(items) if item in known and item in items[:i]]
+            first = (repeats if name == "repeats" else unknown)[0]
+            findings[name] = Finding(len(users), int(counts.sum()), int(users[0]), first)
+    return findings
 
 
 class _Inspection:

@@ -29,6 +29,7 @@ from recmetrics._spec import METHOD_SUFFIX, MetricsList, MetricSpec, Request, lo
 from recmetrics._types import (
     Candidates,
     Convention,
+    Invalid,
     ItemValues,
     Matrix,
     NaNPolicy,
@@ -207,6 +208,8 @@ class Metrics:
         metrics_list: MetricsList,
         *,
         n_items: int | None = None,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
         **shared: Unpack[ForRankings],
     ) -> dict[str, UserValues]:
         """Score rankings that exist already.
@@ -214,6 +217,11 @@ class Metrics:
         >>> from recmetrics import Metrics
         >>> Metrics.compute_ranked([[2, 0], [1, -1]], [[0, 0, 1], [1, 0, 0]], ["mrr", "hit@1"])
         {'mrr': array([1., 0.]), 'hit@1': array([1., 0.])}
+        >>> generated = [[1, 1, 9, 2]]  # item 1 again, and 9, which is outside the catalogue
+        >>> Metrics.compute_ranked(
+        ...     generated, [[2]], "mrr", n_items=3, repeats="waste", unknown="drop"
+        ... )
+        {'mrr': array([0.33333333])}
 
         Parameters
         ----------
@@ -228,6 +236,11 @@ class Metrics:
             Unless it or side information gives the size, any index >= 0 is accepted, and k is not
             cut to the size; ``audit_ranked`` then names the largest index. System metrics and
             ``auc`` need the size.
+        repeats, unknown
+            An item that its list names again, and an item outside the catalogue, as generative
+            models give: "raise" an error, "waste" its rank, which then has no item, or "drop" it,
+            so that the items behind it move up. Metrics of items, such as diversity, read the items
+            that are left. ``progress=True`` prints how many there were; so does ``audit_ranked``.
         metrics_list, undefined, convention, n_threads, progress
             As in ``compute``. Metrics of the whole list read only the items of the ranking; ``auc``
             needs rankings of every item.
@@ -244,10 +257,11 @@ class Metrics:
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
             As in ``compute``; an InputError also where a ranking names an item twice, an item
-            outside the catalogue, an item after a -1, or for ``auc`` not every item.
+            outside the catalogue, an item after a -1, or for ``auc`` not every item; an
+            ArgumentError where ``unknown`` is not "raise" and the catalogue's size is unknown.
         """
         request = Request(metrics_list, **shared)
-        scores = Rankings(ranking, n_items)
+        scores = Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
 

@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
+from recmetrics._inputs import (
+    InvalidItems,
+    Rankings,
+    UserIndex,
+    Users,
+    as_array,
+    n_chosen,
+    read_whole_users,
+)
 from recmetrics._options import shared_of
 from recmetrics._results import (
     UserCounts,
@@ -26,6 +34,7 @@ from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
     Candidates,
     Convention,
+    Invalid,
     ItemValues,
     Matrix,
     NaNPolicy,
@@ -179,7 +188,14 @@ class Evaluator:
         """
         self._take_in(read_factors(user_factors, item_factors, item_bias), users)
 
-    def update_ranked(self, ranking: Truth, users: WhichUsers = None) -> None:
+    def update_ranked(
+        self,
+        ranking: Truth,
+        users: WhichUsers = None,
+        *,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+    ) -> None:
         """Add a batch of users whose rankings exist already.
 
         >>> from recmetrics import Evaluator
@@ -195,6 +211,9 @@ class Evaluator:
             list with one array of item indices per user, as in ``Metrics.compute_ranked``.
         users
             As in ``update``.
+        repeats, unknown
+            What becomes of invalid items, as in ``Metrics.compute_ranked``; ``invalid_items``
+            counts them.
 
         Raises
         ------
@@ -202,7 +221,7 @@ class Evaluator:
             As in ``Metrics.compute_ranked`` and ``update``; an InputError also where a ranking
             names an excluded item, or one that is not a candidate.
         """
-        self._take_in(Rankings(ranking), users)
+        self._take_in(Rankings(ranking, repeats=repeats, unknown=unknown), users)
 
     def compute(self) -> dict[str, UserValues]:
         """Compute the values of all users as ``Metrics.compute`` does; NaN for users never updated.
@@ -258,6 +277,17 @@ class Evaluator:
         metric.
         """
         return self._results.counts()
+
+    def invalid_items(self) -> InvalidItems:
+        """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
+
+        >>> from recmetrics import Evaluator
+        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
+        >>> evaluator.update_ranked([[0, 0], [7, 8]], repeats="drop", unknown="waste")
+        >>> evaluator.invalid_items()
+        InvalidItems(repeats=1, lists_with_repeats=1, unknown=2, lists_with_unknown=1)
+        """
+        return self._results.invalid_items()
 
     def merge(self, other: Evaluator) -> Evaluator:
         """Add the users of another evaluator of the same metrics, users and items.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputTypeError
 from recmetrics._inputs import (
     NO_SIDE,
+    InvalidItems,
     Rankings,
     Side,
     read_count,
@@ -30,7 +31,7 @@ from recmetrics._results import (
 )
 from recmetrics._selection import Source, find_hits, longest_list, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
-from recmetrics._types import Candidates, ItemValues, Matrix, Scores, Truth, UserValues
+from recmetrics._types import Candidates, Invalid, ItemValues, Matrix, Scores, Truth, UserValues
 
 
 class StreamEvaluator:
@@ -169,7 +170,15 @@ class StreamEvaluator:
         scores = read_factors(user_factors, item_factors, item_bias)
         self._take_in(scores, truth, exclude, candidates, profile)
 
-    def update_ranked(self, ranking: Truth, truth: Truth, *, profile: Matrix | None = None) -> None:
+    def update_ranked(
+        self,
+        ranking: Truth,
+        truth: Truth,
+        *,
+        repeats: Invalid = "raise",
+        unknown: Invalid = "raise",
+        profile: Matrix | None = None,
+    ) -> None:
         """Add a batch of events whose rankings exist already.
 
         >>> from recmetrics import StreamEvaluator
@@ -185,13 +194,17 @@ class StreamEvaluator:
             scores are added, too, ``n_items`` must have been given before.
         truth, profile
             As in ``update``.
+        repeats, unknown
+            What becomes of invalid items, as in ``Metrics.compute_ranked``; ``invalid_items``
+            counts them.
 
         Raises
         ------
         InputError, InputTypeError
             As in ``Metrics.compute_ranked`` and ``update``.
         """
-        self._take_in(Rankings(ranking, self._results.n_items), truth, None, None, profile)
+        rankings = Rankings(ranking, self._results.n_items, repeats=repeats, unknown=unknown)
+        self._take_in(rankings, truth, None, None, profile)
 
     def compute(self) -> dict[str, UserValues]:
         """Compute the value of each event, in the order of the updates, and the system metrics.
@@ -258,6 +271,17 @@ class StreamEvaluator:
         Events whose undefined value counts as 0 or 1 are defined, as are all for a system metric.
         """
         return self._results.counts()
+
+    def invalid_items(self) -> InvalidItems:
+        """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
+
+        >>> from recmetrics import StreamEvaluator
+        >>> stream = StreamEvaluator("hit@1", n_items=3)
+        >>> stream.update_ranked([[0, 0], [7, 8]], [0, 1], repeats="drop", unknown="waste")
+        >>> stream.invalid_items()
+        InvalidItems(repeats=1, lists_with_repeats=1, unknown=2, lists_with_unknown=1)
+        """
+        return self._results.invalid_items()
 
     def merge(self, other: StreamEvaluator) -> StreamEvaluator:
         """Add the events of another stream of the same metrics, after those of this one.

@@ -54,6 +54,8 @@ Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Invalid: TypeAlias = Literal["raise", "waste", "drop"]
+"""What becomes of an item that a list names again, or that does not exist."""
 Convention: TypeAlias = Literal[
     "rectorch",
     "lenskit",

@@ -290,8 +290,12 @@ def methods(problem):
 
 @entry()
 def ranked(problem):
-    """Rankings that end somewhere, padded or as lists."""
-    lists = lists_of(problem)
+    """Rankings that end somewhere, padded or as lists, some with items to drop."""
+    lists, dropping = lists_of(problem), {}
+    rng = np.random.default_rng(problem.seed)
+    if rng.random() < 0.4:
+        n_items = None if problem.truth_form in INDEX_FORMS else problem.shape[1]
+        lists, dropping = _spoiled(lists, rng, n_items)
     ranking = [np.array(items, np.int64) for items in lists]
     if problem.seed % 2:
         ranking = np.full((len(lists), max(len(items) for items in lists) + 1), -1)
@@ -300,8 +304,26 @@ def ranked(problem):
     needing = [text for text in problem.metrics if parse(text).metric.needs]
     side = side_of(problem) if needing or problem.seed % 3 else {}
     return Metrics.compute_ranked(
-        ranking, truth_of(problem), list(problem.metrics), **_options(problem, "n_threads"), **side
+        ranking,
+        truth_of(problem),
+        list(problem.metrics),
+        **_options(problem, "n_threads"),
+        **side,
+        **dropping,
     )
+
+
+def _spoiled(lists, rng, n_items):
+    """Lists with items to drop, and the options that drop them; unknown ones with ``n_items``."""
+    spoiled = [[int(item) for item in items] for items in lists]
+    for items in spoiled:
+        for _ in range(rng.integers(0, 4)):
+            place = int(rng.integers(0, len(items) + 1))
+            if n_items is not None and rng.random() < 0.5:
+                items.insert(place, n_items + int(rng.integers(0, 2)))
+            elif place:
+                items.insert(place, items[rng.integers(0, place)])
+    return spoiled, {"repeats": "drop"} | ({} if n_items is None else {"unknown": "drop"})
 
 
 def _factors(problem):
@@ -392,8 +414,10 @@ def _update(problem, evaluator, scores, wrong, batch, rng):
         ways.append("factors")
     way = ways[rng.integers(len(ways))]
     if way == "ranking":
-        lists = lists_of(problem)
-        evaluator.update_ranked([np.array(lists[u], np.int64) for u in batch], batch)
+        lists, dropping = lists_of(problem), {}
+        if rng.random() < 0.4:
+            lists, dropping = _spoiled(lists, rng, problem.shape[1])
+        evaluator.update_ranked([np.array(lists[u], np.int64) for u in batch], batch, **dropping)
     elif way == "factors":
         rows = np.array(problem.scores, problem.dtype)[batch]
         evaluator.update_factors(rows, np.eye(rows.shape[1], dtype=problem.dtype), batch)
@@ -633,22 +657,25 @@ def tables(problem):
             library.table(columns) if library.__name__ == "pyarrow" else library.DataFrame(columns)
         )
 
-    lists = lists_of(problem)
+    lists, options = lists_of(problem), {}
+    has_catalogue = problem.truth_form not in INDEX_FORMS
+    if rng.random() < 0.4:
+        lists, options = _spoiled(lists, rng, n_items if has_catalogue else None)
+    ids = np.append(items, [7, 8])  # the last two are in no catalogue
     rows = [(u, item, rank) for u, own in enumerate(lists) for rank, item in enumerate(own)]
     of_user, of_item, rank = np.array(rows)[rng.permutation(len(rows))].T
     order = {"rank": rank + 1} if rng.random() < 0.5 else {"score": -rank / 7}
     truth = np.array(problem.truth, float)
     known = np.nonzero(truth + (rng.random(truth.shape) < 0.1))  # some of 0, too
     side = {name: np.asarray(values).T for name, values in side_of(problem).items()}
-    options = {}
-    if problem.truth_form not in INDEX_FORMS:
+    if has_catalogue:
         options["catalogue"] = table(item=items)
         options["popularity"] = table(item=items, share=side["popularity"])
         for name, key in (("features", "item"), ("genres", "item"), ("profile", "user")):
             columns = {f"c{i}": column for i, column in enumerate(side[name])}
             options[name] = table(**{key: items if key == "item" else users}, **columns)
     found = evaluate_table(
-        table(user=users[of_user], item=items[of_item], **order),
+        table(user=users[of_user], item=ids[of_item], **order),
         table(user=users[known[0]], item=items[known[1]], rating=truth[known]),
         list(problem.metrics),
         include_missing=True,

@@ -107,7 +107,7 @@ FAULTS = [
     ),
     Fault(
         "personalization counts empty lists", "_selection/exposure.py",
-        "n_lists += cut > 0", "n_lists += 1",
+        "n_lists += n_listed > 0", "n_lists += 1",
         KERNELS,
     ),
     # --- Selection
@@ -272,9 +272,9 @@ FAULTS = [
     ),
     Fault(
         "a merge where the first user stands", "_results/state.py",
-        "        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)\n",
+        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)\n",
         "        new = ~self.updated[users]\n"
-        "        rows = users[new], values[:, new], lists[new], offered, 0, (0, 0, 0)\n"
+        "        rows = users[new], values[:, new], lists[new], offered, None, 0, (0, 0, 0)\n"
         "        self._append(Added(*rows), moves=False)\n",
         BATCHES,
     ),
@@ -290,8 +290,8 @@ FAULTS = [
     ),
     Fault(
         "batches that wait stand over what is merged later", "_results/state.py",
-        "        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)\n",
-        "        batch = Added(users, values, lists, offered, self.next_user, (0, 0, 0))\n"
+        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)\n",
+        "        batch = Added(users, values, lists, offered, invalid, self.next_user, (0, 0, 0))\n"
         "        self._kept.log.insert(0, batch)\n",
         "tests/test_evaluator.py -k later_merge",
     ),
@@ -515,6 +515,33 @@ FAULTS = [
         "the lowest integer is hidden", "_selection/matrix.py",
         "if values.min() == lowest:", "if False:",
         "tests/test_selection.py -k hidden_items",
+    ),
+    Fault(
+        "a wasted item takes its rank with it", "_inputs/ranked.py",
+        'repeats if self.repeats == "drop" else nothing', "repeats",
+        "tests/test_invalid_items.py -k wasted_rank_is",
+    ),
+    Fault(
+        "an unknown item that is named again counts twice", "_inputs/ranked.py",
+        "_named_before(lists) & is_item & ~unknown", "_named_before(lists) & is_item",
+        "tests/test_invalid_items.py -k evaluator_counts",
+    ),
+    Fault(
+        "invalid items of a replaced row stay counted", "_results/state.py",
+        "table.invalid[:, batch.users] = 0 if batch.invalid is None else batch.invalid",
+        "table.invalid[:, batch.users] += 0 if batch.invalid is None else batch.invalid",
+        "tests/test_invalid_items.py -k evaluator_counts",
+    ),
+    Fault(
+        "metrics of items read k items behind wasted ranks", "_selection/lists.py",
+        "if self.ranks is None or k == WHOLE_LIST:", "if True:",
+        "tests/test_invalid_items.py -k metrics_of_items",
+    ),
+    Fault(
+        "a list of a table ends with its last valid item", "tables/_problem.py",
+        "                reach=reach - _per_list(self.start, dropped),\n",
+        "                reach=_per_list(self.start, ~invalid),\n",
+        "tests/test_tables_evaluate.py -k invalid_items_are",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",

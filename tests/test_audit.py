@@ -184,8 +184,8 @@ def test_where_the_size_is_known_no_index_is_a_finding():
 
 
 def test_rankings_are_checked_as_by_compute_ranked():
-    with pytest.raises(InputError, match="ranking of user 2 names at rank 2 item 7, which is out"):
-        audit_ranked(RANKING, LISTS, n_items=6)
+    with pytest.raises(InputError, match="names at rank 3 item 4 after the end of the list"):
+        audit_ranked([[1, -1, 4]], [[1]], n_items=6)
     with pytest.raises(InputError, match="truth of user 2 names item 5, which is outside"):
         audit_ranked(RANKING, LISTS, n_items=5)
     with pytest.raises(ArgumentError):

@@ -798,14 +798,16 @@ def test_no_item_is_in_an_empty_catalogue():
 
 # --- Rankings ------------------------------------------------------------------------------------
 
-IN_CATALOGUE = "which is outside the catalogue; expected 0 .. 2, or -1"
+ACCEPTS = "='waste' or 'drop' accepts such items"
+IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; unknown{ACCEPTS}"
 
 
 @check_all(
     {
         "item twice": ranking(
             InputError,
-            "ranking of user 1 names at rank 3 item 2 twice; expected each item once",
+            "ranking of user 1 names at rank 3 item 2 twice; expected each item once; "
+            f"repeats{ACCEPTS}",
             np.array([[0, 1, 2], [2, 1, 2]]),
             np.array([[0, 1, 2], [2, 1, 0]]),
         ),
@@ -903,7 +905,7 @@ OF_SIX = "which is outside the catalogue; expected 0 .. 5"
     {
         "an item of a ranking": Mistake(
             InputError,
-            f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1",
+            f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; unknown{ACCEPTS}",
             wrong={"ranking": [[0, 1], [2, 6]]},
             right={"ranking": [[0, 1], [2, 5]]},
             call=lambda **given: ranked(truth=INDICES, n_items=6, **given),

@@ -558,6 +558,7 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
         "values": [[0.0]],
         "lists": [[0, 1]],
         "offered": [True, True, True],
+        "invalid": [[0], [0]],
     }
     for array in state.values():
         if array.ndim:
@@ -636,11 +637,11 @@ def test_a_damaged_state_is_refused(name, value, problem):
     assert got == DAMAGED.format(problem)
 
 
-def test_an_item_after_the_end_of_a_list_is_refused():
-    state = updated(["coverage@2"]).state()
-    state["lists"][1] = [-1, 0]
-    got = message_of(InputError, lambda: Evaluator.from_state(state))
-    assert got == DAMAGED.format("lists does not fit")
+def test_a_list_may_lack_an_item_at_a_rank():
+    """As ``update_ranked(..., unknown="waste")`` leaves it."""
+    state = updated(["personalization@2"]).state()
+    state["lists"][:] = [[-1, 0], [0, -1], [-1, 0]]
+    assert Evaluator.from_state(state).compute()["personalization@2"] == 0  # all list item 0
 
 
 def test_an_incomplete_state_is_refused():
@@ -841,13 +842,14 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         ),
         (
             InputError,
-            "ranking of user 2 names at rank 2 item 0 twice; expected each item once",
+            "ranking of user 2 names at rank 2 item 0 twice; expected each item once; "
+            "repeats='waste' or 'drop' accepts such items",
             lambda one: one.update_ranked([[0, 1], [0, 0]], [1, 2]),
         ),
         (
             InputError,
             "ranking of user 1 names at rank 1 item 3, which is outside the catalogue; "
-            "expected 0 .. 2, or -1",
+            "expected 0 .. 2, or -1; unknown='waste' or 'drop' accepts such items",
             lambda one: one.update_ranked([[3]], [1]),
         ),
         (

@@ -94,7 +94,11 @@ def test_the_shared_keywords_are_the_same_everywhere():
     compute = typing.get_type_hints(Metrics.compute)
     assert {name: compute[name] for name in shared} == typing.get_type_hints(Shared)
     for function, own, names in (
-        (Metrics.compute_ranked, {"n_items": None}, ForRankings),
+        (
+            Metrics.compute_ranked,
+            {"n_items": None, "repeats": "raise", "unknown": "raise"},
+            ForRankings,
+        ),
         (Metrics.compute_factors, {"item_bias": None}, Shared),
         (Metrics.compute_groups, {"sizes": None, "ids": None}, ForGroups),
         (Metrics.chance, {"n_items": None}, ForTruth),

@@ -187,6 +187,76 @@ def test_a_system_metric_has_a_value_for_each_model(kind):
     assert pooled["coverage@1"] == [1 / 4] * 3  # by score 8 is the first item of both
 
 
+@EVERY_KIND
+@pytest.mark.parametrize("repeats", ["waste", "drop"])
+@pytest.mark.parametrize("unknown", ["waste", "drop"])
+def test_invalid_items_are_what_they_are_to_compute_ranked(kind, repeats, unknown):
+    ranking, truth, _, relevant = random_problem()
+    ranking = np.hstack([np.where(ranking[:, 3:4] < 0, -1, ranking[:, :1]), ranking])[:, ::-1]
+    ranking = [[item for item in row if item >= 0] for row in ranking.tolist()]
+    for user in range(0, N_USERS, 2):
+        ranking[user].insert(user % 3, N_ITEMS + 3)
+    rows = [(user, item, rank) for user, row in enumerate(ranking) for rank, item in enumerate(row)]
+    recs = {
+        "who": [f"u{user}" for user, _, _ in rows],
+        "thing": [f"i{item}" for _, item, _ in rows],
+        "place": [rank + 1 for _, _, rank in rows],
+    }
+    side = side_information(N_USERS, N_ITEMS)
+    names = {"user": "who", "item": "thing", "rank": "place", "rating": "stars"}
+    policies = {"repeats": repeats, "unknown": unknown}
+    tables = {name: make(kind, table) for name, table in side_tables(side).items()}
+    table, summary = evaluate_table(
+        make(kind, recs),
+        make(kind, relevant),
+        ALL,
+        **names,
+        **tables,
+        **policies,
+        return_summary=True,
+    )
+    got = read(table)
+    expected = Metrics.compute_ranked(ranking, truth, ALL, **policies, **side)
+    users = [int(user[1:]) for user in got["who"]]
+    for text in ALL:
+        own = expected[text][users] if expected[text].ndim else [expected[text]] * N_USERS
+        np.testing.assert_array_equal(got[text], own, err_msg=text)
+    n_unknown, n_repeats = N_USERS // 2, len(rows) - sum(len(set(row)) for row in ranking)
+    assert n_repeats > 0
+    assert summary.invalid == (n_repeats, n_repeats, n_unknown, n_unknown)
+    assert got["nrecs"] == [len({i for i in ranking[user] if i < N_ITEMS}) for user in users]
+    line = f"{n_repeats} repeats in {n_repeats} lists, {n_unknown} unknown items in {n_unknown} "
+    assert f"wasted or dropped: {line}" in str(summary)
+    clean = evaluate_table(make(kind, RECS), make(kind, TRUTH), "mrr", return_summary=True)
+    assert "wasted" not in str(clean[1])
+
+
+@pytest.mark.parametrize(
+    "repeats, unknown, rank", [("waste", "waste", 9), ("drop", "waste", 8), ("drop", "drop", 7)]
+)
+def test_invalid_items_leave_or_take_the_ranks_that_are_kept(repeats, unknown, rank):
+    recs = {"user": [1, 1, 1, 1], "item": [7, 7, 99, 8], "rank": [2, 4, 5, 9]}
+    got = evaluated(
+        ["mrr", "hit@7", "coverage@7"],
+        recs,
+        {"user": [1], "item": [8]},
+        rank_gaps="keep",
+        catalogue={"item": [7, 8, *range(20, 40)]},
+        repeats=repeats,
+        unknown=unknown,
+    )
+    assert got["mrr"] == [1 / rank]
+    assert got["hit@7"] == [float(rank <= 7)]
+    assert got["coverage@7"] == [(1 + (rank <= 7)) / 22]
+
+
+def test_policies_of_invalid_items_are_checked():
+    with pytest.raises(ArgumentError, match="unknown='waste' needs catalogue="):
+        evaluated("mrr", unknown="waste")
+    with pytest.raises(ArgumentError, match="repeats must be 'raise', 'waste' or 'drop', got 1"):
+        evaluated("mrr", repeats=1)
+
+
 def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
     assert evaluated("precision@10")["precision@10"] == [1 / 10, 1 / 10, 0.0]
     got = evaluated("precision@10", catalogue={"item": [6, 7, 8, 9]})
@@ -194,7 +264,8 @@ def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
     with pytest.raises(InputError) as caught:
         evaluated("hit", catalogue={"item": [7, 9]})
     assert str(caught.value) == (
-        "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue"
+        "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue; "
+        "unknown='waste' or 'drop' accepts such items"
     )
     with pytest.raises(InputError, match=r"truth, column 'item': row 0 .* holds item 9, which"):
         evaluated("hit", RECS | {"item": [7, 8, 7, 8]}, catalogue={"item": [7, 8]})

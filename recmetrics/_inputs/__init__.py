@@ -2,8 +2,9 @@
 
     arrays      any array, without a copy; dtypes and indices
     scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
-                NaN is refused here; ``Rankings`` as the user gave them, which
-                ``_selection/rankings`` checks against the truth
+                NaN is refused here
+    ranked      ``Rankings`` in row blocks, without the invalid items that are no errors;
+                ``_selection/rankings`` refuses the others
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
@@ -27,6 +28,7 @@ from recmetrics._inputs.arrays import (
     is_half,
 )
 from recmetrics._inputs.flat_groups import read_groups
+from recmetrics._inputs.ranked import Cleaned, InvalidItems, Rankings
 from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,
@@ -41,7 +43,6 @@ from recmetrics._inputs.scores import (
     N_NAN,
     NAN_ITEM,
     NAN_ROW,
-    Rankings,
     ScoreBlock,
     ScoreMatrix,
     SparseScores,

@@ -1,4 +1,4 @@
-"""Scores and rankings, read as row blocks in a form for the kernels.
+"""Scores, read as row blocks in a form for the kernels.
 
 The matrix itself is never copied, cast or written to. The kernels compare float32 and float64,
 since each dtype costs seconds of compilation. Other dtypes, byte orders and layouts are converted
@@ -6,24 +6,21 @@ one row block at a time, exactly: up to 16 bits to float32, integers to float64.
 integers stay int64 where they are large, or beyond 2^53.
 """
 
-from collections.abc import Set
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError, InputTypeError, NaNScoreError, ShapeError, warn
+from recmetrics._errors import InputError, NaNScoreError, warn
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
     as_array,
     as_kernel_array,
     check_2d,
-    check_indices,
     check_matrix,
     is_half,
-    per_user,
 )
 from recmetrics._inputs.sets import Rows, Users
 from recmetrics._inputs.sparse import stored_entries
@@ -204,57 +201,6 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
         magnitude = signed & 0x7FFF
         key = -magnitude if signed < 0 else magnitude
         keys[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
-
-
-class Rankings:
-    """The rankings of one call: checked to be item indices, and read block by block.
-
-    ``ranks`` holds the rank of each item, ascending in a row, where some ranks have no item; None
-    where the ranks are 1, 2, 3, ...
-    """
-
-    def __init__(
-        self, ranking: Any, n_items: int | None = None, ranks: npt.NDArray[np.int64] | None = None
-    ) -> None:
-        self.lists = _as_ranking(ranking)
-        self.ranks = ranks
-        # Rankings do not give the catalogue: its size is that of the caller, or unknown.
-        self.shape: tuple[int, int | None] = len(self.lists), n_items
-
-    @property
-    def largest_item(self) -> int:
-        """The largest item of all rankings, -1 where there is none."""
-        return int(self.lists.max(initial=-1))
-
-
-def _as_ranking(ranking: Any) -> npt.NDArray[Any]:
-    """Rankings as one integer matrix, -1 after the end of a shorter list."""
-    lists = per_user(ranking, "ranking")
-    if lists is not None:
-        for user, items in enumerate(ranking):
-            if isinstance(items, Set):
-                msg = f"ranking of user {user} is a set, which has no order; expected a list"
-                raise InputTypeError(msg)
-        return _padded(lists)
-    array = as_array(ranking, "ranking")
-    if array.ndim != 2:
-        hint = "; for one user type [ranking]" if array.ndim == 1 else ""
-        msg = (
-            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
-            f"got {array.ndim}-d of shape {array.shape}{hint}"
-        )
-        raise ShapeError(msg)
-    check_indices(array, "ranking")
-    return array if array.size else np.empty(array.shape, np.int64)
-
-
-def _padded(lists: list[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-    for user, items in enumerate(lists):
-        check_indices(items, f"ranking of user {user}", ndim=1)
-    ranking = np.full((len(lists), max((len(items) for items in lists), default=0)), -1, np.int64)
-    for user, items in enumerate(lists):
-        ranking[user, : items.size] = items
-    return ranking
 
 
 def refuse_nan(found: IntArray, users: Users) -> None:

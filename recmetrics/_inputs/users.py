@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from recmetrics._errors import warn
+from recmetrics._inputs.ranked import Rankings
 from recmetrics._inputs.read_sets import (
     read_candidates,
     read_exclude,
@@ -14,7 +15,7 @@ from recmetrics._inputs.read_sets import (
     read_truth,
     read_whole_truth,
 )
-from recmetrics._inputs.scores import MAY_BE_EXCHANGED, Rankings, SparseScores
+from recmetrics._inputs.scores import MAY_BE_EXCHANGED, SparseScores
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request

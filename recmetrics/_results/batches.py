@@ -22,6 +22,7 @@ class Added(NamedTuple):
     values: Any  # (metrics, users), or what was found: the metrics are still to be computed
     lists: IntArray  # (users, width)
     offered: npt.NDArray[np.bool_]  # (n_items,)
+    invalid: IntArray | None  # (2, users) repeats and unknown items; None where they are errors
     next_user: int  # the first row of the next batch where it does not name its users
     waiting: tuple[int, ...]  # the size of this batch and of those before it
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, UndefinedMetricError
-from recmetrics._inputs import Side, digests_of_side
+from recmetrics._inputs import InvalidItems, Side, digests_of_side
 from recmetrics._options import one_of
 from recmetrics._results.batches import KeptLists, joined
 from recmetrics._results.measure import NORMAL_95, RowNames, settled, system_values, user_rows
@@ -57,6 +57,7 @@ class Batch(NamedTuple):
     size: tuple[int, ...]  # of this batch and of those that wait before it
     n_waiting: int  # the number of these batches
     swallowed: tuple[int, int]
+    invalid: InvalidItems
 
     @property
     def n_items(self) -> int | None:
@@ -75,6 +76,7 @@ class Totals(NamedTuple):
     n_events: int
     n_items: int | None
     swallowed: tuple[int, int]
+    invalid: InvalidItems
     chunks: tuple[FloatArray, ...]  # (metrics, events) each, in order; empty with keep="means"
     n_defined: IntArray  # (metrics,)
     sums: FloatArray  # (metrics, 2, 2): of the values and of their squares, as pairs
@@ -134,6 +136,7 @@ class EventResults(Exclusive):
             n_events=0,
             n_items=self._given_items,
             swallowed=(0, 0),
+            invalid=InvalidItems(),
             chunks=(),
             n_defined=np.zeros(n_metrics, np.int64),
             sums=np.zeros((n_metrics, 2, 2)),
@@ -212,8 +215,10 @@ class EventResults(Exclusive):
         values: Any = found._replace(exposure=None)
         if self._has_callable or not fits(size):
             values = user_rows(found, self.request)
+        invalid = InvalidItems() if found.invalid is None else InvalidItems.of(found.invalid)
+        swallowed = found.swallowed()
         self._append(
-            Batch(values, found.cutoffs, n_events, lists, offered, size, 1, found.swallowed())
+            Batch(values, found.cutoffs, n_events, lists, offered, size, 1, swallowed, invalid)
         )
 
     @exclusive
@@ -269,13 +274,15 @@ class EventResults(Exclusive):
             exposure = exposures(self.request, cutoffs)
             for batch in batches:
                 exposure.offer(np.flatnonzero(batch.offered))
-                length = np.count_nonzero(batch.lists >= 0, axis=1)
+                length = np.full(batch.n_events, batch.lists.shape[1])
                 exposure.add(slice(0, batch.n_events), batch.lists, length)
         swallowed = np.sum([batch.swallowed for batch in batches], axis=0).tolist()
+        invalid = np.sum([batch.invalid for batch in batches], axis=0).tolist()
         return Totals(
             n_events=values.shape[1],
             n_items=cutoffs.n_items,
             swallowed=(swallowed[0], swallowed[1]),
+            invalid=InvalidItems(*invalid),
             chunks=(values,) if self.keep == "values" else (),
             n_defined=np.count_nonzero(~np.isnan(values), axis=1),
             sums=_sums(values),
@@ -294,6 +301,7 @@ class EventResults(Exclusive):
                 one.swallowed[0] + other.swallowed[0],
                 one.swallowed[1] + other.swallowed[1],
             ),
+            invalid=InvalidItems(*map(sum, zip(one.invalid, other.invalid, strict=True))),
             chunks=_in_few((*one.chunks, *other.chunks)),
             n_defined=one.n_defined + other.n_defined,
             sums=_added(one.sums, other.sums),
@@ -388,6 +396,10 @@ class EventResults(Exclusive):
                 counts[text] = EventCounts(n, totals.n_events - n)
         return counts
 
+    def invalid_items(self) -> InvalidItems:
+        """Count the invalid items in the rankings of all events."""
+        return self._settled().invalid
+
     @property
     def swallowed(self) -> tuple[int, int]:
         """Events whose relevant items are all excluded, and those that have any."""
@@ -403,6 +415,7 @@ class EventResults(Exclusive):
             "n_items": np.array(-1 if totals.n_items is None else totals.n_items),
             "n_events": np.array(totals.n_events),
             "swallowed": np.array(totals.swallowed),
+            "invalid": np.array(totals.invalid),
             "values": totals.values,
             "n_defined": totals.n_defined,
             "sums": totals.sums,
@@ -412,7 +425,10 @@ class EventResults(Exclusive):
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "EventResults":
         """Read the arrays of ``state``."""
-        names = ("keep", "n_items", "n_events", "swallowed", "values", "n_defined", "sums")
+        names = (
+            *("keep", "n_items", "n_events", "swallowed"),
+            *("invalid", "values", "n_defined", "sums"),
+        )
         with reading_state(state, names, "StreamEvaluator") as (fields, (request, data)):
             n_items, n_events = int(fields["n_items"].item()), int(fields["n_events"].item())
             known = None if n_items == -1 else n_items
@@ -426,6 +442,7 @@ class EventResults(Exclusive):
                 n_events=n_events,
                 n_items=known,
                 swallowed=(int(swallowed), int(of)),
+                invalid=InvalidItems(*map(int, fields["invalid"].tolist())),
                 chunks=(fields["values"].astype(np.float64),) if is_kept else (),
                 n_defined=fields["n_defined"].astype(np.int64),
                 sums=fields["sums"].astype(np.float64),
@@ -453,6 +470,7 @@ class EventResults(Exclusive):
             "values": shape == (n_metrics, n_events if self.keep == "values" else 0),
             "n_defined": n_defined.shape == (n_metrics,)
             and bool(np.all((n_defined >= 0) & (n_defined <= n_events))),
+            "invalid": min(totals.invalid) >= 0,
             "sums": totals.sums.shape == (n_metrics, 2, 2) and not np.isnan(totals.sums).any(),
         }
         for name, fitting in is_right.items():

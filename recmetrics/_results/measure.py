@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import UndefinedMetricError, warn
+from recmetrics._inputs import InvalidItems
 from recmetrics._jit import while_compiling
 from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
 from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request
@@ -48,6 +49,8 @@ def values_of(
     with while_compiling(tell):
         values = whole_values(found, request, rows)
     means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
+    if found.invalid is not None:
+        print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
     for line in users_of_means(means, len(found.hits.n_hits), request):
         print(line, file=sys.stderr)  # noqa: T201
     return values

@@ -8,6 +8,7 @@ repeated: where it is interrupted, the next caller writes them again. So an inte
 call has added a batch as a whole, or not at all.
 """
 
+import copy
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, RecmetricsWarning, warn
-from recmetrics._inputs import UserIndex, Users, as_indices, digests_of, n_chosen
+from recmetrics._inputs import InvalidItems, UserIndex, Users, as_indices, digests_of, n_chosen
 from recmetrics._options import one_of
 from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
 from recmetrics._results.measure import settled, system_values, user_rows
@@ -88,6 +89,7 @@ class UserRows(NamedTuple):
     values: FloatArray  # (metrics, users)
     lists: IntArray  # (users, width)
     offered: BoolArray  # (n_items,)
+    invalid: IntArray | None = None  # (2, users) repeats and unknown items
 
 
 @dataclass
@@ -98,9 +100,10 @@ class _Table:
     updated: BoolArray  # (users,)
     lists: IntArray  # (users, width)
     offered: BoolArray  # (n_items,)
+    invalid: IntArray | None = None  # (2, users) repeats and unknown items, where there were any
 
     def copy(self) -> "_Table":
-        return _Table(*(array.copy() for array in vars(self).values()))
+        return copy.deepcopy(self)
 
 
 @dataclass
@@ -175,7 +178,8 @@ class UserResults(Exclusive):
 
     def measured(self, users: UserIndex, found: Found) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
-        return UserRows(as_indices(users), user_rows(found, self.request), *lists_of(found))
+        rows = user_rows(found, self.request)
+        return UserRows(as_indices(users), rows, *lists_of(found), found.invalid)
 
     def add(self, users: UserIndex, found: Found, *, in_order: bool) -> None:
         """Add a batch of users; the metrics of several batches are computed together.
@@ -189,7 +193,7 @@ class UserResults(Exclusive):
         values: Any = found._replace(exposure=None)
         if self._has_callable or not fits(size):
             values = user_rows(found, self.request)
-        batch = Added(users, values, lists, offered, 0, size)
+        batch = Added(users, values, lists, offered, found.invalid, 0, size)
         self._append(batch, moves=n_chosen(users) > 0, in_order=in_order)
 
     @exclusive
@@ -249,8 +253,10 @@ class UserResults(Exclusive):
             if isinstance(values, Found):
                 users = added[0].users if len(added) == 1 else _all_users(added)
                 values = user_rows(joined([batch.values for batch in added]), self.request)
-            for batch in added if self._depth else ():
-                _write_lists(table, batch)
+            for batch in added:
+                if self._depth:
+                    _write_lists(table, batch)
+                _write_invalid(table, batch)
             table.values[:, users] = values
             table.updated[users] = True
         if log:
@@ -260,10 +266,10 @@ class UserResults(Exclusive):
 
     def take(self, part: UserRows, metrics: Iterable[str] | None = None) -> None:
         """Add rows of the same ``metrics``, if in another order; the last row of a user counts."""
-        users, values, lists, offered = part
+        users, values, lists, offered, invalid = part
         if metrics is not None:
             values = values[places_of(self._texts, metrics)]
-        self._append(Added(users, values, lists, offered, 0, (0, 0, 0)), moves=False)
+        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)
 
     @exclusive
     def compute(self) -> dict[str, UserValues]:
@@ -283,7 +289,7 @@ class UserResults(Exclusive):
         state.offer(np.flatnonzero(table.offered))
         for block in row_blocks(self.n_users, _ADDED // max(1, table.lists.shape[1])):
             lists = table.lists[block].astype(np.int64)
-            state.add(block, lists, np.count_nonzero(lists >= 0, axis=1))
+            state.add(block, lists, np.full(len(lists), lists.shape[1]))
         return system_values(state, self.request, self.cutoffs)
 
     @exclusive
@@ -300,6 +306,12 @@ class UserResults(Exclusive):
             counts[text] = UserCounts(n_defined, n_updated - n_defined, missing)
         return counts
 
+    @exclusive
+    def invalid_items(self) -> InvalidItems:
+        """Count the invalid items in the rankings of all users."""
+        invalid = self._settled().invalid
+        return InvalidItems() if invalid is None else InvalidItems.of(invalid)
+
     def warn_of_missing(self) -> None:
         """Warn of users who were never updated, in the code that called the caller."""
         missing = np.flatnonzero(~self.updated)
@@ -315,7 +327,13 @@ class UserResults(Exclusive):
         """The rows of all updated users, for another evaluator of the same metrics."""
         table = self._settled()
         users = np.flatnonzero(table.updated)
-        return UserRows(users, table.values[:, users], table.lists[users], table.offered.copy())
+        return UserRows(
+            users,
+            table.values[:, users],
+            table.lists[users],
+            table.offered.copy(),
+            None if table.invalid is None else table.invalid[:, users],
+        )
 
     def check_same(self, other: Schema) -> None:
         """Refuse the schema of another evaluator whose rows cannot be merged into these."""
@@ -325,7 +343,10 @@ class UserResults(Exclusive):
         """Export the rows of all updated users as plain arrays."""
         named = named_arrays(self.schema, self.request)
         shape = np.array(self.schema.shape, np.int64)
-        return {**named, "shape": shape, **self.part()._asdict()}
+        part = self.part()
+        if part.invalid is None:
+            part = part._replace(invalid=np.zeros((2, len(part.users)), np.int64))
+        return {**named, "shape": shape, **part._asdict()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "UserResults":
@@ -341,7 +362,6 @@ class UserResults(Exclusive):
     def _check(self, part: UserRows) -> None:
         """Refuse arrays from outside that are not rows of these metrics and users."""
         n, n_items = len(part.users), self.n_items
-        ends = np.diff((part.lists >= 0).astype(np.int8), axis=1)
         wrong = {
             "shape": not (
                 type(self.n_users) is type(n_items) is int and self.n_users >= 0 <= n_items
@@ -352,10 +372,16 @@ class UserResults(Exclusive):
             "values": part.values.dtype != np.float64 or part.values.shape != (len(self._texts), n),
             "lists": part.lists.dtype.kind not in "iu"
             or part.lists.shape != (n, min(part.lists.shape[1], self._depth))
-            or not np.all((part.lists >= -1) & (part.lists < n_items))
-            or bool(np.any(ends > 0)),  # kernels do not check items: none may come after the end
+            # Kernels do not check items; at -1 a rank has none.
+            or not np.all((part.lists >= -1) & (part.lists < n_items)),
             "offered": part.offered.dtype != np.bool_
             or part.offered.shape != (n_items if self._depth else 0,),
+            "invalid": part.invalid is not None
+            and (
+                part.invalid.dtype.kind not in "iu"
+                or part.invalid.shape != (2, n)
+                or bool(np.any(part.invalid < 0))
+            ),
         }
         for name, is_wrong in wrong.items():
             if is_wrong:
@@ -472,6 +498,14 @@ def _write_lists(table: _Table, batch: Added) -> None:
     table.lists[batch.users, :added] = batch.lists
     table.lists[batch.users, added:] = -1
     table.offered |= batch.offered
+
+
+def _write_invalid(table: _Table, batch: Added) -> None:
+    if batch.invalid is None and table.invalid is None:
+        return
+    if table.invalid is None:
+        table.invalid = np.zeros((2, len(table.updated)), np.int64)
+    table.invalid[:, batch.users] = 0 if batch.invalid is None else batch.invalid
 
 
 def _shortly(value: object) -> object:

@@ -51,21 +51,27 @@ def _add_lists(
     ranked: IntArray,
     ranked_of: IntArray,
 ) -> int:
-    """Add the first ``depth`` items of each list; returns how many lists are not empty.
+    """Add the items of the first ``depth`` ranks of each list; counts the lists that have any.
 
-    ``cosine_of`` holds the weight of a list by its length - 1; where it is empty, its sum is not
-    computed. Each row of ``ranked_of`` holds the weights of the ranks for one sum of ``ranked``.
+    An item of -1 is a rank without an item. ``cosine_of`` holds the weight of a list by its number
+    of items - 1; where it is empty, its sum is not computed. Each row of ``ranked_of`` holds the
+    weights of the ranks for one sum of ``ranked``.
     """
     n_lists = 0
     for user in range(length.size):
         cut = min(depth, length[user])
-        n_lists += cut > 0
+        n_listed = 0
+        for i in range(cut):
+            n_listed += items[user, i] >= 0
+        n_lists += n_listed > 0
         for i in range(cut):
             item = items[user, i]
+            if item < 0:
+                continue
             count[item] += 1
             if cosine_of.size > 0:
-                cosine[0, item] += cosine_of[cut - 1] >> _HALF
-                cosine[1, item] += cosine_of[cut - 1] & _MASK
+                cosine[0, item] += cosine_of[n_listed - 1] >> _HALF
+                cosine[1, item] += cosine_of[n_listed - 1] & _MASK
             for j in range(ranked_of.shape[0]):
                 ranked[j, 0, item] += ranked_of[j, i] >> _HALF
                 ranked[j, 1, item] += ranked_of[j, i] & _MASK
@@ -110,7 +116,7 @@ class Exposure:
         self._ranked_of = _fixed(weights)
 
     def add(self, items: IntArray, length: IntArray) -> None:
-        """Add lists: the items of row u are ``items[u, :length[u]]``, best first."""
+        """Add lists: row u is ``items[u, :length[u]]``, best first, -1 at ranks without an item."""
         n_lists = _add_lists(
             items,
             length,

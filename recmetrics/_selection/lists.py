@@ -22,6 +22,26 @@ class Lists(NamedTuple):
     items: IntArray  # (rows, width) best first
     length: IntArray  # (rows,) the number of items of each row; later entries are not read
     relevant: Rows
+    ranks: IntArray | None = None  # (rows, width) of the items; None where they are 1, 2, 3, ...
+
+    def to_rank(self, k: int) -> "Lists":
+        """The items of ranks up to ``k``."""
+        if self.ranks is None or k == WHOLE_LIST:
+            return self
+        is_among = (self.ranks <= k) & (np.arange(self.ranks.shape[1]) < self.length[:, np.newaxis])
+        return self._replace(length=np.count_nonzero(is_among, axis=1))
+
+    def by_rank(self, depth: int) -> tuple[IntArray, IntArray]:
+        """The items in the places of their ranks up to ``depth``, -1 elsewhere; and the lengths."""
+        if self.ranks is None:
+            return self.items, self.length
+        lists = self.to_rank(depth)
+        rows, places = np.nonzero(np.arange(self.ranks.shape[1]) < lists.length[:, np.newaxis])
+        ranks = self.ranks[rows, places]
+        width = int(ranks.max(initial=0))
+        items = np.full((len(lists.length), width), -1, np.int64)
+        items[rows, ranks - 1] = lists.items[rows, places]
+        return items, np.full(len(items), width)
 
 
 class Reader(Protocol):
@@ -57,7 +77,7 @@ class ListSink(Protocol):
         """Note the items that may be in these lists."""
 
     def add(self, rows: slice, items: IntArray, length: IntArray) -> None:
-        """Add the lists of a block of rows."""
+        """Add the lists of a block of rows; an item of -1 is a rank without an item."""
 
 
 class ListReader:
@@ -86,6 +106,6 @@ class ListReader:
     def read(self, lists: Lists) -> None:
         """Compute the metrics of a block."""
         for spec, side, k, out in self._runs:
-            spec.metric.kernel(lists, side, k, out[lists.rows], *spec.kernel_arguments)
+            spec.metric.kernel(lists.to_rank(k), side, k, out[lists.rows], *spec.kernel_arguments)
         if self._sink is not None:
-            self._sink.add(lists.rows, lists.items, lists.length)
+            self._sink.add(lists.rows, *lists.by_rank(self.depth))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._inputs import Rankings, Rows, Users, as_kernel_array
+from recmetrics._inputs import Cleaned, Rankings, Rows, Users
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._selection.lists import Lists, Reader
@@ -23,15 +23,23 @@ class GivenRanker:
     """
 
     def __init__(self, rankings: Rankings, users: Users) -> None:
-        self._ranking, self._ranks = rankings.lists, rankings.ranks
+        self._rankings = rankings
         self.n_users, self.n_items = len(rankings.lists), users.n_items
         self.users = users
+        # Repeats and unknown items of each list, (2, n_users); None where they are errors.
+        self.invalid = None if rankings.is_strict else np.zeros((2, self.n_users), np.int64)
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Find the relevant items, as ``Ranker.hits`` says."""
-        n_users, length = self._ranking.shape
-        users = self.users
+        rankings, users = self._rankings, self.users
+        n_users, length = rankings.lists.shape
         of_all_items = rules.of_all_items
+        if rankings.unknown != "raise" and self.n_items is None:
+            msg = (
+                f"unknown={rankings.unknown!r} needs the size of the catalogue, which a truth of "
+                "item indices does not give; type n_items="
+            )
+            raise ArgumentError(msg)
         if of_all_items and self.n_items is None:
             msg = (
                 f"{of_all_items[0]} needs whole rankings and the size of the catalogue, which a "
@@ -39,23 +47,32 @@ class GivenRanker:
                 f"with scores Metrics.compute(scores, truth, ['{of_all_items[0]}'])"
             )
             raise ArgumentError(msg)
+        if of_all_items and "waste" in (rankings.repeats, rankings.unknown):
+            msg = (
+                f"{of_all_items[0]} counts items, and a wasted rank has none; type 'drop' in place "
+                "of 'waste'"
+            )
+            raise ArgumentError(msg)
         depth = max(k or 0, 0 if reader is None else reader.depth)
 
         def find_in_block(rows: slice) -> Hits:
             relevant = users.truth.rows(rows)
-            lists = as_kernel_array(np.ascontiguousarray(self._ranking[rows], np.int64))
+            block = rankings.block(rows, self.n_items)
+            lists = block.lists
+            if self.invalid is not None:
+                self.invalid[:, rows] = block.counts
             hits, fault = hits_of_lists(lists, relevant, self.n_items, depth, ties=rules.ties)
             problem, row, place = fault.tolist()
             if problem:
-                self._refuse_ranking(problem, rows.start + row, place)
-            self._check_recommendable(rows, lists)
+                self._refuse_ranking(problem, rows.start, row, place, block)
+            self._check_recommendable(rows, block)
             if of_all_items:
                 self._check_whole(of_all_items[0], rows, relevant, hits.length)
             if reader is not None:
                 if users.candidates is not None:
                     reader.offer(users.candidates.rows(rows).items)
-                reader.read(Lists(rows, lists, hits.length, relevant))
-            return hits if self._ranks is None else _at_ranks(hits, self._ranks[rows])
+                reader.read(Lists(rows, lists, hits.length, relevant, block.ranks))
+            return hits if block.ranks is None else _at_ranks(hits, block.ranks, block.reach)
 
         n_threads = rules.threads if n_users * length >= _SMALL else 1
         # Entries of a dense truth, and of a dense profile, are read beside each list.
@@ -65,8 +82,9 @@ class GivenRanker:
         # An excluded item is refused here, and only an Evaluator, which counts, has any.
         return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
 
-    def _check_recommendable(self, rows: slice, lists: IntArray) -> None:
+    def _check_recommendable(self, rows: slice, block: Cleaned) -> None:
         """Refuse a list with an excluded item, or with one that is not a candidate."""
+        lists = block.lists
         exclude, candidates = self.users.exclude, self.users.candidates
         if exclude is None and candidates is None:
             return
@@ -85,7 +103,7 @@ class GivenRanker:
                 row, place = int(users[wrong[0]]), int(places[wrong[0]])
                 user = self.users.user_at(rows.start + row)
                 msg = (
-                    f"ranking of user {user} names at rank {place + 1} "
+                    f"ranking of user {user} names at rank {block.rank_in(row, place)} "
                     f"item {lists[row, place]}, {problem}; expected items that may be recommended"
                 )
                 raise InputError(msg)
@@ -104,25 +122,29 @@ class GivenRanker:
             )
             raise InputError(msg)
 
-    def _refuse_ranking(self, fault: int, user: int, place: int) -> None:
-        item, rank = int(self._ranking[user, place]), place + 1
+    def _refuse_ranking(self, fault: int, first: int, row: int, place: int, block: Cleaned) -> None:
+        """Refuse the item at a place of a block that begins with user ``first``."""
+        item, rank, advice = int(block.lists[row, place]), block.rank_in(row, place), ""
         if fault == kernels.OUTSIDE:
             known = "an index >= 0" if self.n_items is None else f"0 .. {self.n_items - 1}"
             problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
+            advice = "unknown" if self.n_items is not None else ""
         elif fault == kernels.AFTER_END:
             problem = f"item {item} after the end of the list; expected -1 only after the last item"
         else:
-            problem = f"item {item} twice; expected each item once"
-        msg = f"ranking of user {self.users.user_at(user)} names at rank {rank} {problem}"
+            problem, advice = f"item {item} twice; expected each item once", "repeats"
+        msg = f"ranking of user {self.users.user_at(first + row)} names at rank {rank} {problem}"
+        if advice:
+            msg += f"; {advice}='waste' or 'drop' accepts such items"
         raise InputError(msg)
 
 
-def _at_ranks(hits: Hits, ranks: IntArray) -> Hits:
-    """Give each hit the rank of its place in the list; a list reaches to its last rank."""
+def _at_ranks(hits: Hits, ranks: IntArray, reach: IntArray | None) -> Hits:
+    """Give each hit the rank of its place in the list, and each list its last rank as length."""
     user_of, is_hit = hits_of_slots(hits)
     rank = hits.rank.copy()
     rank[is_hit] = ranks[user_of[is_hit], rank[is_hit] - 1]
-    length = ranks.max(axis=1, initial=0)
+    length = hits.length if reach is None else reach
     return hits._replace(rank=rank, first=rank, last=rank, length=length)  # a list has no ties
 
 

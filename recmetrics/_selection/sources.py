@@ -70,6 +70,8 @@ class Found(NamedTuple):
     exposure: ListSink | None  # the sink of the lists that system metrics read
     cutoffs: Cutoffs
     n_swallowed: int  # users whose relevant items are all excluded
+    # Repeats and unknown items of each list, (2, users); None where they are errors.
+    invalid: IntArray | None = None
 
     def swallowed(self) -> tuple[int, int]:
         """Count the users whose relevant items are all excluded, and those who have any."""
@@ -99,8 +101,11 @@ def find_hits(
         reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
         if users.candidates is None and users.truth.n_users:
             reader.offer(slice(None))
-    hits, n_swallowed = ranker_of(scores, users).hits(cutoffs.hits, request, reader)
-    return Found(hits, {} if reader is None else reader.values, sink, cutoffs, n_swallowed)
+    ranker = ranker_of(scores, users)
+    hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
+    of_lists = {} if reader is None else reader.values
+    invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
+    return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid)
 
 
 def longest_list(scores: Source) -> int:

@@ -11,7 +11,7 @@ from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._options import one_of
 from recmetrics._results import RowNames, settled
 from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
-from recmetrics._types import Convention, IntArray, RankGaps, Undefined
+from recmetrics._types import Convention, IntArray, Invalid, RankGaps, Undefined
 from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
 from recmetrics.tables._frames import (
     Frame,
@@ -59,6 +59,8 @@ def evaluate_table(
     convention: Convention | None = None,
     n_threads: int | None = None,
     catalogue: Any = None,
+    repeats: Invalid = "raise",
+    unknown: Invalid = "raise",
     popularity: Any = None,
     features: Any = None,
     similarity: Any = None,
@@ -121,6 +123,10 @@ def evaluate_table(
     catalogue
         A table with a row for each item that may be recommended; system metrics need it, and
         ``auc``, which reads lists of all of these items. Items outside it are an error.
+    repeats, unknown
+        An item that its list names again, and an item of ``recs`` outside the catalogue, as in
+        ``Metrics.compute_ranked``: "raise", "waste" or "drop". The summary counts them;
+        ``nrecs`` counts the other items. ``unknown`` needs ``catalogue``.
     popularity
         A table of the item and its share of users, 0 to 1, or the training interactions, users and
         items. An item without a row has 0.
@@ -169,6 +175,11 @@ def evaluate_table(
     system = None if convention is None else CONVENTIONS[read_convention(convention)]
     if rank_gaps is not None:
         one_of("rank_gaps", rank_gaps, RankGaps)
+    one_of("repeats", repeats, Invalid)
+    one_of("unknown", unknown, Invalid)
+    if unknown != "raise" and catalogue is None:
+        msg = f"unknown={unknown!r} needs catalogue=, which says what items there are"
+        raise ArgumentError(msg)
     gaps = rank_gaps or ("close" if system is None else system.rank_gaps)
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
     by = [] if by is None else as_names(by)
@@ -186,7 +197,7 @@ def evaluate_table(
         refuse_unread_numbers(frame, columns)
         refuse_ordered_truth(relevant, columns)
     tables = _side_tables(request, side, frame)
-    items = _ItemNumbers(frame, relevant, tables, item)
+    items = _ItemNumbers(frame, relevant, tables, item, unknown)
     problem = read_problem(
         frame,
         relevant,
@@ -194,11 +205,13 @@ def evaluate_table(
         items.of_both,
         rank_gaps=gaps,
         ties="rows" if system is None else system.table_ties,
+        repeats=repeats,
     )
     if "catalogue" in tables:
         _refuse_ranks_beyond(problem, items.n_items)
     if problem.gaps.n_lists and gaps == "close" and rank_gaps is None:
         _warn_of_gaps(problem)
+    problem, invalid = problem.without_invalid(repeats, unknown, items.n_items)
     missing = problem.missing()
     if include_missing:
         problem = problem.with_missing()
@@ -218,13 +231,13 @@ def evaluate_table(
     result = problem.result(values, included=include_missing)
     if return_summary:
         told: Missing = "empty lists" if include_missing else "left out"
-        return result, summarise(problem, values, missing, told)
+        return result, summarise(problem, values, missing, told, invalid)
     return result
 
 
 def _warn_of_gaps(problem: Problem) -> None:
     """Warn of lists whose ranks were numbered anew."""
-    n_lists, first, _ = problem.gaps
+    n_lists, first = problem.gaps.n_lists, problem.gaps.first
     msg = (
         f"recs, column {problem.columns.rank!r}: {n_lists:,} of {problem.n_lists:,} lists have "
         f"gaps in their ranks, the first is {problem.key_of(first)}; their items were ranked "
@@ -281,7 +294,9 @@ def _side_tables(request: Request, side: Mapping[str, Any], recs: Frame) -> dict
 class _ItemNumbers:
     """The items of all tables, numbered together, the catalogue first."""
 
-    def __init__(self, recs: Frame, truth: Frame, tables: Mapping[str, Frame], item: str) -> None:
+    def __init__(
+        self, recs: Frame, truth: Frame, tables: Mapping[str, Frame], item: str, unknown: Invalid
+    ) -> None:
         self.tables, self.item, self.recs = tables, item, recs
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         named |= {"recs": recs, "truth": truth, **tables}
@@ -301,16 +316,17 @@ class _ItemNumbers:
         if "catalogue" in tables:
             refuse_repeats(tables["catalogue"], "catalogue", [item], self._codes["catalogue"])
             self.n_items = len(tables["catalogue"])
-            for what, frame in (("recs", recs), ("truth", truth)):
-                self._refuse_outside(frame, what)
+            if unknown == "raise":
+                self._refuse_outside(recs, "recs", "; unknown='waste' or 'drop' accepts such items")
+            self._refuse_outside(truth, "truth")
 
-    def _refuse_outside(self, frame: Frame, what: str) -> None:
+    def _refuse_outside(self, frame: Frame, what: str, advice: str = "") -> None:
         outside = self._codes[what] >= self.n_items
         if outside.any():
             row = int(outside.argmax())
             msg = (
                 f"{what}, column {self.item!r}: row {row} (counted from 0) holds item "
-                f"{value_at(frame, self.item, row)!r}, which is not in the catalogue"
+                f"{value_at(frame, self.item, row)!r}, which is not in the catalogue{advice}"
             )
             raise InputError(msg)
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
 from recmetrics._threads import without_warnings
-from recmetrics._types import IntArray
+from recmetrics._types import BoolArray, IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
@@ -169,15 +169,15 @@ def find_gaps(start: IntArray, ranks: npt.NDArray[np.float64]) -> tuple[int, int
 
 
 @allocating_kernel
-def has_repeat(start: IntArray, values: IntArray, n_values: int) -> bool:
-    """Say whether a value below ``n_values`` occurs twice in a group; values are in groups."""
-    found = False
+def find_repeats(start: IntArray, values: IntArray, n_values: int) -> BoolArray:
+    """True for each value, below ``n_values``, that its group has before; values are in groups."""
+    repeats = np.empty(values.size, np.bool_)
     seen = np.full(n_values, -1, np.int64)
     for code in range(start.size - 1):
         for i in range(start[code], start[code + 1]):
-            found = found or seen[values[i]] == code
+            repeats[i] = seen[values[i]] == code
             seen[values[i]] = code
-    return found
+    return repeats
 
 
 def first_repeat(codes: IntArray) -> tuple[int, int]:

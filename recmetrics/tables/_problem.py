@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._inputs import LARGEST_RELEVANCE, Rows
+from recmetrics._inputs import LARGEST_RELEVANCE, InvalidItems, Rows
 from recmetrics._spec import TableTies
-from recmetrics._types import FloatArray, IntArray, RankGaps, UserValues
+from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,
@@ -29,9 +29,9 @@ from recmetrics.tables._ids import as_integers, stack
 from recmetrics.tables._numbering import (
     combine,
     find_gaps,
+    find_repeats,
     first_repeat,
     group,
-    has_repeat,
     number,
     sort_groups,
 )
@@ -42,12 +42,20 @@ _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 class Gaps(NamedTuple):
     """The lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
 
-    ``ranks`` are those of the rows in list order where there is such a list and they are kept.
+    ``ranks`` are those of the rows in list order where there is such a list and they are kept, or
+    where invalid items wasted some; ``reach`` is then the last rank of each list.
     """
 
     n_lists: int = 0
     first: int = -1
     ranks: IntArray | None = None
+    reach: IntArray | None = None
+
+    def with_empty_lists(self, n_lists: int) -> Gaps:
+        """Add the last ranks of ``n_lists`` lists without an item."""
+        if self.reach is None:
+            return self
+        return self._replace(reach=np.append(self.reach, np.zeros(n_lists, np.int64)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,43 @@ class Problem:
             start=np.concatenate([self.start, np.full(len(truths), self.start[-1])]),
             truth_of=np.concatenate([self.truth_of, truths]),
             model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
+            gaps=self.gaps.with_empty_lists(len(truths)),
         )
+
+    def without_invalid(
+        self, repeats: Invalid, unknown: Invalid, n_items: int
+    ) -> tuple[Problem, InvalidItems]:
+        """Take out repeated items and items from ``n_items`` on, unless they are errors.
+
+        A wasted item leaves its rank, a dropped one takes it with it.
+        """
+        nothing = np.zeros(len(self.items), np.bool_)
+        is_unknown = nothing if unknown == "raise" else self.items >= n_items
+        is_repeat = nothing
+        if repeats != "raise":
+            n_values = int(self.items.max(initial=-1)) + 1
+            is_repeat = find_repeats(self.start, self.items, n_values) & ~is_unknown
+        counts = np.stack([_per_list(self.start, is_repeat), _per_list(self.start, is_unknown)])
+        invalid = is_repeat | is_unknown
+        dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
+        gaps = self.gaps
+        if gaps.ranks is not None or not np.array_equal(invalid, dropped):
+            first, sizes = self.start[:-1], np.diff(self.start)
+            before: IntArray = np.cumsum(dropped) - np.repeat(_up_to(first, dropped), sizes)
+            ranks = np.arange(1, len(self.items) + 1) - np.repeat(first, sizes)
+            reach = sizes if gaps.reach is None else gaps.reach
+            gaps = gaps._replace(
+                ranks=((ranks if gaps.ranks is None else gaps.ranks) - before)[~invalid],
+                reach=reach - _per_list(self.start, dropped),
+            )
+        cleaned = replace(
+            self,
+            start=_up_to(self.start, ~invalid),
+            order=self.order[~invalid],
+            items=self.items[~invalid],
+            gaps=gaps,
+        )
+        return cleaned, InvalidItems.of(counts)
 
     def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
         """Make the table of the values of each list, in the caller's own kind of table."""
@@ -146,11 +190,13 @@ def read_problem(
     *,
     rank_gaps: RankGaps = "close",
     ties: TableTies = "rows",
+    repeats: Invalid = "raise",
 ) -> Problem:
     """Number the ids, group the rows, and check both.
 
     ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
-    has numbered them together with those of other tables.
+    has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
+    the repeats in ``recs``.
     """
     require_same_kind(recs, "recs", truth, "truth")
     require_columns(recs, "recs", [*columns.keys, columns.item])
@@ -192,7 +238,7 @@ def read_problem(
         _sort_by_id(recs, columns, start, order, items[:n_recs])
     rank = _sort_lists(recs, columns, start, order)
     ranked = items[:n_recs][order]
-    if has_repeat(start, ranked, n_items):
+    if repeats == "raise" and find_repeats(start, ranked, n_items).any():
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
     if rank is not None:
         _refuse_equal_ranks(recs, columns, start, order, rank)
@@ -202,7 +248,7 @@ def read_problem(
     item_keys = truth_items[truth_order].astype(np.float64)
     sort_groups(truth_start, truth_order, item_keys)
     relevant = item_keys.astype(np.int64)
-    if has_repeat(truth_start, relevant, n_items):
+    if find_repeats(truth_start, relevant, n_items).any():
         _refuse_repeats(truth, "truth", columns, truth_keys, [truth_ids[n_recs:], truth_items])
     relevance = _relevance(truth, columns)
     no_keys = not columns.keys
@@ -221,6 +267,15 @@ def read_problem(
         truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
         truth_order=truth_order,
     )
+
+
+def _up_to(places: IntArray, mask: BoolArray) -> IntArray:
+    """Count the rows of ``mask`` before each place."""
+    return np.append(0, np.cumsum(mask))[places]
+
+
+def _per_list(start: IntArray, mask: BoolArray) -> IntArray:
+    return np.diff(_up_to(start, mask))
 
 
 def _relevance(truth: Frame, columns: Columns) -> FloatArray:
@@ -247,7 +302,8 @@ def _refuse_repeats(
     named = ", ".join(repr(name) for name in (*keys, columns.item))
     of = f" for {described(frame, keys, row)}" if keys else ""
     advice = (
-        "expected an item once in each list; name the column that tells two lists apart"
+        "expected an item once in each list; name the column that tells two lists apart, or type "
+        "repeats='waste' or 'drop'"
         if what == "recs"
         else "expected an item once"
     )
@@ -311,7 +367,11 @@ def _read_gaps(
             )
             raise InputError(msg)
     n_lists, first = find_gaps(start, ranks)
-    return Gaps(n_lists, first, ranks.astype(np.int64) if n_lists and rank_gaps == "keep" else None)
+    if not n_lists or rank_gaps == "close":
+        return Gaps(n_lists, first)
+    kept = ranks.astype(np.int64)
+    last = np.maximum(start[1:] - 1, 0)
+    return Gaps(n_lists, first, kept, np.where(np.diff(start) > 0, kept[last], 0))
 
 
 def _refuse_equal_ranks(

@@ -83,9 +83,10 @@ def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
 def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray]) -> FloatArray:
     """Read the numbers of each item, one row per item; every item of recs must have them."""
     frame, item, codes = recs
-    known = np.zeros(n_items, bool)
+    known = np.zeros(n_items + 1, bool)
+    known[n_items] = True  # all items outside the catalogue, which no list keeps
     known[table.codes[table.codes < n_items]] = True
-    absent = ~known[codes]
+    absent = ~known[np.minimum(codes, n_items)]
     if absent.any():
         row = int(absent.argmax())
         msg = (

@@ -8,10 +8,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from recmetrics._inputs import InvalidItems
 from recmetrics._types import UserValues
 from recmetrics.tables._problem import Problem
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
+NO_INVALID = InvalidItems()
 _MISSING: dict[Missing, str] = {
     "empty lists": "they count as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
@@ -39,6 +41,8 @@ class TableSummary:
         "undefined" values, or "left out".
     order
         The order of the lists: "ordered by score, descending".
+    invalid
+        The repeated and the unknown items that were wasted or dropped.
     means
         For each metric the mean over the lists where it is defined, NaN if there are none.
     n_defined
@@ -51,6 +55,7 @@ class TableSummary:
     first_missing: str
     missing: Missing
     order: str
+    invalid: InvalidItems
     means: Mapping[str, float]
     n_defined: Mapping[str, int]
 
@@ -61,6 +66,8 @@ class TableSummary:
                 f"{self.n_missing:,} in the truth without recommendations, the first "
                 f"{self.first_missing}: {_MISSING[self.missing]}"
             )
+        if any(self.invalid):
+            lines.append(f"wasted or dropped: {self.invalid}")
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             shown = "-" if np.isnan(mean) else f"{mean:.4f}"
@@ -69,7 +76,11 @@ class TableSummary:
 
 
 def summarise(
-    problem: Problem, values: Mapping[str, UserValues], missing: tuple[int, str], told: Missing
+    problem: Problem,
+    values: Mapping[str, UserValues],
+    missing: tuple[int, str],
+    told: Missing,
+    invalid: InvalidItems = NO_INVALID,
 ) -> TableSummary:
     """Summarise the values of ``problem``; ``missing`` is from before lists were added."""
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
@@ -80,6 +91,7 @@ def summarise(
         first_missing=missing[1],
         missing=told,
         order=problem.columns.order,
+        invalid=invalid,
         means={
             name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
         },

@@ -17,7 +17,7 @@ from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
 from recmetrics.tables._frames import slicer, take
 from recmetrics.tables._numbering import fill_ranking
-from recmetrics.tables._problem import Problem
+from recmetrics.tables._problem import Gaps, Problem
 
 _PADDED = 4  # entries of a matrix of rankings per item, beyond which lists are split by length
 _ALWAYS = 1 << 22  # entries that such a matrix may have in any case
@@ -54,8 +54,6 @@ class _Kind(NamedTuple):
     of_presence: bool
     of_system: bool
     at_ranks: bool
-    # Kept ranks say which items are among the first k: a metric of items needs lists cut at its k.
-    k: int | None
 
 
 class _TruthOfLists(ItemSets):
@@ -95,15 +93,14 @@ def measure_problem(
             values[one.name] = _of_function(problem, one)
         else:
             spec, at_ranks = one.spec, one.at_ranks and problem.gaps.ranks is not None
-            k = spec.k if at_ranks and spec.metric.reads != "hits" else None
-            kind = _Kind(one.of_presence and has_zeros, not spec.metric.per_user, at_ranks, k)
+            kind = _Kind(one.of_presence and has_zeros, not spec.metric.per_user, at_ranks)
             of_kind.setdefault(kind, {})[one.name] = define(one.spec)
     for kind, definitions in of_kind.items():
         request = Request.of(definitions, rules)
         truth = _TruthOfLists(
             _relevant(problem.truth_rows, kind.of_presence), problem.truth_of, n_items
         )
-        lists = _Lists(problem, _depth(request), problem.gaps.ranks if kind.at_ranks else None)
+        lists = _Lists(problem, _depth(request), problem.gaps if kind.at_ranks else Gaps())
         if kind.of_system and systems is not None:
             groups = _systems(systems, given or {})
         else:
@@ -125,7 +122,7 @@ def _settle_empty(values: UserValues, asked: StringMetric, problem: Problem) -> 
         values[problem.truth_sizes == 0] = asked.without_truth
     if asked.without_items is not None:
         depth = _WHOLE if asked.spec.k is None else asked.spec.k
-        values[_Lists(problem, depth, problem.gaps.ranks).lengths == 0] = asked.without_items
+        values[_Lists(problem, depth, problem.gaps).lengths == 0] = asked.without_items
 
 
 def _relevant(rows: Rows, of_presence: bool) -> Rows:
@@ -135,11 +132,12 @@ def _relevant(rows: Rows, of_presence: bool) -> Rows:
 
 
 class _Lists:
-    """The lists of a problem to rank ``depth``; ``ranks`` are those of the rows where kept."""
+    """The lists of a problem to rank ``depth``; ``gaps`` has the ranks where they are kept."""
 
-    def __init__(self, problem: Problem, depth: int, ranks: IntArray | None) -> None:
+    def __init__(self, problem: Problem, depth: int, gaps: Gaps) -> None:
         self._start, self._items = problem.start, problem.items
-        self._depth, self._ranks = depth, ranks
+        self._depth, self._ranks, self._reach = depth, gaps.ranks, gaps.reach
+        ranks = gaps.ranks
         if ranks is None:
             self.lengths = np.minimum(np.diff(problem.start), depth)
         else:
@@ -149,12 +147,12 @@ class _Lists:
     def rankings(self, chosen: IntArray) -> Rankings:
         """Give some of the lists as rankings."""
         lists = self._matrix(self._items, chosen)
-        if self._ranks is None:
+        if self._ranks is None or self._reach is None:
             return Rankings(lists)
         ranks = self._matrix(self._ranks, chosen)
         beyond = ranks > self._depth
         lists[beyond] = ranks[beyond] = -1
-        return Rankings(lists, ranks=ranks)
+        return Rankings(lists, ranks=ranks, reach=self._reach[chosen])
 
     def _matrix(self, values: IntArray, chosen: IntArray) -> IntArray:
         matrix = np.empty((len(chosen), int(self.lengths[chosen].max(initial=0))), np.int64)
