@@ -272,7 +272,8 @@ FAULTS = [
     ),
     Fault(
         "a merge where the first user stands", "_results/state.py",
-        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)\n",
+        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), "
+        "moves=False)\n",
         "        new = ~self.updated[users]\n"
         "        rows = users[new], values[:, new], lists[new], offered, None, 0, (0, 0, 0)\n"
         "        self._append(Added(*rows), moves=False)\n",
@@ -290,7 +291,8 @@ FAULTS = [
     ),
     Fault(
         "batches that wait stand over what is merged later", "_results/state.py",
-        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)\n",
+        "        self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), "
+        "moves=False)\n",
         "        batch = Added(users, values, lists, offered, invalid, self.next_user, (0, 0, 0))\n"
         "        self._kept.log.insert(0, batch)\n",
         "tests/test_evaluator.py -k later_merge",
