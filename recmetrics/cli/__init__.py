@@ -7,6 +7,7 @@
     _demo              ``demo``, with _simulation (its data) and _als (its model)
     _catalogue         ``metrics``
     _files             reading files, with one file for each format: _npy, _npz, _text
+    _table_files       reading tables of ids and numbers, of any of their formats
     _lines, _per_user, _groups
                        lines of text; files of values per user; files of groups
     _named, _memory    a file with the name it was given under; what does not fit into memory

@@ -21,9 +21,10 @@ from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._failures import CommandError, reason, with_options
 from recmetrics.cli._models import compare_files
 from recmetrics.cli._named import mapped
-from recmetrics.cli._recommendations import evaluate_recommendations, is_table
+from recmetrics.cli._recommendations import evaluate_recommendations
 from recmetrics.cli._score_files import DEFAULT_K, SIDE, evaluate
 from recmetrics.cli._signals import EXIT_CODE, signals_handled
+from recmetrics.cli._table_files import is_table
 from recmetrics.cli._terminal import discard_stdout, require_stdout, tell, write
 from recmetrics.comparison import Correction, Test
 
