@@ -318,13 +318,14 @@ def test_what_goes_with_tables_alone_is_refused(files, capsys):
     np.save(scores, np.ones((2, 2)))
     for option, *value in (
         ("--include-missing",),
+        ("--no-include-missing",),
         ("--rank", "rank"),
-        ("--score", "score"),
         ("--in-order",),
         ("--rank-gaps", "keep"),
     ):
         assert refused(capsys, scores, scores, option, *value) == (
-            f"{option} goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
+            f"{option.replace('no-', '')} goes with RECS, a table of recommendations; SCORES is an "
+            ".npy or .npz"
         )
 
 

@@ -13,15 +13,19 @@ from recmetrics.cli._failures import CommandError, naming, with_files, with_opti
 from recmetrics.cli._means import summarise
 from recmetrics.cli._named import Source
 from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._score_files import SIDE, default_metrics, left_out, read_request, to_json
-from recmetrics.cli._table_files import Columns, read_frame
+from recmetrics.cli._score_files import (
+    default_metrics,
+    left_out,
+    read_request,
+    refuse_options,
+    to_json,
+)
+from recmetrics.cli._table_files import Advice, Columns, read_frame
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, tell, write
 
 _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
 _IDS = ("user", "item")
-_SIDE = [name for name in SIDE if name != "popularity"]  # tables take popularity, too
-_OF_SCORES = ("exclude", "candidates", *_SIDE, "ties", "chance", "audit")
 
 
 def evaluate_recommendations(args: Namespace) -> None:
@@ -29,7 +33,7 @@ def evaluate_recommendations(args: Namespace) -> None:
     metrics: Sequence[str] = args.metrics or [
         text for text in default_metrics(args.convention) if "@" in text
     ]
-    _refuse_what_goes_with_scores(args)
+    refuse_options(args, "RECS")
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
     for text in (*request.of_exposure, *request.of_all_items):
         msg = (
@@ -47,11 +51,17 @@ def evaluate_recommendations(args: Namespace) -> None:
         "truth": Source("TRUTH", args.truth),
         "popularity": Source("--popularity-from", args.popularity),
     }
+
+    def advice(_: str, has: Sequence[str]) -> str:
+        groups = not {"group", "qid"}.isdisjoint(has)
+        return f"; a table of groups goes without {sources['truth']}" if groups else ""
+
     named = args.rank or args.score
     if named or args.in_order:
-        recs = _read(sources["recs"], [named] if named else [], required=True)
+        numbers = [named] if named else []
+        recs = _read(sources["recs"], numbers, required=True, advice=advice)
     else:
-        recs = _read(sources["recs"], ("rank", "score"), maybe=None)
+        recs = _read(sources["recs"], ("rank", "score"), maybe=None, advice=advice)
     truth = _read(sources["truth"], ("rating",), maybe=("score", "rank"))
     train = None if args.popularity is None else _read(sources["popularity"], ())
     import narwhals.stable.v2 as nw  # installed, since the tables are read
@@ -132,19 +142,14 @@ def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) 
             )
 
 
-def _refuse_what_goes_with_scores(args: Namespace) -> None:
-    for name in _OF_SCORES:
-        if getattr(args, name) not in (None, False):
-            msg = f"--{name} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
-            raise CommandError(msg)
-
-
 def _read(
     source: Source,
     numbers: Sequence[str],
     *,
     required: bool = False,
     maybe: Collection[str] | None = (),
+    advice: Advice | None = None,
 ) -> Any:
     """Read the users, items and ``numbers`` of a table; see ``Columns``."""
-    return read_frame(source, Columns(_EXPECTED, _IDS, numbers, required, maybe)).to_native()
+    columns = Columns(_EXPECTED, _IDS, numbers, required, maybe, advice)
+    return read_frame(source, columns).to_native()

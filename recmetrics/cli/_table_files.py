@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from recmetrics.cli._failures import CommandError
 from recmetrics.cli._files import reading, refuse_other_formats
@@ -25,6 +25,10 @@ _INSTALL = "pip install 'recmetrics-numba[tables]'"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
+Advice: TypeAlias = Callable[[str, Sequence[str]], str]
+"""Ends the error of a missing column, from its name and the columns that are there."""
+
+
 class Columns(NamedTuple):
     """The columns to read of a table.
 
@@ -37,8 +41,7 @@ class Columns(NamedTuple):
     numbers: Sequence[str]
     required: bool = False  # whether each of the numbers must be there
     maybe: Collection[str] | None = ()
-    # Ends the error of a missing column, by its name and the columns that are there.
-    advice: Callable[[str, Sequence[str]], str] = lambda _name, _has: ""
+    advice: Advice | None = None
 
     def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
         """Give the columns to read, and those to read if they hold numbers."""
@@ -50,7 +53,7 @@ class Columns(NamedTuple):
             if name not in has:
                 named = ", ".join(map(repr, has)) or "no columns"
                 expected = self.expected if name in self.ids else "one of these"
-                advice = self.advice(name, has)
+                advice = "" if self.advice is None else self.advice(name, has)
                 msg = f"{source} has no column {name!r} but {named}; expected {expected}{advice}"
                 raise CommandError(msg)
         read = [name for name in has if name in (*self.ids, *self.numbers)]
