@@ -244,8 +244,8 @@ BAD_FILES = {
     "text.npz": (b"user\n", f"FILE 'text.npz' is not in NumPy's .npz format; {WANTED}"),
     "cut.npz": (None, "cannot read FILE 'cut.npz': "),
     "empty.csv": (b"", f"FILE 'empty.csv' is empty; {WANTED}"),
-    "head.csv": (b"id,m\n0,1\n", "FILE 'head.csv', line 1: it is 'id,m', not 'user' and "),
-    "twice.csv": (b"user,m,m\n", "FILE 'twice.csv', line 1: it is 'user,m,m', not 'user' and "),
+    "head.csv": (b"id,m\n0,1\n", "FILE 'head.csv', line 1: it is 'id,m', not 'user' or "),
+    "twice.csv": (b"user,m,m\n", "FILE 'twice.csv', line 1: it is 'user,m,m', not 'user' or "),
     "short.csv": (
         b"user,m\n0,1\n1\n",
         "FILE 'short.csv', line 3: 1 fields; expected 2, as in the header",

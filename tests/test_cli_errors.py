@@ -269,8 +269,13 @@ def test_text_without_a_pair(capsys):
     [
         ([], "the following arguments are required: COMMAND; see 'recmetrics --help'"),
         (
+            ["evaluate"],
+            "the following arguments are required: SCORES; see 'recmetrics evaluate --help'",
+        ),
+        (
             ["evaluate", "scores.npy"],
-            "the following arguments are required: TRUTH; see 'recmetrics evaluate --help'",
+            "SCORES 'scores.npy' needs a TRUTH; type: recmetrics evaluate scores.npy TRUTH; only a "
+            "table of groups, .csv, .tsv or .parquet, goes without",
         ),
         (
             ["evaluate", "scores.npy", "truth.npz", "--threads", "0"],

@@ -318,13 +318,14 @@ def test_what_goes_with_tables_alone_is_refused(files, capsys):
     np.save(scores, np.ones((2, 2)))
     for option, *value in (
         ("--include-missing",),
+        ("--no-include-missing",),
         ("--rank", "rank"),
-        ("--score", "score"),
         ("--in-order",),
         ("--rank-gaps", "keep"),
     ):
         assert refused(capsys, scores, scores, option, *value) == (
-            f"{option} goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
+            f"{option.replace('no-', '')} goes with RECS, a table of recommendations; SCORES is an "
+            ".npy or .npz"
         )
 
 
@@ -334,9 +335,7 @@ def test_without_a_package_for_tables_it_says_what_to_type(files, capsys, monkey
     assert refused(capsys, *base) == (
         "tables need one of the packages polars, pyarrow, pandas; type: pip install polars"
     )
-    monkeypatch.setitem(sys.modules, "recmetrics.tables", None)
-    monkeypatch.delattr("recmetrics.tables", raising=False)
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     assert refused(capsys, *base) == (
-        "tables of recommendations need the package narwhals; "
-        "type: pip install 'recmetrics-numba[tables]'"
+        "tables need the package narwhals; type: pip install 'recmetrics-numba[tables]'"
     )

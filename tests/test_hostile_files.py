@@ -675,12 +675,13 @@ BAD_PER_USER_CSV = {
     ),
     "other separators": Hostile(
         CSV.replace(b",", b";"),
-        "FILE 'bad.csv', line 1: it is 'user;hit@2;mrr@2', not 'user' and different metrics",
+        "FILE 'bad.csv', line 1: it is 'user;hit@2;mrr@2', not 'user' or 'group' and different "
+        "metrics",
         CSV + b"\n",
     ),
     "no metric": Hostile(
         b"user\n0\n1\n2\n",
-        "FILE 'bad.csv', line 1: it is 'user', not 'user' and different metrics",
+        "FILE 'bad.csv', line 1: it is 'user', not 'user' or 'group' and different metrics",
         CSV,
     ),
     "a user twice": Hostile(

@@ -64,10 +64,13 @@ def whole_values(
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
-def users_of_means(means: Mapping[str, int | None], n_users: int, request: Request) -> list[str]:
+def users_of_means(
+    means: Mapping[str, int | None], n_users: int, request: Request, noun: str = "user"
+) -> list[str]:
     """Say how many users the means are over, wherever it is not all.
 
-    ``means`` gives the number of users of each mean, None for a system metric.
+    ``means`` gives the number of users of each mean, None for a system metric. ``noun`` is the word
+    for a user.
     """
     groups: dict[int, list[str]] = {}
     for text, n_counted in means.items():
@@ -75,7 +78,7 @@ def users_of_means(means: Mapping[str, int | None], n_users: int, request: Reque
             groups.setdefault(n_counted, []).append(text)
     return [
         ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
-        + f"means are over {n_counted:,} of {n_users:,} users; {n_users - n_counted:,} "
+        + f"means are over {n_counted:,} of {n_users:,} {noun}s; {n_users - n_counted:,} "
         + f"{'has' if n_users - n_counted == 1 else 'have'} {_missing(texts, request)}; "
         + "undefined='zero' counts them"
         for n_counted, texts in groups.items()

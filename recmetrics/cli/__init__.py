@@ -3,12 +3,14 @@
     _command           arguments, and which function runs
     _score_files       ``evaluate``: files of scores
     _recommendations   ``evaluate``: tables of recommendations
+    _group_files       ``evaluate``: tables of groups
     _models            ``compare``
     _demo              ``demo``, with _simulation (its data) and _als (its model)
     _catalogue         ``metrics``
     _files             reading files, with one file for each format: _npy, _npz, _text
+    _table_files       reading tables of ids and numbers, of any of their formats
     _lines, _per_user, _groups
-                       lines of text; files of values per user; files of groups
+                       lines of text; files of values per user; files of the users' groups
     _named, _memory    a file with the name it was given under; what does not fit into memory
     _output, _picture  writing files and pictures
     _terminal, _tables, _means

@@ -19,11 +19,13 @@ from recmetrics._types import Convention, RankGaps, Ties, Undefined
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._failures import CommandError, reason, with_options
+from recmetrics.cli._group_files import evaluate_groups
 from recmetrics.cli._models import compare_files
 from recmetrics.cli._named import mapped
-from recmetrics.cli._recommendations import evaluate_recommendations, is_table
+from recmetrics.cli._recommendations import evaluate_recommendations
 from recmetrics.cli._score_files import DEFAULT_K, SIDE, evaluate
 from recmetrics.cli._signals import EXIT_CODE, signals_handled
+from recmetrics.cli._table_files import is_table
 from recmetrics.cli._terminal import discard_stdout, require_stdout, tell, write
 from recmetrics.comparison import Correction, Test
 
@@ -39,6 +41,7 @@ examples:
   recmetrics compare old.npz new.npz --plot new.png
   recmetrics compare old.csv new.csv --by segments.csv
   recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
+  recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
   recmetrics metrics
   recmetrics metrics ndcg
 """
@@ -58,6 +61,11 @@ RECS    user, item, and rank or score, which order the rows of a user's list (ra
         of another name by --rank or --score. Without both the rows are in order, and where there
         is a column of numbers --in-order must say so. Ids are any text.
 TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant.
+
+Or, without TRUTH, a table of groups, such as the queries of a learning-to-rank model. It has a row
+for each item of a group:
+GROUPS  group, score (higher is better) and relevance (0 = not relevant); columns of other names by
+        --group, --score and --relevance. Ids are any text.
 """
 
 
@@ -90,6 +98,8 @@ def _run(argv: Sequence[str]) -> int:
         args, unknown = _parser().parse_known_args(_with_flags(argv))
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
+    if unknown and "truth" in args and args.truth is None and not unknown[0].startswith("-"):
+        args.truth = Path(unknown.pop(0))  # older versions of argparse leave it behind options
     if unknown:
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     require_stdout()  # before the work whose result could not be shown
@@ -191,7 +201,7 @@ def _add_demo(commands: _Commands) -> None:
 def _add_evaluate(commands: _Commands) -> None:
     parser = commands.add_parser(
         "evaluate",
-        help="compute metrics of a score file",
+        help="compute metrics of a file of scores, recommendations or groups",
         description=_FILES,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -199,9 +209,14 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     parser.set_defaults(run=_evaluate, parser=parser)
     parser.add_argument(
-        "scores", type=Path, metavar="SCORES", help="predicted scores, or recommendations (RECS)"
+        "scores",
+        type=Path,
+        metavar="SCORES",
+        help="predicted scores, recommendations (RECS), or groups (GROUPS)",
     )
-    parser.add_argument("truth", type=Path, metavar="TRUTH", help="what was relevant")
+    parser.add_argument(
+        "truth", type=Path, nargs="?", metavar="TRUTH", help="what was relevant; not with GROUPS"
+    )
     parser.add_argument(
         *_METRIC_FLAGS,
         dest="metrics",
@@ -221,6 +236,14 @@ def _add_evaluate(commands: _Commands) -> None:
         flag, metavar = option.split()
         parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
     parser.add_argument(
+        "--group", metavar="COLUMN", help="with GROUPS: the column of ids of groups (default group)"
+    )
+    parser.add_argument(
+        "--relevance",
+        metavar="COLUMN",
+        help="with GROUPS: the column of relevances (default relevance)",
+    )
+    parser.add_argument(
         "--include-missing",
         action=argparse.BooleanOptionalAction,
         help="with RECS: count users of TRUTH without recommendations, as empty lists (default), "
@@ -231,7 +254,9 @@ def _add_evaluate(commands: _Commands) -> None:
         "--rank", metavar="COLUMN", help="with RECS: the column of ranks, 1 is best (default rank)"
     )
     order.add_argument(
-        "--score", metavar="COLUMN", help="with RECS: the column of scores (default score)"
+        "--score",
+        metavar="COLUMN",
+        help="with RECS or GROUPS: the column of scores (default score)",
     )
     order.add_argument(
         "--in-order", action="store_true", help="with RECS: the rows of each list are best first"
@@ -245,8 +270,8 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--undefined",
         choices=get_args(Undefined),
-        help="users with no relevant item: left out of the mean, 0, 1, or an error (default: as "
-        "--convention has it, else nan)",
+        help="users or groups with no relevant item: left out of the mean, 0, 1, or an error "
+        "(default: as --convention has it, else nan)",
     )
     parser.add_argument(
         "--convention",
@@ -282,7 +307,10 @@ def _add_evaluate(commands: _Commands) -> None:
         "--threads", type=_integer_from(1), metavar="N", help="threads (default: all cores)"
     )
     parser.add_argument(
-        "--per-user", type=Path, metavar="FILE", help="write every user's values, .csv or .npz"
+        "--per-user",
+        type=Path,
+        metavar="FILE",
+        help="write the values of every user or group, .csv or .npz",
     )
     parser.add_argument("--json", action="store_true", help="print JSON in full precision")
 
@@ -347,8 +375,11 @@ def _add_compare(commands: _Commands) -> None:
 
 
 def _evaluate(args: argparse.Namespace) -> None:
-    """Evaluate what the first file holds: scores, or recommendations."""
-    (evaluate_recommendations if is_table(args.scores) else evaluate)(args)
+    """Evaluate what the first file holds: scores, recommendations, or groups."""
+    if args.truth is None:
+        evaluate_groups(args)
+    else:
+        (evaluate_recommendations if is_table(args.scores) else evaluate)(args)
 
 
 def _add_metrics(commands: _Commands) -> None:

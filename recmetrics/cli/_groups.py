@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from recmetrics.cli._lines import LineError, read_lines, read_rows, refuse_bytes
 from recmetrics.cli._npy import map_data, read_header, refuse_damaged_text
+from recmetrics.cli._per_user import NOUNS
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -45,16 +46,20 @@ def read_text(file: BufferedReader) -> Groups:
 
 
 def read_csv(file: BufferedReader) -> Groups:
-    """Read a header of ``user`` and another name, then the id and the label of each user."""
+    """Read a header of ``user`` and another name, then the id and the label of each user.
+
+    Of a file of values per group the first name is ``group``.
+    """
     rows = read_rows(file)
     _, header = next(rows, (1, []))
-    if header[:1] != ["user"] or len(header) != 2:
+    if len(header) != 2 or header[0] not in NOUNS:
         msg = f"it is {','.join(header)[:60]!r}, not 'user' and the name of the groups"
         raise LineError(1, msg)
     labels: dict[str, str] = {}
     for number, (user, label) in rows:
         if user in labels:
-            raise LineError(number, f"user {user[:40]!r} again; give every user once")
+            noun = header[0]
+            raise LineError(number, f"{noun} {user[:40]!r} again; give every {noun} once")
         labels[user] = _label(number, label)
     return Groups(np.array(list(labels.values()), np.str_), list(labels))
 

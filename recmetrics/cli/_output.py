@@ -110,20 +110,23 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_per_user(
-    path: Path, values: Mapping[str, npt.NDArray[np.float64]], users: Sequence[str] | None = None
+    path: Path,
+    values: Mapping[str, npt.NDArray[np.float64]],
+    users: Sequence[str] | None = None,
+    noun: str = "user",
 ) -> None:
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
-    The rows are users 0, 1, ... or have the ids ``users``, which an ``.npz`` then holds as "user".
-    System metrics are left out.
+    The rows are users 0, 1, ... or have the ids ``users``, which an ``.npz`` then holds as "user",
+    or as another ``noun``. System metrics are left out.
     """
     columns = {metric: value for metric, value in values.items() if value.ndim == 1}
     with atomic(path) as file:
         if path.suffix.lower() == ".npz":
-            ids = {} if users is None else {"user": np.array(users, np.str_)}
+            ids = {} if users is None else {noun: np.array(users, np.str_)}
             _write_npz(file, ids | columns)
         else:
-            _write_csv(file, columns, users)
+            _write_csv(file, columns, users, noun)
 
 
 def _write_npz(file: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -135,12 +138,15 @@ def _write_npz(file: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def _write_csv(
-    file: BinaryIO, columns: Mapping[str, npt.NDArray[np.float64]], users: Sequence[str] | None
+    file: BinaryIO,
+    columns: Mapping[str, npt.NDArray[np.float64]],
+    users: Sequence[str] | None,
+    noun: str,
 ) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     try:
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["user", *columns])
+        writer.writerow([noun, *columns])
         n_users = max((column.size for column in columns.values()), default=0)
         for start in range(0, n_users, _ROWS_AT_A_TIME):
             stop = min(start + _ROWS_AT_A_TIME, n_users)

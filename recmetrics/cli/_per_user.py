@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 
+NOUNS = ("user", "group")
+"""The words for what has a value, one of which names the column of ids."""
+
+
 class PerUser(NamedTuple):
     """The values of each metric, and the ids of the users where the file has them."""
 
@@ -25,17 +29,18 @@ class PerUser(NamedTuple):
 
 
 def read_npz(file: BufferedReader) -> PerUser:
-    """Read an array per metric, and maybe the ids of the users as "user"."""
+    """Read an array per metric, and maybe the ids of the users as "user", or of "group"."""
     arrays = read_arrays(file)
-    ids = arrays.pop("user", None)
+    noun = "group" if "group" in arrays else "user"
+    ids = arrays.pop(noun, None)
     users = None
     if ids is not None:
         if ids.dtype.kind not in "Uiu" or ids.ndim != 1:
-            msg = f"its 'user' is of {ids.dtype} and shape {ids.shape}; expected ids, (n_users,)"
+            msg = f"its {noun!r} is of {ids.dtype} and shape {ids.shape}; expected ids, (n_users,)"
             raise ValueError(msg)
         users = [str(user) for user in ids.tolist()]
         if len(set(users)) < len(users):
-            msg = "its 'user' names a user twice; give every user once"
+            msg = f"its {noun!r} names a {noun} twice; give every {noun} once"
             raise ValueError(msg)
     if not arrays:
         msg = "it holds no metric"
@@ -47,27 +52,28 @@ def read_npz(file: BufferedReader) -> PerUser:
             msg = f"metric {metric[:40]!r}: {error}"
             raise ValueError(msg) from error
         if values.ndim > 1 or (users is not None and values.shape != (len(users),)):
-            wanted = "(n_users,)" if users is None else f"({len(users)},), as of 'user'"
+            wanted = "(n_users,)" if users is None else f"({len(users)},), as of {noun!r}"
             msg = f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
             raise ValueError(msg)
     return PerUser(arrays, users)
 
 
 def read_csv(file: BufferedReader) -> PerUser:
-    """Read a header ``user,METRIC,...`` and a line per user; an empty cell is undefined.
+    """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each.
 
-    A LineError says what is wrong.
+    An empty cell is undefined. A LineError says what is wrong.
     """
     rows = read_rows(file)
     _, header = next(rows, (1, []))
-    if header[:1] != ["user"] or len(set(header)) != len(header) or len(header) < 2:
-        msg = f"it is {','.join(header)[:60]!r}, not 'user' and different metrics"
+    noun = header[0] if header else ""
+    if noun not in NOUNS or len(set(header)) != len(header) or len(header) < 2:
+        msg = f"it is {','.join(header)[:60]!r}, not 'user' or 'group' and different metrics"
         raise LineError(1, msg)
     users: dict[str, int] = {}
     columns = [array("d") for _ in header[1:]]
     for line, (user, *cells) in rows:
         if user in users:
-            msg = f"user {user[:40]!r} is already on line {users[user]}; give every user once"
+            msg = f"{noun} {user[:40]!r} is already on line {users[user]}; give every {noun} once"
             raise LineError(line, msg)
         users[user] = line
         for metric, column, cell in zip(header[1:], columns, cells, strict=True):

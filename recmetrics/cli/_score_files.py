@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isinf
-from typing import Any
+from typing import Any, Literal
 
 from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit, popularity_from
 from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
@@ -58,6 +58,19 @@ _LABELS = {
 }
 """The label of each file on the command line, by the argument that it becomes."""
 _OF_TABLES = ("include_missing", "score", "rank", "in_order", "rank_gaps")
+Form = Literal["SCORES", "RECS", "GROUPS"]
+_FORMS: dict[Form, str] = {
+    "SCORES": "an .npy or .npz",
+    "RECS": "a table of recommendations",
+    "GROUPS": "a table without TRUTH",
+}
+"""The forms of the first file."""
+_GOES_WITH: dict[Form, tuple[str, ...]] = {
+    "SCORES": ("exclude", "candidates", *SIDE, "ties", "chance", "audit"),
+    "RECS": ("popularity", *_OF_TABLES),
+    "GROUPS": ("group", "score", "relevance", "ties"),
+}
+"""The options that not every form takes, by their arguments."""
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
@@ -73,7 +86,7 @@ def default_metrics(convention: Convention | None = None) -> list[str]:
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
-    _refuse_what_goes_with_tables(args)
+    refuse_options(args, "SCORES")
     metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
     if not args.json:
@@ -149,11 +162,18 @@ def _excluded(found: Found) -> list[str]:
     return [line]
 
 
-def _refuse_what_goes_with_tables(args: Namespace) -> None:
-    for name in _OF_TABLES:
-        if getattr(args, name) not in (None, False):
-            option = "--" + name.replace("_", "-")
-            msg = f"{option} goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
+def refuse_options(args: Namespace, form: Form) -> None:
+    """Refuse options that do not go with the form of the first file."""
+    for name in dict.fromkeys(name for names in _GOES_WITH.values() for name in names):
+        given = getattr(args, name) != args.parser.get_default(name)
+        if given and name not in _GOES_WITH[form]:
+            option = _LABELS.get(name, "--" + name.replace("_", "-"))
+            takers = [each for each, names in _GOES_WITH.items() if name in names]
+            wanted = ", or ".join(f"{each}, {_FORMS[each]}" for each in takers)
+            got = f"{form} is {_FORMS[form]}"
+            if takers == ["GROUPS"]:  # no form that is given with a TRUTH
+                got = f"got {Source('TRUTH', args.truth)}"
+            msg = f"{option} goes with {wanted}; {got}"
             raise CommandError(msg)
 
 
@@ -185,17 +205,21 @@ def _levels(
 
 
 def read_request(
-    metrics: Sequence[str], args: Namespace, progress: OnProgress | None = None
+    metrics: Sequence[str],
+    args: Namespace,
+    progress: OnProgress | None = None,
+    level: Literal["groups"] | None = None,
 ) -> Request:
     """Read the request, and refuse a faulty one before a file is read."""
     options = {name: option for name, (option, _) in SIDE.items()}
     words = SideWords(named=options, ending="; see 'recmetrics evaluate --help'")
     given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
-    return Request(metrics, side_words=words, progress=progress, **_rules(args), **given)
+    shared = {**rules_of(args), **given}
+    return Request(metrics, level=level, side_words=words, progress=progress, **shared)
 
 
-def _rules(args: Namespace) -> dict[str, Any]:
-    """The options shared with the library, under its names."""
+def rules_of(args: Namespace) -> dict[str, Any]:
+    """Give the options shared with the library, under its names."""
     rules = {name: getattr(args, name) for name in ("undefined", "convention", "nan", "ties")}
     return {**rules, "n_threads": args.threads}
 
@@ -206,10 +230,12 @@ def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
     return read_table(source)
 
 
-def left_out(n_users: int, summaries: Mapping[str, Summary], request: Request) -> list[str]:
+def left_out(
+    n_users: int, summaries: Mapping[str, Summary], request: Request, noun: str = "user"
+) -> list[str]:
     """Say how many users the means are over, wherever it is not all."""
     means = {text: summary.users for text, summary in summaries.items()}
-    return [with_options(line) for line in users_of_means(means, n_users, request)]
+    return [with_options(line) for line in users_of_means(means, n_users, request, noun)]
 
 
 def to_json(
@@ -217,6 +243,7 @@ def to_json(
     args: Namespace,
     summaries: Mapping[str, Summary],
     levels: Mapping[str, Mapping[str, float | None]],
+    noun: str = "user",
 ) -> str:
     """Write a result as JSON, in full precision."""
     document: dict[str, Any] = {
@@ -229,7 +256,7 @@ def to_json(
                 "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,
                 "std": summary.std,
                 "interval": summary.interval,
-                "users": summary.users,
+                f"{noun}s": summary.users,
                 **{name: level.get(metric) for name, level in levels.items()},
             }
             for metric, summary in summaries.items()

@@ -23,10 +23,12 @@ _UNDEFINED = "-"
 
 
 def evaluation_table(
-    summaries: Mapping[str, Summary], levels: Mapping[str, Mapping[str, float | None]]
+    summaries: Mapping[str, Summary],
+    levels: Mapping[str, Mapping[str, float | None]],
+    noun: str = "user",
 ) -> Table:
     """Lay out one metric per row, with the levels to compare its mean with."""
-    table = _table("metric", numbers=["mean", *levels, "95 % interval", "std", "users"])
+    table = _table("metric", numbers=["mean", *levels, "95 % interval", "std", f"{noun}s"])
     for metric, summary in summaries.items():
         table.add_row(
             metric,

@@ -1,0 +1,170 @@
+"""Read tables of ids and numbers: ``.csv``, ``.tsv`` and ``.parquet`` alike."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from recmetrics.cli._failures import CommandError
+from recmetrics.cli._files import reading, refuse_other_formats
+from recmetrics.cli._lines import LineError, read_number, read_rows
+from recmetrics.cli._memory import refuse_beyond_memory
+from recmetrics.cli._named import Source, opened
+from recmetrics.cli._terminal import quiet
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from narwhals.stable.v2 import DataFrame
+
+Backend = Literal["polars", "pyarrow", "pandas"]
+_LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text, or one and two numbers
+_INSTALL = "pip install 'recmetrics-numba[tables]'"
+_SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+Advice: TypeAlias = Callable[[str, Sequence[str]], str]
+"""Ends the error of a missing column, from its name and the columns that are there."""
+
+
+class Columns(NamedTuple):
+    """The columns to read of a table.
+
+    Where it has no column of ``numbers``, those of ``maybe`` (None: all others) are read that hold
+    numbers alone.
+    """
+
+    expected: str  # the kind of table, in errors
+    ids: Sequence[str]  # read as text, so that files of two formats have ids of one type
+    numbers: Sequence[str]
+    required: bool = False  # whether each of the numbers must be there
+    maybe: Collection[str] | None = ()
+    advice: Advice | None = None
+
+    def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Give the columns to read, and those to read if they hold numbers."""
+        for name in has:
+            if has.count(name) > 1:
+                msg = f"{source} has the column {name!r} twice; expected every name once"
+                raise CommandError(msg)
+        for name in (*self.ids, *(self.numbers if self.required else ())):
+            if name not in has:
+                named = ", ".join(map(repr, has)) or "no columns"
+                expected = self.expected if name in self.ids else "one of these"
+                advice = "" if self.advice is None else self.advice(name, has)
+                msg = f"{source} has no column {name!r} but {named}; expected {expected}{advice}"
+                raise CommandError(msg)
+        read = [name for name in has if name in (*self.ids, *self.numbers)]
+        if any(name in self.numbers for name in read):
+            return read, []
+        others = (name for name in has if name not in read)
+        return read, [name for name in others if self.maybe is None or name in self.maybe]
+
+
+def is_table(path: Path) -> bool:
+    """Say whether a file is a table, by its name; scores are an .npy or .npz."""
+    return path.suffix.lower() in _SUFFIXES
+
+
+def read_frame(source: Source, columns: Columns) -> DataFrame[Any]:
+    """Read the columns of a table; numbers of text are float64, of Parquet what they are."""
+    try:
+        import narwhals.stable.v2 as nw
+    except ImportError as error:
+        msg = f"tables need the package narwhals; type: {_INSTALL}"
+        raise CommandError(msg) from error
+    backend, expected = _backend(), columns.expected
+    if source.path.suffix.lower() == ".parquet":
+        with opened(source, expected, regular=True), reading(source, expected):
+            frame = _read_parquet(source, columns, backend)
+    else:
+        with opened(source, expected) as file, reading(source, expected):
+            refuse_other_formats(source, file, expected)
+            cells = _read_text(source, file, columns)
+        schema = {name: nw.String if name in columns.ids else nw.Float64 for name in cells}
+        frame = nw.from_dict(cells, schema, backend=backend)
+    if not len(frame):
+        msg = f"{source} has no row; expected {expected}"
+        raise CommandError(msg)
+    return frame
+
+
+def _backend() -> Backend:
+    """The library that holds the tables: the first that is installed."""
+    libraries: tuple[Backend, ...] = ("polars", "pyarrow", "pandas")
+    for name in libraries:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    msg = f"tables need one of the packages {', '.join(libraries)}; type: pip install polars"
+    raise CommandError(msg)
+
+
+def _read_parquet(source: Source, columns: Columns, backend: Backend) -> DataFrame[Any]:
+    import narwhals.stable.v2 as nw
+
+    with quiet():
+        try:
+            refuse_beyond_memory(_LEAST_OF_A_ROW * _n_rows(source.path, backend))
+            frame = nw.read_parquet(str(source.path), backend=backend)
+        except Exception:
+            raise
+        except BaseException as error:  # polars panics with a BaseException
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            msg = "it is damaged"
+            raise ValueError(msg) from error
+    names, maybe = columns.found(source, frame.columns)
+    for name in columns.ids:
+        dtype = frame.schema[name]
+        if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
+            msg = f"its column {name!r} holds {dtype}; expected text or integers"
+            raise ValueError(msg)
+        if backend != "polars":  # the others read bytes that are no text, and fail later
+            frame[name].to_arrow().validate(full=True)
+    ids = [nw.col(name).cast(nw.String) for name in columns.ids]
+    more = [name for name in maybe if frame.schema[name].is_numeric()]
+    return frame.select(*ids, *(name for name in names if name not in columns.ids), *more)
+
+
+def _n_rows(path: Path, backend: Backend) -> int:
+    """Read the number of rows that a file claims to have, without unpacking any."""
+    if backend == "polars":
+        import polars as pl
+
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _read_text(source: Source, file: BufferedReader, columns: Columns) -> dict[str, list[Any]]:
+    rows = read_rows(file, "\t" if source.path.suffix.lower() == ".tsv" else ",")
+    _, header = next(rows, (1, []))
+    names, maybe = columns.found(source, header)
+    read: dict[str, list[Any]] = {name: [] for name in (*names, *maybe)}
+    places = [(header.index(name), read[name], name, name in columns.ids) for name in names]
+    maybe_places = {name: header.index(name) for name in maybe}
+    for line, cells in rows:
+        for place, column, name, is_id in places:
+            column.append(_value(line, cells[place], name, is_id=is_id))
+        for name, place in list(maybe_places.items()):
+            try:
+                read[name].append(read_number(cells[place]))
+            except ValueError:
+                del read[name], maybe_places[name]
+    return read
+
+
+def _value(line: int, cell: str, name: str, *, is_id: bool) -> str | float:
+    if not is_id:
+        try:
+            return read_number(cell)
+        except ValueError:
+            msg = f"cannot read {cell[:40]!r} as {name}; expected a number"
+            raise LineError(line, msg) from None
+    if not cell:
+        msg = f"no {name}; expected an id in every row"
+        raise LineError(line, msg)
+    return cell
