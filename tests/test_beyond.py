@@ -492,7 +492,7 @@ def test_side_information_tells_the_catalogue_of_rankings():
     )
     assert got == (
         "ranking of user 0 names at rank 2 item 3, which is outside the catalogue; expected "
-        "0 .. 2, or -1; unknown='waste' or 'drop' accepts such items"
+        "0 .. 2, or -1; unknown='waste' or unknown='drop' accepts such items"
     )
     got = Metrics.compute_ranked(ranking, truth, "popularity", popularity=[0.5, 0, 0, 1])
     assert got["popularity"].tolist() == [(0.5 + 1) / 2, 0]

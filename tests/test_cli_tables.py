@@ -297,6 +297,58 @@ def test_what_the_library_refuses_is_one_line(files, capsys):
     )
 
 
+@pytest.fixture
+def generated(tmp_path):
+    """Lists with items 8 twice and 99, which is in no catalogue; and the catalogue."""
+    (tmp_path / "r.csv").write_text(
+        "user,item,rank\na,8,1\na,8,2\na,99,3\na,7,4\nb,9,1\n", encoding="utf-8"
+    )
+    (tmp_path / "t.csv").write_text("user,item\na,7\nb,9\n", encoding="utf-8")
+    (tmp_path / "items.csv").write_text("item,title\n7,x\n8,y\n9,z\n10,w\n", encoding="utf-8")
+    (tmp_path / "none.csv").write_text("title\nx\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "repeats, unknown, rank", [("waste", "waste", 4), ("waste", "drop", 3), ("drop", "drop", 2)]
+)
+def test_invalid_items_are_counted(generated, capsys, repeats, unknown, rank):
+    options = ["--catalogue", generated / "items.csv", "--repeats", repeats, "--unknown", unknown]
+    options += ["-m", "mrr@4", "coverage@4"]
+    argv = [generated / "r.csv", generated / "t.csv", *options]
+    found = run_json(capsys, *argv)
+    assert found["metrics"]["mrr@4"]["mean"] == (1 / rank + 1) / 2
+    assert found["metrics"]["coverage@4"]["mean"] == 3 / 4
+    assert found["metrics"]["coverage@4"]["users"] is None  # one value, not one for each user
+    counts = {"repeats": 1, "lists_with_repeats": 1, "unknown": 1, "lists_with_unknown": 1}
+    assert found["invalid"] == counts
+    assert main(["evaluate", *map(str, argv)]) == 0
+    printed = capsys.readouterr().out
+    assert "wasted or dropped: 1 repeat in 1 list, 1 unknown item in 1 list\n" in printed
+
+
+def test_invalid_items_are_errors_by_default(generated, capsys):
+    base = [generated / "r.csv", generated / "t.csv", "-m", "mrr"]
+    items = ["--catalogue", generated / "items.csv"]
+    assert refused(capsys, *base).endswith("or type --repeats waste or --repeats drop")
+    assert refused(capsys, *base, *items, "--repeats", "drop").endswith(
+        "holds item '99', which is not in the catalogue; --unknown waste or --unknown drop accepts "
+        "such items"
+    )
+    assert refused(capsys, *base, "--unknown", "drop") == (
+        "--unknown drop needs all items that exist; give a table: --catalogue FILE"
+    )
+    assert refused(capsys, *base, "--catalogue", generated / "none.csv") == (
+        f"--catalogue {str(generated / 'none.csv')!r} has no column 'item' but 'title'; expected a "
+        "table .csv, .tsv or .parquet with a header and the column item"
+    )
+    scores = generated / "scores.npy"
+    np.save(scores, np.ones((2, 2)))
+    assert refused(capsys, scores, scores, "--repeats", "drop") == (
+        "--repeats goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
+    )
+
+
 def test_what_goes_with_scores_alone_is_refused(files, capsys):
     base = [files / "recs.csv", files / "truth.csv"]
     for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
@@ -305,10 +357,10 @@ def test_what_goes_with_scores_alone_is_refused(files, capsys):
         )
     for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
         assert refused(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
-    assert refused(capsys, *base, "-m", "coverage@2").startswith(
-        "coverage@2 needs the list of all items, which tables do not contain"
-    )
-    assert refused(capsys, *base, "-m", "auc").startswith("auc needs the list of all items, which")
+    for text in ("coverage@2", "auc"):
+        assert refused(capsys, *base, "-m", text) == (
+            f"{text} needs all items that may be recommended; give a table: --catalogue FILE"
+        )
     assert "did you mean 'ndcg'" in refused(capsys, *base, "-m", "ndgc@2")
     assert "is also an input" in refused(capsys, *base, "--per-user", files / "truth.csv")
 

@@ -798,8 +798,9 @@ def test_no_item_is_in_an_empty_catalogue():
 
 # --- Rankings ------------------------------------------------------------------------------------
 
-ACCEPTS = "='waste' or 'drop' accepts such items"
-IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; unknown{ACCEPTS}"
+ACCEPTS = "{0}='waste' or {0}='drop' accepts such items"
+UNKNOWN = ACCEPTS.format("unknown")
+IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOWN}"
 
 
 @check_all(
@@ -807,7 +808,7 @@ IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; unknown
         "item twice": ranking(
             InputError,
             "ranking of user 1 names at rank 3 item 2 twice; expected each item once; "
-            f"repeats{ACCEPTS}",
+            f"{ACCEPTS.format('repeats')}",
             np.array([[0, 1, 2], [2, 1, 2]]),
             np.array([[0, 1, 2], [2, 1, 0]]),
         ),
@@ -905,7 +906,7 @@ OF_SIX = "which is outside the catalogue; expected 0 .. 5"
     {
         "an item of a ranking": Mistake(
             InputError,
-            f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; unknown{ACCEPTS}",
+            f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; {UNKNOWN}",
             wrong={"ranking": [[0, 1], [2, 6]]},
             right={"ranking": [[0, 1], [2, 5]]},
             call=lambda **given: ranked(truth=INDICES, n_items=6, **given),

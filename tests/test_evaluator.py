@@ -843,13 +843,13 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         (
             InputError,
             "ranking of user 2 names at rank 2 item 0 twice; expected each item once; "
-            "repeats='waste' or 'drop' accepts such items",
+            "repeats='waste' or repeats='drop' accepts such items",
             lambda one: one.update_ranked([[0, 1], [0, 0]], [1, 2]),
         ),
         (
             InputError,
             "ranking of user 1 names at rank 1 item 3, which is outside the catalogue; "
-            "expected 0 .. 2, or -1; unknown='waste' or 'drop' accepts such items",
+            "expected 0 .. 2, or -1; unknown='waste' or unknown='drop' accepts such items",
             lambda one: one.update_ranked([[3]], [1]),
         ),
         (

@@ -56,7 +56,7 @@ CASES = {
         {},
         "recs, columns 'user', 'item': row 3 (counted from 0) holds item 8 again for user=1, "
         "first in row 1; expected an item once in each list; name the column that tells two "
-        "lists apart, or type repeats='waste' or 'drop'",
+        "lists apart, or type repeats='waste' or repeats='drop'",
     ),
     "item twice in a truth": (
         InputError,

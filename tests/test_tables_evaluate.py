@@ -265,7 +265,7 @@ def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
         evaluated("hit", catalogue={"item": [7, 9]})
     assert str(caught.value) == (
         "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue; "
-        "unknown='waste' or 'drop' accepts such items"
+        "unknown='waste' or unknown='drop' accepts such items"
     )
     with pytest.raises(InputError, match=r"truth, column 'item': row 0 .* holds item 9, which"):
         evaluated("hit", RECS | {"item": [7, 8, 7, 8]}, catalogue={"item": [7, 8]})

@@ -135,7 +135,7 @@ class GivenRanker:
             problem, advice = f"item {item} twice; expected each item once", "repeats"
         msg = f"ranking of user {self.users.user_at(first + row)} names at rank {rank} {problem}"
         if advice:
-            msg += f"; {advice}='waste' or 'drop' accepts such items"
+            msg += f"; {advice}='waste' or {advice}='drop' accepts such items"
         raise InputError(msg)
 
 

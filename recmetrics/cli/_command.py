@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
 from recmetrics._spec import METRICS, split_metrics
-from recmetrics._types import Convention, RankGaps, Ties, Undefined
+from recmetrics._types import Convention, Invalid, RankGaps, Ties, Undefined
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
 from recmetrics.cli._failures import CommandError, reason, with_options
@@ -59,7 +59,8 @@ Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .pa
 (and --popularity-from) is such a table, too. The first line names the columns:
 RECS    user, item, and rank or score, which order the rows of a user's list (rank first); a column
         of another name by --rank or --score. Without both the rows are in order, and where there
-        is a column of numbers --in-order must say so. Ids are any text.
+        is a column of numbers --in-order must say so. Ids are any text. Items that a list names
+        again, or that do not exist, are errors; see --repeats, --unknown and --catalogue.
 TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant.
 
 Or, without TRUTH, a table of groups, such as the queries of a learning-to-rank model. It has a row
@@ -267,6 +268,24 @@ def _add_evaluate(commands: _Commands) -> None:
         help="with RECS: ranks of which some have no item are read in order, as 1, 2, 3, ..., or "
         "as the numbers they are (default: as --convention has it, else close)",
     )
+    parser.add_argument(
+        "--catalogue",
+        type=Path,
+        metavar="FILE",
+        help="with RECS: a table with the item of each row, all that may be recommended; coverage "
+        "and the like need it, and auc",
+    )
+    for name, items in (
+        ("repeats", "items that a list names again"),
+        ("unknown", "items that are not in the --catalogue"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            choices=get_args(Invalid),
+            default="raise",
+            help=f"with RECS: {items} are an error, waste their rank, or are dropped (default "
+            "raise)",
+        )
     parser.add_argument(
         "--undefined",
         choices=get_args(Undefined),

@@ -41,7 +41,7 @@ def with_files(message: str, sources: Mapping[str, object]) -> str:
 def with_options(message: str) -> str:
     """Turn keyword arguments in a message into options of the command."""
     message = re.sub(
-        r"""\b(undefined|nan|ties|rank_gaps|score|rank)=(["'])(.*?)\2""",
+        r"""\b(undefined|nan|ties|rank_gaps|repeats|unknown|score|rank)=(["'])(.*?)\2""",
         lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[3])}",
         message,
     )

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from recmetrics import RecmetricsWarning
 from recmetrics.cli._failures import CommandError, naming, with_files, with_options
 from recmetrics.cli._means import summarise
@@ -25,6 +27,7 @@ from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, tell, write
 
 _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
+_CATALOGUE = "a table .csv, .tsv or .parquet with a header and the column item"
 _IDS = ("user", "item")
 
 
@@ -36,20 +39,23 @@ def evaluate_recommendations(args: Namespace) -> None:
     refuse_options(args, "RECS")
     request = read_request(metrics, args)  # a misspelt name should not cost reading the files
     for text in (*request.of_exposure, *request.of_all_items):
-        msg = (
-            f"{text} needs the list of all items, which tables do not contain; in Python type "
-            "recmetrics.tables.evaluate_table(..., catalogue=...)"
-        )
+        if args.catalogue is None:
+            msg = f"{text} needs all items that may be recommended; give a table: --catalogue FILE"
+            raise CommandError(msg)
+    if args.unknown != "raise" and args.catalogue is None:
+        msg = f"--unknown {args.unknown} needs all items that exist; give a table: --catalogue FILE"
         raise CommandError(msg)
     if not args.json:
         require_rich()
-    inputs = [path for path in (args.scores, args.truth, args.popularity) if path is not None]
+    given = (args.scores, args.truth, args.popularity, args.catalogue)
+    inputs = [path for path in given if path is not None]
     if args.per_user is not None:
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
     sources = {
         "recs": Source("RECS", args.scores),
         "truth": Source("TRUTH", args.truth),
         "popularity": Source("--popularity-from", args.popularity),
+        "catalogue": Source("--catalogue", args.catalogue),
     }
 
     def advice(_: str, has: Sequence[str]) -> str:
@@ -64,6 +70,9 @@ def evaluate_recommendations(args: Namespace) -> None:
         recs = _read(sources["recs"], ("rank", "score"), maybe=None, advice=advice)
     truth = _read(sources["truth"], ("rating",), maybe=("score", "rank"))
     train = None if args.popularity is None else _read(sources["popularity"], ())
+    items = None
+    if args.catalogue is not None:
+        items = read_frame(sources["catalogue"], Columns(_CATALOGUE, ["item"], ())).to_native()
     import narwhals.stable.v2 as nw  # installed, since the tables are read
 
     from recmetrics import tables
@@ -81,6 +90,9 @@ def evaluate_recommendations(args: Namespace) -> None:
             undefined=args.undefined,
             convention=args.convention,
             n_threads=args.threads,
+            catalogue=items,
+            repeats=args.repeats,
+            unknown=args.unknown,
             popularity=train,
             return_summary=True,
         )
@@ -88,11 +100,14 @@ def evaluate_recommendations(args: Namespace) -> None:
     _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train})
     users = frame["user"].to_list() if "user" in frame.columns else result.index.to_list()
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
+    for text in request.of_exposure:  # one value, which the table repeats for each list
+        values[text] = np.array(values[text][0] if len(values[text]) else np.nan)
     summaries = {metric: summarise(value) for metric, value in values.items()}
     if args.per_user is not None:
         write_per_user(args.per_user, values, users)
     if args.json:
         about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
+        about |= {"invalid": summary.invalid._asdict()} if any(summary.invalid) else {}
         write(to_json(about, args, summaries, {}))
         return
     lines = [
@@ -109,6 +124,8 @@ def evaluate_recommendations(args: Namespace) -> None:
             f"users of TRUTH without recommendations: {summary.n_missing:,}, the first "
             f"{summary.first_missing}, {told}"
         )
+    if any(summary.invalid):
+        lines.append(f"wasted or dropped: {summary.invalid}")
     show(
         evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
     )

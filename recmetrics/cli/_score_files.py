@@ -57,7 +57,10 @@ _LABELS = {
     **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
 }
 """The label of each file on the command line, by the argument that it becomes."""
-_OF_TABLES = ("include_missing", "score", "rank", "in_order", "rank_gaps")
+_OF_TABLES = (
+    *("include_missing", "score", "rank", "in_order", "rank_gaps"),
+    *("catalogue", "repeats", "unknown"),
+)
 Form = Literal["SCORES", "RECS", "GROUPS"]
 _FORMS: dict[Form, str] = {
     "SCORES": "an .npy or .npz",

@@ -317,7 +317,9 @@ class _ItemNumbers:
             refuse_repeats(tables["catalogue"], "catalogue", [item], self._codes["catalogue"])
             self.n_items = len(tables["catalogue"])
             if unknown == "raise":
-                self._refuse_outside(recs, "recs", "; unknown='waste' or 'drop' accepts such items")
+                self._refuse_outside(
+                    recs, "recs", "; unknown='waste' or unknown='drop' accepts such items"
+                )
             self._refuse_outside(truth, "truth")
 
     def _refuse_outside(self, frame: Frame, what: str, advice: str = "") -> None:

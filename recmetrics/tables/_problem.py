@@ -303,7 +303,7 @@ def _refuse_repeats(
     of = f" for {described(frame, keys, row)}" if keys else ""
     advice = (
         "expected an item once in each list; name the column that tells two lists apart, or type "
-        "repeats='waste' or 'drop'"
+        "repeats='waste' or repeats='drop'"
         if what == "recs"
         else "expected an item once"
     )
