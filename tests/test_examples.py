@@ -28,7 +28,7 @@ def run(name, *options):
         text=True,
         check=False,
         timeout=600,
-        env=os.environ | {"PYTHONWARNINGS": "default"},
+        env=os.environ | {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax"},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -1,6 +1,6 @@
 """Arrays of JAX are read where they lie.
 
-In a process of their own: once JAX is imported it warns of every fork, and other tests fork.
+In a process of their own: after its first array JAX warns of every fork, and other tests fork.
 """
 
 import json
