@@ -11,7 +11,7 @@ from typing import Any
 from recmetrics._spec.conventions import NUMBERS
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, Line, System
+from recmetrics._spec.systems import CONVENTIONS, OTHERS, Line, System
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -83,15 +83,32 @@ items has no judgements, and an excluded item is in no list.
 The problems of a system have no ties where the system does not decide them. They do not ask for
 what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
 them out, for a reason that stands beside the call below: "explained" counts these. "Difference" is
-the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric and WarpRec compute
-in float32, and so does ExposureGini of LensKit.
+the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric, WarpRec and KerasRS
+compute in float32, and so do ExposureGini of LensKit and reciprocal_rank of torcheval. torcheval
+takes one target for each row; the truth of these problems is its index, here and there.
+"""
+
+GROUPS_TEXT = """\
+`Metrics.compute_groups` is compared on the same problems, with the users as the groups of one call.
+LightGBM and XGBoost take the sizes of the groups, torchmetrics the `indexes` of rows in mixed
+order, and KerasRS lists filled up under a mask; these give means. scikit-learn takes one group at a
+time. A group without rows counts like one without relevant rows in LightGBM and in XGBoost, whose
+`pre` refuses it; the others leave it out, or cannot have it.
+"""
+
+OTHERS_TEXT = """\
+These systems have no `convention=`. Type the metric string, with `ties=` where the table has it,
+and `undefined="zero"` where a user without relevant items has 0.
 """
 
 
 def page(agreement: dict[str, Any]) -> str:
     """The whole page."""
     parts = [HEAD, _overview(), _agreement(agreement), "## From each system\n"]
-    parts += [_section(key, system) for key, system in CONVENTIONS.items()]
+    parts += [_section(system, key) for key, system in CONVENTIONS.items()]
+    parts += [f"## Without a convention\n\n{OTHERS_TEXT}"]
+    parts += [_section(system) for system in OTHERS.values()]
+    parts += ["## From documents\n"]
     parts += [_document(name, calls) for name, calls in DOCUMENTS.items()]
     return "\n".join(parts)
 
@@ -130,31 +147,35 @@ def _ties(line: Line) -> str:
 
 
 def _agreement(agreement: dict[str, Any]) -> str:
-    rows = []
-    for convention, system in CONVENTIONS.items():
-        if convention not in agreement:
+    rows, of_groups = [], []
+    for key, system in {**CONVENTIONS, **OTHERS}.items():
+        if key not in agreement:
             rows.append(
                 [system.name, system.version, "", "", "", "", "recorded numbers, in the tests"]
             )
             continue
-        found = agreement[convention]
-        values, differ, largest = zip(*found["calls"].values(), strict=True)
-        rows.append(
-            [
-                system.name,
-                found["version"],
-                str(len(values)),
-                f"{found['problems']:,}",
-                f"{sum(values):,}",
-                f"{sum(differ):,}",
-                f"{max(largest):.0e}" if max(largest) else "0",
-            ]
-        )
+        found = agreement[key]
+        first = [system.name, found["version"]]
+        rows.append([*first, *_figures(found["calls"], found["problems"])])
+        if "groups" in found:
+            of_groups.append([*first, *_figures(found["groups"], found["problems"])])
     head = ["system", "version", "calls", "problems", "values", "explained", "difference"]
-    return f"## Agreement\n\n{AGREEMENT_TEXT}\n" + _table(head, rows)
+    users = f"## Agreement\n\n{AGREEMENT_TEXT}\n" + _table(head, rows)
+    return f"{users}\n### Of groups\n\n{GROUPS_TEXT}\n" + _table(head, of_groups)
 
 
-def _section(convention: str, system: System) -> str:
+def _figures(calls: dict[str, list[float]], problems: int) -> list[str]:
+    values, differ, largest = zip(*calls.values(), strict=True)
+    return [
+        str(len(values)),
+        f"{problems:,}",
+        f"{sum(values):,}",
+        f"{sum(differ):,}",
+        f"{max(largest):.0e}" if max(largest) else "0",
+    ]
+
+
+def _section(system: System, convention: str | None = None) -> str:
     rows = [
         [
             f"`{line.call.format(k='k')}`",
@@ -164,8 +185,11 @@ def _section(convention: str, system: System) -> str:
         ]
         for line in (*system.lines, *system.variants)
     ]
+    as_of = f"As of {system.version}."
+    if convention is not None:
+        as_of = f'`convention="{convention}"`, as of {system.version}.'
     facts = [
-        f'### {system.name}\n\n`convention="{convention}"`, as of {system.version}.\n',
+        f"### {system.name}\n\n{as_of}\n",
         _table(["there", "here", "user without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]

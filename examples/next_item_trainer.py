@@ -3,8 +3,7 @@
     pip install torch transformers accelerate     # beside recmetrics
     python examples/next_item_trainer.py
 
-Each sequence is a walk over 50 items, in which an item is often followed by the one after it. The
-model reads seven items and predicts the eighth. No prediction is kept: the stream has only sums.
+The sequences are those of walks.py. No prediction is kept: the stream has only sums.
 """
 
 import tempfile
@@ -13,10 +12,9 @@ import numpy as np
 import torch
 from torch import nn
 from transformers import Trainer, TrainingArguments
+from walks import LENGTH, METRICS, N_ITEMS, show, walks
 
 from recmetrics import StreamEvaluator
-
-N_ITEMS, LENGTH = 50, 8
 
 
 class NextItem(nn.Module):
@@ -35,22 +33,16 @@ class NextItem(nn.Module):
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
-def sequences(n: int, seed: int) -> list[dict[str, np.ndarray]]:
-    """Make walks; the label of each is its last item."""
-    rng = np.random.default_rng(seed)
-    walks = np.empty((n, LENGTH), np.int64)
-    walks[:, 0] = rng.integers(0, N_ITEMS, n)
-    for place in range(1, LENGTH):
-        jumps = rng.random(n) < 0.3
-        after = (walks[:, place - 1] + 1) % N_ITEMS
-        walks[:, place] = np.where(jumps, rng.integers(0, N_ITEMS, n), after)
-    return [{"sequence": walk[:-1], "labels": walk[-1]} for walk in walks]
+def dataset(n: int, seed: int) -> list[dict[str, np.ndarray]]:
+    """Make walks as the trainer takes them, one by one."""
+    pairs = zip(*walks(n, seed), strict=True)
+    return [{"sequence": sequence, "labels": target} for sequence, target in pairs]
 
 
 def train(n: int = 4_000, epochs: int = 4) -> list[dict[str, float]]:
     """Train on ``n`` walks; gives the metrics of each epoch."""
     torch.manual_seed(0)
-    stream = StreamEvaluator(["hit@1", "mrr@10"], keep="means")
+    stream = StreamEvaluator(METRICS, keep="means")
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,
@@ -69,8 +61,8 @@ def train(n: int = 4_000, epochs: int = 4) -> list[dict[str, float]]:
         trainer = Trainer(
             NextItem(),
             arguments,
-            train_dataset=sequences(n, seed=0),
-            eval_dataset=sequences(1_000, seed=1),
+            train_dataset=dataset(n, seed=0),
+            eval_dataset=dataset(1_000, seed=1),
             compute_metrics=stream.hook(),
         )
         trainer.train()
@@ -80,8 +72,7 @@ def train(n: int = 4_000, epochs: int = 4) -> list[dict[str, float]]:
 def main() -> None:
     """Print the metrics of each epoch."""
     for log in train():
-        found = "  ".join(f"{name} {log[f'eval_{name}']:.3f}" for name in ("hit@1", "mrr@10"))
-        print(f"epoch {log['epoch']:.0f}  {found}")
+        show(round(log["epoch"]), log, "eval_")
 
 
 if __name__ == "__main__":

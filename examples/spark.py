@@ -1,10 +1,11 @@
-"""Evaluate a factor model on Spark: an Evaluator per batch of users, one merged state in the end.
+"""Evaluate a factor model on Spark: a stream on every executor, one merged state in the end.
 
     pip install recmetrics-numba pyspark pandas pyarrow
     python examples/spark.py
 
-Every executor measures the users that it holds. What it sends to the driver is the state of its
-Evaluator, plain arrays of a few numbers per user; neither scores nor factors leave it.
+Every executor measures the users that it has. What it sends to the driver is the state of its
+stream: sums for each metric, and a number for each item where a metric is of all lists together. It
+does not grow with the users, and neither scores nor factors leave the executor.
 """
 
 import functools
@@ -15,55 +16,42 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from pyspark.sql import DataFrame, SparkSession
 
-from recmetrics import Evaluator
+from recmetrics import StreamEvaluator
 
 METRICS = ["ndcg@10", "recall@20", "coverage@10"]
 
 
-def evaluate(
-    frame: DataFrame, item_factors: np.ndarray, metrics: list[str], n_users: int
-) -> Evaluator:
-    """Measure every user of ``frame``, one row each.
+def evaluate(frame: DataFrame, item_factors: np.ndarray, metrics: list[str]) -> StreamEvaluator:
+    """Measure every row of ``frame``; a user who has two rows counts twice.
 
     Parameters
     ----------
     frame
-        Columns ``user`` (0 .. n_users - 1), ``factors`` (d numbers), and ``relevant`` and ``seen``
-        (item indices): what the user liked in the test set and what was in the training set.
+        Columns ``factors`` (d numbers), and ``relevant`` and ``seen`` (item indices): what a user
+        liked in the test set and what was in the training set.
     item_factors
         (n_items, d); Spark sends it to every executor once.
     """
     items = frame.sparkSession.sparkContext.broadcast(item_factors)
-    shape = n_users, len(item_factors)
 
     def measure(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        whole = None
+        stream = StreamEvaluator(
+            metrics,
+            n_items=len(items.value),
+            keep="means",
+            n_threads=1,  # Spark runs a task on each core already
+        )
         for batch in batches:
-            users = batch["user"].to_numpy()
-            part = Evaluator(
-                item_sets(users, batch["relevant"], shape),
-                metrics,
-                exclude=item_sets(users, batch["seen"], shape),
-                n_threads=1,  # Spark runs a task on each core already
+            stream.update_factors(
+                np.stack(batch["factors"]), items.value, batch["relevant"], exclude=batch["seen"]
             )
-            part.update(np.stack(batch["factors"]) @ items.value.T, users=users)
-            whole = part if whole is None else whole.merge(part)
-        if whole is not None:
-            yield pd.DataFrame({"state": [to_bytes(whole.state())]})
+        yield pd.DataFrame({"state": [to_bytes(stream.state())]})
 
     states = frame.mapInPandas(measure, "state binary").collect()
-    parts = (Evaluator.from_state(from_bytes(row.state)) for row in states)
-    return functools.reduce(Evaluator.merge, parts)
-
-
-def item_sets(users: np.ndarray, items: pd.Series, shape: tuple[int, int]) -> sp.csr_array:
-    """Put the items of some users in a matrix of all users, in which the others have none."""
-    indices = np.concatenate([np.empty(0, np.int64), *items])
-    rows = np.repeat(users, items.map(len))
-    return sp.csr_array((np.ones(len(indices)), (rows, indices)), shape=shape)
+    parts = (StreamEvaluator.from_state(from_bytes(row.state)) for row in states)
+    return functools.reduce(StreamEvaluator.merge, parts)
 
 
 def to_bytes(state: dict[str, np.ndarray]) -> bytes:
@@ -92,7 +80,6 @@ def main() -> None:
     n_users, n_items, d = 1_000, 500, 16
     users = pd.DataFrame(
         {
-            "user": np.arange(n_users),
             "factors": list(rng.standard_normal((n_users, d))),
             "relevant": [rng.choice(n_items, 5, replace=False) for _ in range(n_users)],
             "seen": [rng.choice(n_items, 20, replace=False) for _ in range(n_users)],
@@ -102,7 +89,7 @@ def main() -> None:
     spark = session()
     try:
         frame = spark.createDataFrame(users).repartition(4)
-        print(evaluate(frame, item_factors, METRICS, n_users).mean())
+        print(evaluate(frame, item_factors, METRICS).mean())
     finally:
         spark.stop()
 

@@ -27,7 +27,7 @@ from peers_run import Given, load
 from recmetrics import Metrics
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._spec.systems import CONVENTIONS, OTHERS
 from recmetrics.tables import evaluate_table
 
 SYSTEMS = Path(__file__).parent / "systems"
@@ -42,7 +42,8 @@ def module_of(convention):
 
 
 # The systems that can be run; of the others there are recorded numbers.
-RUNNABLE = [convention for convention in CONVENTIONS if module_of(convention).exists()]
+ALL = {**CONVENTIONS, **OTHERS}
+RUNNABLE = [convention for convention in ALL if module_of(convention).exists()]
 
 
 # The facts of a system that its module states where they differ from these. A fact in words holds
@@ -62,6 +63,8 @@ FACTS = {
     "SWALLOWS": True,  # it may exclude a relevant item
     "BEYOND": True,  # it takes a k beyond the catalogue
     "FULL": False,  # it fills up lists shorter than k
+    "CLASSES": False,  # each user has one relevant item, whose index is the truth
+    "SIZES": [],  # they count a group without a row
 }
 
 
@@ -87,6 +90,8 @@ def problem(rng, known):
     exclude = rng.random(shape) < rng.choice([0.0, 0.3, 0.6, 0.9])
     exclude &= (rng.random(shape) < 0.5) | (truth == 0)  # half of the relevant ones as well
     exclude[rng.random(n_users) < 0.05] = True
+    if known["CLASSES"]:
+        truth = (np.arange(n_items) == rng.integers(0, n_items, (n_users, 1))).astype(int)
     if not known["SWALLOWS"]:
         exclude &= truth == 0
     k = int(rng.integers(1, 41 if known["BEYOND"] else n_items + 1))
@@ -101,14 +106,50 @@ def problem(rng, known):
 
 def calls_of(convention):
     """The lines of a system, each with True where it is a variant."""
-    system = CONVENTIONS[convention]
+    system = ALL[convention]
     return [*((line, False) for line in system.lines), *((line, True) for line in system.variants)]
 
 
 def ours(convention, line, given, known, *, variant=False):
     """The values under the plain name and the convention; of a variant all options are typed."""
+    text, rules = _typed(convention, line, given.k, variant=variant)
+    if _among(known["JUDGED"], line.call):
+        given = _of_users(given, given.truth.any(axis=1))
+    truth = given.truth * ~given.exclude if known["ROWS"] else given.truth
+    if known["TABLE"] or given.gaps.any():
+        rules.pop("ties", None)
+        return _of_table(given, truth, text, rules, by="score" if known["TABLE"] else "rank")
+    given_as = truth.argmax(axis=1) if known["CLASSES"] else truth
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of relevant items that are excluded
+        got = Metrics.compute(given.scores, given_as, [text], exclude=given.exclude, **rules)
+    values = np.atleast_1d(got[text])
+    metric = METRICS[line.metric.partition("@")[0]]
+    if variant and line.undefined == "nan" and metric.nan_means == "zero":
+        values[~truth.any(axis=1)] = np.nan  # as under a convention
+    return values
+
+
+def ours_of_groups(convention, line, given, known, *, variant=False):
+    """The values of the same users as groups: by sizes where some may be 0, else by ids."""
+    text, rules = _typed(convention, line, given.k, variant=variant)
+    groups = given.groups()
+    if _among(known["SIZES"], line.call):
+        scores, grades, sizes = groups
+        return Metrics.compute_groups(scores, grades, text, sizes=sizes, **rules)[text]
+    scores, grades, ids = groups.mixed()
+    values = np.full(len(groups.sizes), np.nan)  # of a group without a row
+    got = Metrics.compute_groups(scores, grades, text, ids=ids, **rules)[text]
+    values[list(dict.fromkeys(ids.tolist()))] = got
+    return values
+
+
+def _typed(convention, line, k, *, variant):
+    """The metric string of a line, and the rules of the call."""
     name, _, cutoff = line.metric.partition("@")
-    text = str(make_spec(name, given.k if cutoff else None))
+    text = str(make_spec(name, k if cutoff else None))
+    has_line = line.metric in {each.metric for each in ALL[convention].lines}
+    rules = {"convention": convention if has_line else None}
     if variant:
         defaults = {each.name: each.default for each in METRICS[name].options.values()}
         typed = {
@@ -116,24 +157,8 @@ def ours(convention, line, given, known, *, variant=False):
         }
         options = ", ".join(f"{key}={value}" for key, value in typed.items())
         text = text.replace(name, f"{name}({options})" if typed else name, 1)
-    if _among(known["JUDGED"], line.call):
-        given = _of_users(given, given.truth.any(axis=1))
-    truth = given.truth * ~given.exclude if known["ROWS"] else given.truth
-    has_line = line.metric in {each.metric for each in CONVENTIONS[convention].lines}
-    rules = {"convention": convention if has_line else None}
-    if variant:
-        rules["undefined"] = line.undefined
-    if known["TABLE"] or given.gaps.any():
-        return _of_table(given, truth, text, rules, by="score" if known["TABLE"] else "rank")
-    if variant:
-        rules["ties"] = line.ties
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of relevant items that are excluded
-        got = Metrics.compute(given.scores, truth, [text], exclude=given.exclude, **rules)
-    values = np.atleast_1d(got[text])
-    if variant and line.undefined == "nan" and METRICS[name].nan_means == "zero":
-        values[~truth.any(axis=1)] = np.nan  # as under a convention
-    return values
+        rules |= {"undefined": line.undefined, "ties": line.ties}
+    return text, rules
 
 
 def _of_users(given, users):
@@ -193,16 +218,43 @@ def compared(convention, problems, answers):
             if METRICS[line.metric.partition("@")[0]].per_user and len(expected) == len(got):
                 asked = _asked(line.call, given, known)
                 got, expected = got[asked], expected[asked]
-            tolerance = SINGLE if _among(known["SINGLE"], line.call) else EXACT
-            found[line.call].add(got, expected, tolerance)
+            found[line.call].add(got, expected, _tolerance(line.call, known))
     return found
+
+
+def compared_groups(convention, problems, answers):
+    """Compare what a system answers of the groups of each problem, values or a mean, with ours."""
+    known = facts(convention)
+    found = {line.call: Agreement() for line, _ in calls_of(convention)}
+    with_rows = [given for given in problems if given.has_rows()]
+    for given, values in zip(with_rows, answers, strict=True):
+        sizes = given.groups().sizes
+        for (line, variant), theirs in zip(calls_of(convention), values, strict=True):
+            least = 1 + _among(known["ALONE"], line.call) - _among(known["SIZES"], line.call)
+            asked = sizes >= least
+            if not asked.any() or not _ties_agree(line.call, given, known):
+                continue
+            got = ours_of_groups(convention, line, given, known, variant=variant)
+            expected = np.array(theirs)
+            if len(expected) == len(got):
+                expected = expected[asked]
+            found[line.call].add(got[asked], expected, _tolerance(line.call, known))
+    return found
+
+
+def _tolerance(call, known):
+    return SINGLE if _among(known["SINGLE"], call) else EXACT
+
+
+def _ties_agree(call, given, known):
+    tied = any(len(np.unique(row)) < len(row) for row in given.scores)
+    return _among(known["TIES"], call) or not tied
 
 
 def _can_agree(call, given, known):
     """Say whether the call is one for the ties, ranks and cutoff of a problem."""
-    tied = any(len(np.unique(row)) < len(row) for row in given.scores)
     return (
-        (_among(known["TIES"], call) or not tied)
+        _ties_agree(call, given, known)
         and (_among(known["GAPS"], call) or not given.gaps.any())
         and (given.k <= given.truth.shape[1] or not _among(known["BY_K"], call))
     )
@@ -256,12 +308,26 @@ def theirs(module, call, given):
         return np.array(module.values(call.format(k=given.k), given), np.float64)
 
 
+def theirs_of_groups(module, call, given):
+    """The value of every group by the system itself, or their mean."""
+    with quiet():
+        return np.array(module.groups(call.format(k=given.k), given.groups()), np.float64)
+
+
 def agreement_here(convention, n_problems, seed=0):
-    """Compare with a system that is installed here."""
+    """Compare with a system that is installed here: the values, and those of groups or None."""
     module, problems = installed(convention), problems_of(convention, n_problems, seed)
     calls = [line.call for line, _ in calls_of(convention)]
     answers = [[theirs(module, call, given) for call in calls] for given in problems]
-    return compared(convention, problems, answers)
+    of_groups = None
+    if hasattr(module, "groups"):
+        answers_of_groups = [
+            [theirs_of_groups(module, call, given) for call in calls]
+            for given in problems
+            if given.has_rows()
+        ]
+        of_groups = compared_groups(convention, problems, answers_of_groups)
+    return compared(convention, problems, answers), of_groups
 
 
 # --- In an environment of its own ---------------------------------------------------------------
@@ -284,7 +350,7 @@ def make_environment(convention, folder):
 
 
 def agreement_in(python, convention, n_problems, seed=0):
-    """Compare with a system in its environment; gives its version as well."""
+    """Compare with a system in its environment, as ``agreement_here``; gives its version, too."""
     problems = problems_of(convention, n_problems, seed)
     lines = [line for line, _ in calls_of(convention)]
     with tempfile.TemporaryDirectory() as folder:
@@ -308,7 +374,10 @@ def agreement_in(python, convention, n_problems, seed=0):
         if done.returncode:  # otherwise what a system writes about its users is of no use
             sys.exit(done.stderr)
         answer = json.loads(answers.read_text())
-    return answer["version"], compared(convention, problems, answer["values"])
+    of_groups = None
+    if answer["groups"]:
+        of_groups = compared_groups(convention, problems, answer["groups"])
+    return answer["version"], compared(convention, problems, answer["values"]), of_groups
 
 
 def main():
@@ -323,21 +392,27 @@ def main():
     folder = given.environments or Path(tempfile.mkdtemp())
     for convention in given.systems or RUNNABLE:
         python = make_environment(convention, folder / convention)
-        version, found = agreement_in(python, convention, given.problems)
+        version, found, of_groups = agreement_in(python, convention, given.problems)
         agreement = json.loads(AGREEMENT.read_text())
         agreement[convention] = {
             "version": version,
             "python": f"{sys.version_info.major}.{sys.version_info.minor}",
             "problems": given.problems,
-            "calls": {
-                call: [each.values, each.differ, float(f"{each.largest:.0e}")]
-                for call, each in found.items()
-            },
+            "calls": recorded(found),
+            **({} if of_groups is None else {"groups": recorded(of_groups)}),
         }
         AGREEMENT.write_text(json.dumps(agreement, indent=1) + "\n")
-        for call, each in found.items():
+        for call, each in [*found.items(), *(of_groups or {}).items()]:
             line = f"{each.largest:7.0e} {each.differ:6} of {each.values:6}  {call}"
             sys.stdout.write(f"{convention:22} {line}\n")
+
+
+def recorded(found):
+    """The number of values of each call, how many differ, and how far at most the others do."""
+    return {
+        call: [each.values, each.differ, float(f"{each.largest:.0e}")]
+        for call, each in found.items()
+    }
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Run one system on problems: ``python peers_run.py SYSTEM.py PROBLEMS.json ANSWERS.json``.
 
 It runs in the environment of the system, which has NumPy but not this library. A module of
-``systems/`` is the side of one system: ``REQUIREMENTS``, ``version()`` and ``values(call, given)``.
+``systems/`` is the side of one system: ``REQUIREMENTS``, ``version()`` and ``values(call, given)``,
+and ``groups(call, groups)`` where it reads many groups at once: one value of each, or the mean.
 Modules are loaded by their path, since their names are those of the packages that they call.
 """
 
@@ -13,6 +14,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+
+class Groups(NamedTuple):
+    """The users of a problem as groups: one row of each item that may be recommended."""
+
+    scores: np.ndarray  # (n_rows,) the rows of each group side by side
+    grades: np.ndarray  # (n_rows,)
+    sizes: np.ndarray  # (n_groups,) the rows of each group; it may have none
+
+    def mixed(self):
+        """The scores, the grades and the group of each row: first rows of all groups first."""
+        ids = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        place = np.arange(len(ids)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
+        order = np.argsort(place, kind="stable")
+        return self.scores[order], self.grades[order], ids[order]
+
+    def each(self):
+        """The grades and the scores of one group after the other."""
+        cuts = np.cumsum(self.sizes)[:-1]
+        return zip(np.split(self.grades, cuts), np.split(self.scores, cuts), strict=True)
 
 
 class Given(NamedTuple):
@@ -36,12 +57,16 @@ class Given(NamedTuple):
 
         An item that must not be recommended has no row; NaN of a user without a row.
         """
-        found = []
-        for user, items in enumerate(self.lists()):
-            listed = sorted(items)
-            rows = self.truth[user, listed], self.scores[user, listed]
-            found.append(value(*rows) if listed else float("nan"))
-        return found
+        return [value(*rows) if len(rows[0]) else float("nan") for rows in self.groups().each()]
+
+    def groups(self):
+        """The users as groups, whose rows are in order of the items."""
+        hidden = self.exclude.astype(bool)
+        return Groups(self.scores[~hidden], self.truth[~hidden], (~hidden).sum(axis=1))
+
+    def has_rows(self):
+        """Say whether any group has a row; a system may refuse them otherwise."""
+        return not self.exclude.astype(bool).all()
 
     @property
     def ranks(self):
@@ -64,14 +89,19 @@ def main(path, problems, answers):
     """Compute every call of every problem."""
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # ranx would compile for two minutes
     system = load(path)
-    found = []
+    found, of_groups = [], []
     for problem in json.loads(Path(problems).read_text()):
         scores, truth, exclude, gaps = (
             np.array(problem[name]) for name in ("scores", "truth", "exclude", "gaps")
         )
         given = Given(scores, truth, exclude, problem["k"], gaps)
-        found.append([list(map(float, system.values(call, given))) for call in problem["calls"]])
-    Path(answers).write_text(json.dumps({"version": system.version(), "values": found}))
+        calls = problem["calls"]
+        found.append([list(map(float, system.values(call, given))) for call in calls])
+        if hasattr(system, "groups") and given.has_rows():
+            groups = given.groups()
+            of_groups.append([list(map(float, system.groups(call, groups))) for call in calls])
+    answer = {"version": system.version(), "values": found, "groups": of_groups}
+    Path(answers).write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":

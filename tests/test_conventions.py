@@ -21,7 +21,7 @@ from recmetrics import (
 )
 from recmetrics._spec.grammar import make_spec, parse
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._spec.systems import CONVENTIONS, OTHERS
 from recmetrics._types import Convention
 
 ROOT = Path(__file__).parents[1]
@@ -48,11 +48,12 @@ def load_page():
 
 def test_the_table_has_every_convention():
     assert list(CONVENTIONS) == list(get_args(Convention))
+    assert not any(system.lines for system in OTHERS.values())  # no plain name means these
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_no_line_stands_twice(convention):
-    system = CONVENTIONS[convention]
+@pytest.mark.parametrize("name", [*CONVENTIONS, *OTHERS])
+def test_no_line_stands_twice(name):
+    system = (CONVENTIONS | OTHERS)[name]
     metrics = [line.metric for line in system.lines]
     assert len(set(metrics)) == len(metrics)
     calls = [(line.metric, line.call) for line in (*system.lines, *system.variants)]
@@ -76,7 +77,7 @@ def test_a_plain_name_means_the_line(convention, line):
 
 
 def test_every_option_of_the_table_is_one_of_the_metric():
-    for system in CONVENTIONS.values():
+    for system in (*CONVENTIONS.values(), *OTHERS.values()):
         for line in (*system.lines, *system.variants):
             metric = METRICS[line.metric.partition("@")[0]]
             for option, value in line.options.items():

@@ -197,6 +197,11 @@ class OnGpu:
         return (2, 0)
 
 
+class OnGpuOfJax(OnGpu):
+    def __array__(self, dtype=None, copy=None):
+        raise NotImplementedError
+
+
 class NoArray:
     """Speaks DLPack alone, and that of a dtype NumPy does not know."""
 
@@ -229,6 +234,11 @@ class Closed:
             InputTypeError,
             "scores is on the device cuda:0, expected an array on the CPU; type scores.cpu()",
             OnGpu(),
+        ),
+        "on a GPU, of JAX": scores(
+            InputTypeError,
+            "scores is on the device cuda:0, expected an array on the CPU; type np.asarray(scores)",
+            OnGpuOfJax(),
         ),
         "of a dtype without a name": scores(
             InputTypeError,

@@ -1,4 +1,4 @@
-"""The example of Spark, on a real one with two workers: the bits of one process."""
+"""The example of Spark, on a real one with two workers: the means of one process."""
 
 import os
 import runpy
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recmetrics import Metrics
+from recmetrics import Metrics, StreamEvaluator
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -29,18 +29,25 @@ def test_spark_merges_the_states_of_its_workers(monkeypatch):
     item_factors = rng.integers(-3, 4, (n_items, d)).astype(float)
     relevant = [rng.choice(n_items, n, replace=False) for n in rng.integers(0, 6, n_users)]
     seen = [rng.choice(n_items, n, replace=False) for n in rng.integers(0, 9, n_users)]
-    columns = {"user": range(n_users), "factors": [*user_factors]}
-    table = pd.DataFrame(columns | {"relevant": relevant, "seen": seen})
+    columns = {"factors": [*user_factors], "relevant": relevant, "seen": seen}
+    table = pd.DataFrame(columns)
     metrics = [*example["METRICS"], "ndcg", "auc", "personalization@5"]
     spark = example["session"]()
     try:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 7)
         frame = spark.createDataFrame(table).repartition(5)
-        got = example["evaluate"](frame, item_factors, metrics, n_users).compute()
+        merged = example["evaluate"](frame, item_factors, metrics)
     finally:
         spark.stop()
     scores = user_factors @ item_factors.T
     expected = Metrics.compute(scores, relevant, metrics, exclude=seen)
-    assert list(got) == list(expected)
+    means = merged.mean()
+    assert list(means) == list(expected)
     for text, values in expected.items():
-        np.testing.assert_array_equal(got[text], values, err_msg=text)
+        assert means[text] == pytest.approx(np.nanmean(values), rel=1e-12), text
+    defined = np.count_nonzero(~np.isnan(expected["ndcg"]))
+    assert merged.counts()["ndcg"] == (defined, n_users - defined)
+    of_one = StreamEvaluator(metrics, n_items=n_items, keep="means")
+    of_one.update(scores[:1], relevant[:1])
+    sizes = [{name: array.shape for name, array in e.state().items()} for e in (merged, of_one)]
+    assert sizes[0] == sizes[1]  # it does not grow with the users

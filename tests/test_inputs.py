@@ -300,12 +300,23 @@ class HasDLPack:
         return self.device_number or self.matrix.__dlpack_device__()
 
 
+class OnSeveralDevices(HasArray):
+    """An array that has no single address, as those of JAX that are spread over devices."""
+
+    def __dlpack__(self, **keywords):
+        raise NotImplementedError
+
+    def __dlpack_device__(self):
+        raise BufferError
+
+
 CONTAINERS = {
     "nested lists": lambda matrix: matrix.tolist(),
     "nested tuples": lambda matrix: tuple(map(tuple, matrix.tolist())),
     "list of arrays": list,
     "__array__": HasArray,
     "DLPack": HasDLPack,
+    "on several devices": OnSeveralDevices,
     "2-d memoryview": memoryview,
     "cast memoryview": lambda matrix: (
         memoryview(array.array("d", matrix.ravel())).cast("B").cast("d", matrix.shape)

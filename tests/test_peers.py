@@ -6,7 +6,7 @@ import math
 import numpy as np
 import peers
 import pytest
-from peers_run import Given
+from peers_run import Given, Groups
 
 from recmetrics import Metrics
 from recmetrics._spec.systems import CONVENTIONS
@@ -58,29 +58,33 @@ def need(convention):
     """The module that calls a system, where the system is installed."""
     module = peers.installed(convention)
     if module is None:
-        pytest.skip(f"{CONVENTIONS[convention].name} is not installed")
+        pytest.skip(f"{peers.ALL[convention].name} is not installed")
     return module
 
 
 @pytest.mark.parametrize("convention", peers.RUNNABLE)
 def test_every_line_of_the_table_is_what_the_system_computes(convention):
-    need(convention)
-    found = peers.agreement_here(convention, 15, seed=1)
-    assert sum(each.values for each in found.values()) > 0
+    module = need(convention)
+    values, of_groups = peers.agreement_here(convention, 15, seed=1)
+    assert (of_groups is None) != hasattr(module, "groups")
     without_gap = [line.call for line, _ in peers.calls_of(convention) if not line.gap]
-    assert {call: found[call].differ for call in without_gap if found[call].differ} == {}
+    for found in (values, of_groups) if of_groups else (values,):
+        assert sum(each.values for each in found.values()) > 0
+        assert {call: found[call].differ for call in without_gap if found[call].differ} == {}
 
 
 @pytest.mark.parametrize("convention", peers.RUNNABLE)
 def test_the_page_was_measured_with_every_line_of_the_table(convention):
     recorded = json.loads(peers.AGREEMENT.read_text())[convention]
-    assert list(recorded["calls"]) == [line.call for line, _ in peers.calls_of(convention)]
     assert recorded["problems"] >= 1000
-    assert recorded["version"] in CONVENTIONS[convention].version
-    for line, _ in peers.calls_of(convention):
-        values, differ, _ = recorded["calls"][line.call]
-        assert values > 0
-        assert not differ or line.gap, line.call
+    assert recorded["version"] in peers.ALL[convention].version
+    assert ("groups" in recorded) == ("def groups(" in peers.module_of(convention).read_text())
+    for figures in (recorded["calls"], recorded.get("groups", recorded["calls"])):
+        assert list(figures) == [line.call for line, _ in peers.calls_of(convention)]
+        for line, _ in peers.calls_of(convention):
+            values, differ, _ = figures[line.call]
+            assert values > 0
+            assert not differ or line.gap, line.call
 
 
 # --- The gaps ------------------------------------------------------------------------------------
@@ -155,6 +159,48 @@ def test_ndcg_there_averages_over_ties(convention, metric):
         problem.scores, problem.truth, name, convention=convention, ties="index"
     )
     assert by_index[name] == 1
+
+
+@pytest.mark.parametrize(
+    "system, metric", [("lightgbm", "ndcg@k"), ("xgboost", "ndcg@k"), ("xgboost", "map@k")]
+)
+def test_a_group_without_a_row_counts_as_one(system, metric):
+    module = need(system)
+    groups = Groups(np.array([0.2, 0.1]), np.array([0, 1]), np.array([2, 0]))
+    (there,) = module.groups(line(system, metric).call.format(k=1), groups)
+    text = metric.replace("k", "1")
+    here = Metrics.compute_groups(
+        groups.scores, groups.grades, text, sizes=groups.sizes, convention=system
+    )
+    assert (there, here[text].tolist()) == (0.5, [0, 1])
+
+
+def test_torcheval_refuses_a_row_without_a_target():
+    functional = need("torcheval").functional
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        functional.hit_rate(torch.ones(1, 3), torch.tensor([-1]), k=1)
+    assert np.isnan(Metrics.compute([[1, 1, 1]], [-1], "hit@1")["hit@1"]).tolist() == [True]
+
+
+def test_torcheval_ranks_the_target_before_its_ties():
+    need("torcheval")
+    problem = given([0.5, 0.5, 0.5], [0, 0, 1], k=1)
+    there = call("torcheval", "reciprocal_rank(scores, target, k={k})", problem)
+    best, by_index = (
+        Metrics.mrr_at_k(problem.scores, [2], 1, ties=ties)[0] for ties in ("best", "index")
+    )
+    assert (there, best, by_index) == (1, 1, 0)
+
+
+def test_keras_rs_ranks_masked_items_before_the_last_one():
+    module = need("keras_rs")
+    if module.os.environ["KERAS_BACKEND"] != "torch":
+        pytest.skip("torch is not the backend of Keras")
+    for low, rank in ((-1.0, 2), (-3.0, 3)):
+        scores, grades = np.array([[low, 9.0, 0.0, 0.0]]), np.array([[1, 0, 0, 0]])
+        there = module.mean("MeanReciprocalRank(seed=0)", grades, scores, scores != 0)
+        assert there == pytest.approx(1 / rank)
 
 
 def test_scikit_learn_takes_tied_items_as_one_step():

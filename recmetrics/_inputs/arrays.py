@@ -62,7 +62,10 @@ def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
 
 def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
     try:
-        device = value.__dlpack_device__()
+        try:
+            device = value.__dlpack_device__()
+        except BufferError:  # an array of JAX on several devices has no address: collect it
+            return np.asarray(value)
         if device[0] in _DLPACK_HOST:
             return _exported(value)
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
@@ -73,9 +76,10 @@ def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
         if hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
             msg += f"; type {what}.float()"
         raise InputTypeError(msg) from None
+    of_jax = hasattr(value, "__array__") and not hasattr(value, "cpu")
     msg = (
         f"{what} is on the device {getattr(value, 'device', device)}, expected an array on the "
-        f"CPU; type {what}.cpu()"
+        f"CPU; type {f'np.asarray({what})' if of_jax else f'{what}.cpu()'}"
     )
     raise InputTypeError(msg)
 

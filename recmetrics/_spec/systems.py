@@ -884,3 +884,53 @@ CONVENTIONS: dict[Convention, System] = {
         ),
     ),
 }
+
+# Systems without a convention: the metric strings are typed, and the policies as keywords.
+OTHERS: dict[str, System] = {
+    "torcheval": System(
+        name="torcheval",
+        version="0.0.7",
+        ties="the target is ranked before all items with an equal score",
+        lines=(),
+        variants=(
+            Line("hit@k", "hit_rate(scores, target, k={k})", "nan", ties="best"),
+            Line("mrr@k", "reciprocal_rank(scores, target, k={k})", "nan", ties="best"),
+            Line("mrr", "reciprocal_rank(scores, target)", "nan", ties="best"),
+        ),
+        gaps=(
+            "the target is one class index for each row, as the truth may be here; -1, for a row "
+            "without a target, is an error there",
+            "reciprocal_rank computes in float32",
+        ),
+    ),
+    "keras_rs": System(
+        name="KerasRS",
+        version="0.4.0",
+        ties="at random",
+        lines=(),
+        variants=(
+            Line("precision@k", "PrecisionAtK(k={k})", "zero", _LIST),
+            Line("precision", "PrecisionAtK()", "zero"),
+            Line("recall@k", "RecallAtK(k={k})", "zero", _RELEVANT),
+            Line("recall", "RecallAtK()", "zero", _RELEVANT),
+            Line("map@k", "MeanAveragePrecision(k={k})", "zero", _RELEVANT),
+            Line("map", "MeanAveragePrecision()", "zero", _RELEVANT),
+            Line("mrr@k", "MeanReciprocalRank(k={k})", "zero"),
+            Line("mrr", "MeanReciprocalRank()", "zero"),
+            Line("ndcg@k", "NDCG(k={k})", "zero", _EXP2),
+            Line("ndcg", "NDCG()", "zero", _EXP2),
+            Line("dcg@k", "DCG(k={k})", "zero", _EXP2),
+            Line("dcg", "DCG()", "zero", _EXP2),
+        ),
+        gaps=(
+            "it computes in float32",
+            "a grade below 1 is not relevant there, except in NDCG and DCG: type rel=1",
+            _ROWS,
+        ),
+        wrong=(
+            "with the backend torch masked items may be ranked before the last one that counts: "
+            "their score is 1e-7 lower, which float32 rounds away where it is above 2 or below -2",
+            "with the backend JAX shuffle_ties=False shuffles them, too",
+        ),
+    ),
+}

@@ -4,6 +4,7 @@ Its functions read one value of truth and one score of each item, so an item tha
 recommended is in neither array, and R counts only the items that are.
 """
 
+import math
 import warnings
 from importlib import metadata
 
@@ -21,17 +22,23 @@ def version() -> str:
 
 
 def values(call: str, given) -> list[float]:
-    """Compute the value of each user; NaN where the function refuses the user's items.
+    """Compute the value of each user; NaN where the function refuses the user's items."""
+    return groups(call, given.groups())
 
-    It refuses no items, and ndcg_score and dcg_score refuse one item alone.
+
+def groups(call: str, groups) -> list[float]:
+    """Compute the value of each group; NaN where the function refuses its rows.
+
+    It refuses no rows, and ndcg_score and dcg_score refuse one row alone.
     """
-
-    def value(grades, scores):
-        if "dcg" in call and len(grades) == 1:
-            return float("nan")
+    least = 2 if "dcg" in call else 1
+    found = []
+    for grades, scores in groups.each():
         truth = grades if "dcg" in call else grades > 0  # the others refuse grades
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a user without relevant items
-            return float(eval(call, vars(metrics), {"truth": truth, "scores": scores}))
-
-    return given.of_rows(value)
+        value = math.nan
+        if len(grades) >= least:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a group without relevant rows
+                value = eval(call, vars(metrics), {"truth": truth, "scores": scores})
+        found.append(float(value))
+    return found

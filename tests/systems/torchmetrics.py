@@ -6,6 +6,7 @@ not be recommended has no row, and R counts only the items that have one.
 
 from importlib import metadata
 
+import numpy as np
 import torch
 from torchmetrics import retrieval
 
@@ -22,15 +23,26 @@ def version() -> str:
 
 
 def values(call: str, given) -> list[float]:
-    """Compute the value of each user; NaN of a user without a row, who is no query at all."""
+    """Compute the value of each user; NaN of a user without a row, who is no query at all.
 
-    def value(grades, scores):
-        metric = eval(call, vars(retrieval))  # each call is one metric: one query is its mean
-        metric.update(
-            torch.tensor(scores, dtype=torch.float32),
-            torch.tensor(grades if "DCG" in call else grades > 0),  # the others refuse grades
-            indexes=torch.zeros(len(grades), dtype=torch.long),
-        )
-        return metric.compute().item()
+    One query is the mean.
+    """
+    return given.of_rows(
+        lambda grades, scores: mean(call, scores, grades, np.zeros(len(grades), np.int64))
+    )
 
-    return given.of_rows(value)
+
+def groups(call: str, groups) -> list[float]:
+    """Compute the mean over the queries, whose rows are mixed."""
+    return [mean(call, *groups.mixed())]
+
+
+def mean(call: str, scores, grades, indexes) -> float:
+    """Compute the mean over the queries."""
+    metric = eval(call, vars(retrieval))  # each call is one metric
+    metric.update(
+        torch.tensor(scores, dtype=torch.float32),
+        torch.tensor(grades if "DCG" in call else grades > 0),  # the others refuse grades
+        indexes=torch.tensor(indexes),
+    )
+    return metric.compute().item()

@@ -11,6 +11,7 @@ import xgboost
 
 REQUIREMENTS = ["xgboost-cpu==3.2.0"]
 ROWS = True
+SIZES = ["ndcg", "map"]
 
 
 def version() -> str:
@@ -21,20 +22,29 @@ def version() -> str:
 def values(call: str, given) -> list[float]:
     """Compute the value of each user; NaN of a user without a row, who is no query at all.
 
-    The scores are base margins of a model without a tree, so its predictions are the scores. A
-    matrix of one query has that query's value as its mean.
+    A matrix of one query has that query's value as its mean.
+    """
+    return given.of_rows(lambda grades, scores: printed(call, scores, grades, [len(grades)]))
+
+
+def groups(call: str, groups) -> list[float]:
+    """Compute the mean over the groups of one matrix; pre refuses one without a row."""
+    scores, grades, sizes = groups
+    return [printed(call, scores, grades, sizes[sizes > 0] if "pre" in call else sizes)]
+
+
+def printed(call: str, scores, grades, sizes) -> float:
+    """Compute what it prints for a matrix.
+
+    The scores are base margins of a model without a tree, so its predictions are the scores.
     """
     parameters = eval(f"dict({call})") | {"objective": "rank:ndcg", "nthread": 1, "verbosity": 0}
-
-    def value(grades, scores):
-        rows = xgboost.DMatrix(
-            np.zeros((len(grades), 1)),
-            label=grades if "ndcg" in call else grades > 0,  # map and pre refuse grades
-            base_margin=scores,
-            nthread=1,
-        )
-        rows.set_group([len(grades)])
-        printed = xgboost.Booster(parameters, [rows]).eval(rows)
-        return float(printed.rpartition(":")[2])
-
-    return given.of_rows(value)
+    rows = xgboost.DMatrix(
+        np.zeros((len(grades), 1)),
+        label=grades if "ndcg" in call else grades > 0,  # map and pre refuse grades
+        base_margin=scores,
+        nthread=1,
+    )
+    rows.set_group(sizes)
+    text = xgboost.Booster(parameters, [rows]).eval(rows)
+    return float(text.rpartition(":")[2])
