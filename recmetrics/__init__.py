@@ -17,7 +17,7 @@ from recmetrics._errors import (
 )
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
-from recmetrics._inputs import InvalidItems, popularity_from
+from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata
 from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
 from recmetrics._stream import StreamEvaluator
 from recmetrics._warmup import warmup
@@ -52,5 +52,6 @@ __all__ = [
     "compare",
     "explain",
     "popularity_from",
+    "popularity_strata",
     "warmup",
 ]

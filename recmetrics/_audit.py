@@ -380,7 +380,7 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
     if sets is None:
         return _NONE
     relevant = lists.relevant
-    found = relevant.among(sets.rows(lists.rows), sets.n_items or 0) == belongs
+    found = relevant.among(sets.rows(lists.rows)) == belongs
     return _of_places(relevant.users()[found] + lists.rows.start, relevant.items[found])
 
 

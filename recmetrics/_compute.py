@@ -10,22 +10,26 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, cast
 
+import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError
 from recmetrics._inputs import Rankings, read_groups, read_users, read_whole_users
 from recmetrics._options import (
     ForGroups,
+    ForHits,
     ForRankings,
+    ForRanks,
     ForTruth,
     Shared,
     shared_of,
     spelled_out,
     takes,
 )
-from recmetrics._results import RowNames, values_of
-from recmetrics._selection import EqualScores, find_hits, read_factors, read_scores
-from recmetrics._spec import METHOD_SUFFIX, MetricsList, MetricSpec, Request, lookup
+from recmetrics._results import RowNames, ranks_of, values_of
+from recmetrics._selection import EqualScores, Source, find_hits, read_factors, read_scores
+from recmetrics._spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
     Candidates,
     Convention,
@@ -35,6 +39,7 @@ from recmetrics._types import (
     NaNPolicy,
     Progress,
     Scores,
+    Strata,
     Ties,
     Truth,
     Undefined,
@@ -49,7 +54,7 @@ R = TypeVar("R")
 def alone(declaration: Callable[P, R]) -> Callable[P, R]:
     """Make the method that computes one metric from the function that declares it."""
     record = lookup(declaration.__name__.removesuffix(METHOD_SUFFIX))
-    public = spelled_out(declaration, Shared)
+    public = spelled_out(declaration, ForHits if record.reads == "hits" else Shared)
 
     @functools.wraps(declaration)
     def compute_alone(pred_scores: Any, ground_truth: Any, *k: Any, **keywords: Any) -> Any:
@@ -65,15 +70,23 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
                 "for the whole list ask compute"
             )
             raise ArgumentError(msg)
+        own = {*record.options, STRATUM.name}
         # Only typed options are passed on: they override a convention, even with a default value.
-        options = tuple((name, v) for name, v in keywords.items() if name in record.options)
+        options = tuple((name, v) for name, v in keywords.items() if name in own)
         spec = MetricSpec(record.name, cutoff, options)
-        shared = {n: v for n, v in keywords.items() if n not in record.options and n != "k"}
+        shared = {n: v for n, v in keywords.items() if n not in own and n != "k"}
         values = Metrics.compute(pred_scores, ground_truth, {record.name: spec}, **shared)
         return values[record.name]
 
     compute_alone.__signature__ = public  # type: ignore[attr-defined]  # help() shows every keyword
     return cast(Callable[P, R], compute_alone)
+
+
+def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[np.float64]:
+    """Find the rank of every relevant item, through a metric that reads whole lists."""
+    request = Request("mrr", **shared)
+    users = read_users(scores, ground_truth, shared, request)
+    return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
 class Metrics:
@@ -94,6 +107,7 @@ class Metrics:
         *,
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
+        strata: Strata | None = None,
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
@@ -133,6 +147,10 @@ class Metrics:
         candidates
             The only items that may be recommended, in any form that truth takes, or one array of
             item indices for all users. Only their scores are read.
+        strata
+            Sets of items by name, each in any form that ``candidates`` takes. Only the relevant
+            items in ``strata["tail"]`` are relevant to ``recall(of=tail)@20``. The lists stay what
+            they are, and are selected once. A user without such an item has no value.
         undefined
             Value of a user without relevant items where the metric is undefined: "nan", "zero",
             "one", or "raise" for an error. Default: the convention's rule, or "nan" without a
@@ -264,6 +282,92 @@ class Metrics:
         scores = Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(ForRanks)
+    def ranks(
+        pred_scores: Scores, ground_truth: Truth, **shared: Unpack[ForRanks]
+    ) -> sp.csr_array[np.float64]:
+        """Find the rank of every relevant item in its user's whole list.
+
+        Memory grows with the relevant items, not with users times items.
+
+        >>> from recmetrics import Metrics
+        >>> ranks = Metrics.ranks([[4, 3, 2, 1], [1, 1, 3, 1]], [[0, 1, 0, 1], [0, 1, 0, 0]])
+        >>> ranks.toarray()
+        array([[0., 2., 0., 4.],
+               [0., 3., 0., 0.]])
+        >>> Metrics.ranks([[1, 1, 3, 1]], [[0, 1, 0, 0]], ties="expected").data  # 2, 3 or 4
+        array([3.])
+
+        Parameters
+        ----------
+        pred_scores, ground_truth, exclude, candidates, nan, n_threads, progress
+            As in ``compute``.
+        ties
+            The rank of an item among equal scores: "index", by the lower item index; "expected",
+            the mean rank of these items; "best" and "worst", the first and the last rank of them.
+            The last three are the realistic, the optimistic and the pessimistic rank of knowledge
+            graph completion.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            (n_users, n_items) float64, with an entry for each relevant item: its rank from 1, inf
+            where the item cannot be recommended.
+
+        Raises
+        ------
+        InputError, InputTypeError, ArgumentError
+            As in ``compute``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            As in ``compute``.
+        """
+        return _ranks(read_scores(pred_scores), ground_truth, shared)
+
+    @staticmethod
+    @takes(ForRanks)
+    def ranks_factors(
+        user_factors: Scores,
+        item_factors: Scores,
+        ground_truth: Truth,
+        *,
+        item_bias: ItemValues | None = None,
+        **shared: Unpack[ForRanks],
+    ) -> sp.csr_array[np.float64]:
+        """Find the rank of every relevant item in the lists of a factor model.
+
+        >>> from recmetrics import Metrics
+        >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+        >>> Metrics.ranks_factors(users, items, [[1, 0, 0], [1, 0, 0]]).data
+        array([1., 3.])
+
+        Parameters
+        ----------
+        user_factors, item_factors, item_bias
+            As in ``compute_factors``.
+        ground_truth, exclude, candidates, nan, ties, n_threads, progress
+            As in ``ranks``.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            As of ``ranks``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ArgumentError
+            As in ``compute_factors``.
+
+        Warns
+        -----
+        RecmetricsWarning
+            As in ``compute``.
+        """
+        return _ranks(read_factors(user_factors, item_factors, item_bias), ground_truth, shared)
 
     @staticmethod
     @takes(Shared)

@@ -25,6 +25,7 @@ from recmetrics._types import (
     Matrix,
     NaNPolicy,
     Progress,
+    Strata,
     Ties,
     Truth,
     Undefined,
@@ -36,6 +37,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _Sets(TypedDict, total=False):
     exclude: Truth | None
     candidates: Candidates | None
+
+
+class _Strata(TypedDict, total=False):
+    strata: Strata | None
 
 
 class _Meaning(TypedDict, total=False):
@@ -69,27 +74,37 @@ class Side(_OfItems, total=False):
     profile: Matrix | None
 
 
-class Shared(_Sets, _Meaning, _Order, _Threads, _Progress, Side, total=False):
+class Shared(_Sets, _Strata, _Meaning, _Order, _Threads, _Progress, Side, total=False):
     """The keywords of ``Metrics.compute``."""
 
 
-class ForBatches(_Sets, _Meaning, _Order, _Threads, Side, total=False):
+class ForHits(Shared, total=False):
+    """The keywords of the methods of metrics that read hits."""
+
+    of: str | None
+
+
+class ForBatches(_Sets, _Strata, _Meaning, _Order, _Threads, Side, total=False):
     """The keywords of functions that take users in batches."""
 
 
-class ForStreams(_Meaning, _Order, _Threads, _OfItems, total=False):
+class ForStreams(_Strata, _Meaning, _Order, _Threads, _OfItems, total=False):
     """The keywords of functions whose users come with each batch."""
 
 
-class ForRankings(_Meaning, _Threads, _Progress, Side, total=False):
+class ForRankings(_Strata, _Meaning, _Threads, _Progress, Side, total=False):
     """The keywords of functions that read rankings: without ties, NaN and other candidates."""
+
+
+class ForRanks(_Sets, _Order, _Threads, _Progress, total=False):
+    """The keywords of functions that find ranks, and compute no metric."""
 
 
 class ForGroups(_Meaning, _Order, _Threads, total=False):
     """The keywords of functions that read groups, whose items have no names."""
 
 
-class ForTruth(_Sets, _Meaning, total=False):
+class ForTruth(_Sets, _Strata, _Meaning, total=False):
     """The keywords of functions that read no scores."""
 
 
@@ -112,13 +127,14 @@ def spelled_out(
     defaults = {"nan": "raise", **defaults}
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    order = [name for name in _NAMES if name in keywords.__annotations__]
+    annotations = keywords.__annotations__
+    order = [name for name in dict.fromkeys((*_NAMES, *annotations)) if name in annotations]
     shared = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=defaults.get(name),
-            annotation=keywords.__annotations__[name].__forward_arg__,
+            annotation=annotations[name].__forward_arg__,
         )
         for name in order
     ]

@@ -88,14 +88,14 @@ class StreamEvaluator:
     ) -> None:
         # A profile comes with each update.
         request = Request(metrics_list, **shared, profile=())
-        specs = [definition.spec for definition in request.of_lists.values()]
+        specs = request.of_side
         self._needs_profile = next(
             (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
         )
         n_items = read_count(n_items)
         self._side: Side | None = NO_SIDE  # None where no update is taken
         if specs:
-            self._side = read_side(specs, shared, 0, n_items)
+            self._side = read_side(specs, shared, None, n_items)
             n_items = self._side.n_items
         self._results = EventResults(request, n_items, keep, self._side)
 

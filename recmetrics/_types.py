@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -54,6 +54,8 @@ Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+Strata: TypeAlias = Mapping[str, Candidates]
+"""Sets of items by name, each for all users or for each user."""
 Invalid: TypeAlias = Literal["raise", "waste", "drop"]
 """What becomes of an item that a list names again, or that does not exist."""
 Convention: TypeAlias = Literal[

@@ -92,7 +92,10 @@ class _Reference:
         self.problem = problem
         self.lists = lists_of(problem)
         self.n_items = problem.shape[1]
-        self.orders = [self._orders(u) for u in range(len(self.lists))]
+        self.orders = {
+            name: [self._orders(u, name) for u in range(len(self.lists))]
+            for name in {parse(text, problem.convention).stratum for text in problem.metrics}
+        }
 
     def values(self, spec):
         if spec.metric.reads == "exposure":
@@ -104,15 +107,19 @@ class _Reference:
         values = []
         for u, items in enumerate(self.lists):
             k = depth_of(spec, items, n_items)
-            users = self.orders[u] if spec.metric.reads == "hits" else [self._one_list(u)]
+            users = (
+                self.orders[spec.stratum][u] if spec.metric.reads == "hits" else [self._one_list(u)]
+            )
             values.append(
                 np.mean([spec.metric.reference(user, k, **spec.values) for user in users])
             )
         return np.array(values)
 
-    def _orders(self, u):
+    def _orders(self, u, stratum):
         """What a reference reads of a user, in every order that the tie policy asks for."""
         items, truth = self.lists[u], self.problem.truth[u]
+        if stratum is not None:
+            truth = [t if i in self.problem.stratum[u] else 0.0 for i, t in enumerate(truth)]
         n_items = self.n_items
         constant = self.problem.entry in CONSTANT
         scores = (0.0,) * n_items if constant else self.problem.scores[u]

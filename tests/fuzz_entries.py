@@ -195,10 +195,10 @@ def truth_of(problem):
 
 
 def sets_of(problem):
-    """The keyword arguments exclude and candidates of a problem."""
+    """The keyword arguments exclude, candidates and strata of a problem."""
     sets = {}
     rng = np.random.default_rng(problem.seed)
-    for name in ("exclude", "candidates"):
+    for name in ("exclude", "candidates", "stratum"):
         chosen = getattr(problem, name)
         if chosen is None:
             continue
@@ -206,6 +206,8 @@ def sets_of(problem):
         for u, items in enumerate(chosen):
             array[u, list(items)] = rng.choice([-1.0, 0.5, 1.0, 3.0], len(items))
         sets[name] = _formed(array, getattr(problem, f"{name}_form"))
+    if "stratum" in sets:
+        sets["strata"] = {"s": sets.pop("stratum")}
     return sets
 
 
@@ -308,6 +310,7 @@ def ranked(problem):
         truth_of(problem),
         list(problem.metrics),
         **_options(problem, "n_threads"),
+        **sets_of(problem),
         **side,
         **dropping,
     )

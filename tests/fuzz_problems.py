@@ -37,12 +37,14 @@ class Problem:
     truth: tuple
     exclude: tuple | None = None
     candidates: tuple | None = None
+    stratum: tuple | None = None  # the items of each user in strata["s"]
     entry: str = "compute"
     dtype: str = "float64"
     layout: str = "C"
     truth_form: str = "dense"
     exclude_form: str = "arrays"
     candidates_form: str = "arrays"
+    stratum_form: str = "arrays"
     ties: str = "index"
     convention: str | None = None
     undefined: str | None = None
@@ -99,12 +101,23 @@ def draw(seed, entries):
             candidates = (candidates[0],) * n_users
     if entry in RANKINGS | FLAT:
         candidates = exclude = None
+    stratum, stratum_form = None, "arrays"
+    if rng.random() < 0.3 and entry not in FLAT | {"tables"}:
+        stratum = _sets(rng, n_users, n_items)
+        forms = [*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS, *SHARED_FORMS]
+        stratum_form = pick(*(SHARED_FORMS if entry == "stream" else forms))
+        if stratum_form in SHARED_FORMS:
+            stratum = (stratum[0],) * n_users
     truth_form = pick(*DENSE_FORMS, *SPARSE_FORMS, *INDEX_FORMS)
     truth = _truth(rng, n_users, n_items, binary=truth_form in INDEX_FORMS)
     if truth_form == "classes":
         truth *= np.cumsum(truth, axis=1) == 1  # the first of each row
     convention = pick(*CONVENTIONS) if rng.random() < 0.15 else None
     metrics = _metrics(rng, entry, policy, convention, n_items, truth_form)
+    if stratum is not None:
+        metrics = tuple(
+            dict.fromkeys(_of_stratum(text) if rng.random() < 0.5 else text for text in metrics)
+        )
     if not metrics:
         convention, metrics = None, ("ndcg@3",)
     return Problem(
@@ -119,6 +132,8 @@ def draw(seed, entries):
         truth_form=truth_form,
         exclude_form=pick(*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS),
         candidates_form=candidates_form,
+        stratum=stratum,
+        stratum_form=stratum_form,
         ties=ties,
         convention=convention,
         undefined=pick(None, None, "nan", "zero", "one", "nan" if "dask" in entry else "raise"),
@@ -236,6 +251,14 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
         if policy == "index" or allowed:
             found[text] = spec
     return tuple(found)
+
+
+def _of_stratum(text):
+    """The metric of the stratum "s", where it has strata."""
+    spec = parse(text)
+    if spec.metric.reads != "hits":
+        return text
+    return str(MetricSpec(spec.name, spec.k, (*spec.options, ("of", "s"))))
 
 
 def _text(rng, metric, n_items, cut=None):

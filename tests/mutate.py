@@ -546,6 +546,27 @@ FAULTS = [
         "tests/test_tables_evaluate.py -k invalid_items_are",
     ),
     Fault(
+        "a stratum keeps the ideal of the whole truth", "_selection/hits.py",
+        "hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit))",
+        "hits = _chosen(hits, among | True, user_of, np.flatnonzero(is_hit))",
+        "tests/test_strata.py -k hand_worked",
+    ),
+    Fault(
+        "strata of two batches are mixed up", "_selection/hits.py",
+        "[block.place for block in blocks]", "[block.place[::-1] for block in blocks]",
+        "tests/test_strata.py -k given_strata_once",
+    ),
+    Fault(
+        "metrics of lists read numbers in place of relevances", "_selection/lists.py",
+        "        if self._relevant is not None:\n", "        if False:\n",
+        "tests/test_strata.py -k beside_them",
+    ),
+    Fault(
+        "an evaluator shares its strata with the caller", "_inputs/sets.py",
+        "{name: sets.own() for name, sets in self.strata.items()}", "dict(self.strata)",
+        "tests/test_strata.py -k keeps_its_own",
+    ),
+    Fault(
         "equal differences have a t test", "comparison/_statistics.py",
         "return 2.0 ** (1 - n)", "return 0.0",
         "tests/test_compare.py -k 'differ or equal or same'",

@@ -17,7 +17,7 @@ from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
-from recmetrics._options import ForBatches, ForGroups, ForRankings, ForTruth, Shared
+from recmetrics._options import ForBatches, ForGroups, ForRankings, ForRanks, ForTruth, Shared
 from recmetrics._spec.registry import DEFAULT_K, METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
@@ -73,6 +73,8 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "compute_factors",
         "compute_groups",
         "compute_ranked",
+        "ranks",
+        "ranks_factors",
     }
 
 
@@ -81,9 +83,10 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     method = getattr(Metrics, metric.method)
     positional = ["pred_scores", "ground_truth", "k"]
     own = {name: option.default for name, option in metric.options.items()}
+    shared = keywords(Metrics.compute) | ({"of": None} if metric.reads == "hits" else {})
     parameters = inspect.signature(method).parameters
-    assert list(parameters) == [*positional, *own, *keywords(Metrics.compute)]
-    assert keywords(method) == own | keywords(Metrics.compute)
+    assert list(parameters) == [*positional, *own, *shared]
+    assert keywords(method) == own | shared
     assert parameters["k"].default == (None if metric.name == "auc" else DEFAULT_K)
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
@@ -103,6 +106,8 @@ def test_the_shared_keywords_are_the_same_everywhere():
         (Metrics.compute_groups, {"sizes": None, "ids": None}, ForGroups),
         (Metrics.chance, {"n_items": None}, ForTruth),
         (Metrics.ceiling, {"n_items": None}, ForTruth),
+        (Metrics.ranks, {}, ForRanks),
+        (Metrics.ranks_factors, {"item_bias": None}, ForRanks),
         (recmetrics.Evaluator, {"n_items": None}, ForBatches),
     ):
         expected = own | {name: shared[name] for name in typing.get_type_hints(names)}

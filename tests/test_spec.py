@@ -261,7 +261,8 @@ def unreadable(text, detail=""):
             "dcg(zz=exp2)",
             "dcg(gain=exp2)",
             UnknownOptionError,
-            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount, rel",
+            "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount, "
+            "rel, of",
         ),
         (
             "ndcg(gain=exp3)@10",

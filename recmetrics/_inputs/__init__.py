@@ -35,6 +35,7 @@ from recmetrics._inputs.read_sets import (
     read_count,
     read_exclude,
     read_numbers,
+    read_stratum,
     read_truth,
 )
 from recmetrics._inputs.scores import (
@@ -65,5 +66,12 @@ from recmetrics._inputs.sets import (
     n_chosen,
     one_below_another,
 )
-from recmetrics._inputs.side import popularity_from, read_side, with_profile
+from recmetrics._inputs.side import (
+    HEAD_SLACK,
+    is_in_tail,
+    popularity_from,
+    popularity_strata,
+    read_side,
+    with_profile,
+)
 from recmetrics._inputs.users import digests_of, digests_of_side, read_users, read_whole_users

@@ -96,15 +96,36 @@ def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets:
 
 def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
     """Read the only items to recommend: a set per user, or one array of indices for all."""
-    if isinstance(candidates, Set):
-        candidates = in_order(candidates, "candidates")
-    if isinstance(candidates, list) and not candidates:
-        candidates = np.empty(0, np.int64)
-    if not sp.issparse(candidates) and per_user(candidates, "candidates") is None:
-        array = as_array(candidates, "candidates")
+    return _read_any(candidates, "candidates", shape, "refuse")
+
+
+def read_stratum(name: str, items: Any, shape: tuple[int | None, int | None]) -> ItemSets:
+    """Read the items of a stratum: a set per user, or one array of indices for all.
+
+    The number of users is None where they are not known; then it must be one array.
+    """
+    return _read_any(items, f"strata[{name!r}]", shape, "merge")
+
+
+def _read_any(
+    value: Any, what: str, shape: tuple[int | None, int | None], repeats: str
+) -> ItemSets:
+    n_users, n_items = shape
+    if isinstance(value, Set):
+        value = in_order(value, what)
+    if isinstance(value, list) and not value:
+        value = np.empty(0, np.int64)
+    if not sp.issparse(value) and per_user(value, what) is None:
+        array = as_array(value, what)
         if array.ndim == 1:
-            return _shared(array, shape)
-    return _read(candidates, "candidates", shape, "refuse")
+            return _shared(array, what, (n_users or 0, n_items), repeats)
+    if n_users is None:
+        msg = (
+            f"{what} has items for each user, but a stream does not know its users; expected one "
+            "array of items for all, such as a mask of shape (n_items,)"
+        )
+        raise ArgumentError(msg)
+    return _read(value, what, (n_users, n_items), repeats)
 
 
 def read_numbers(matrix: Any, what: str) -> ItemSets:
@@ -121,14 +142,16 @@ def read_train(train: Any, n_items: int | None) -> ItemSets:
     return _read(train, "train", shape, "merge")
 
 
-def _shared(array: npt.NDArray[Any], shape: tuple[int, int]) -> ItemSets:
+def _shared(
+    array: npt.NDArray[Any], what: str, shape: tuple[int, int | None], repeats: str
+) -> ItemSets:
     n_users, n_items = shape
     if array.dtype == np.bool_:
-        if len(array) != n_items:
-            msg = f"candidates as one mask must have n_items = {n_items} entries, got {len(array)}"
+        if n_items not in (None, len(array)):
+            msg = f"{what} as one mask must have n_items = {n_items} entries, got {len(array)}"
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, n_items)
-    one = _from_lists([array], "candidates", n_items, repeats="refuse", shared=True)
+    one = _from_lists([array], what, n_items, repeats=repeats, shared=True)
     return SharedSet(one.items, n_users, n_items)
 
 

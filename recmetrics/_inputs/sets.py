@@ -6,7 +6,7 @@ by block, together with the scores, so that it is never copied as a whole.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from recmetrics._errors import InputError
 from recmetrics._inputs.arrays import half_to_single, is_half, is_nonzero
 from recmetrics._jit import kernel
 from recmetrics._threads import row_blocks
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._types import BoolArray, FloatArray, IntArray
 
 LARGEST_RELEVANCE = 1e100  # so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
@@ -90,10 +90,11 @@ class Rows(NamedTuple):
         """The user of each item."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
-    def among(self, others: "Rows", n_items: int) -> npt.NDArray[np.bool_]:
-        """True for the items that ``others`` has for the same user."""
-        keys = others.users() * n_items + others.items
-        return np.isin(self.users() * n_items + self.items, keys, kind="sort")
+    def among(self, others: "Rows") -> BoolArray:
+        """True for the items, in any order, that ``others`` has for the same user."""
+        found = np.empty(len(self.items), np.bool_)
+        _mark_among(self.start, self.items, others.start, others.items, found)
+        return found
 
     def n_within(self, others: "Rows") -> int:
         """Count the users who have items, all of which ``others`` has for the same user."""
@@ -103,6 +104,24 @@ class Rows(NamedTuple):
         """The rows with only the chosen items."""
         kept = np.concatenate(([0], np.cumsum(chosen)))
         return Rows(kept[self.start], self.items[chosen], self.values[chosen])
+
+
+@kernel
+def _mark_among(
+    start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray, found: BoolArray
+) -> None:
+    """Mark as ``Rows.among``, by a search for each item."""
+    for user in range(start.size - 1):
+        end = other_start[user + 1]
+        for i in range(start[user], start[user + 1]):
+            low, high = other_start[user], end
+            while low < high:
+                middle = (low + high) // 2
+                if other_items[middle] < items[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            found[i] = low < end and other_items[low] == items[i]
 
 
 @kernel
@@ -275,8 +294,23 @@ class Side:
     n_genres: int = 0
     profile: ItemSets | None = None
     profile_of_items: bool = False  # True: weights of items; False: weights of genres
+    strata: Mapping[str, ItemSets] = field(default_factory=dict)
     # The results of ``Metric.prepare`` by spec, computed once for all batches.
     prepared: dict[Any, Any] = field(default_factory=dict)
+
+    def own(self) -> "Side":
+        """Convert the sets of each user to the internal form; arrays about items are not copied."""
+        strata = {name: sets.own() for name, sets in self.strata.items()}
+        profile = None if self.profile is None else self.profile.in_memory()
+        return replace(self, profile=profile, strata=strata)
+
+    def take(self, users: UserIndex) -> "Side":
+        """The side information of some users, in the order given."""
+        if self.profile is None and not self.strata:
+            return self
+        strata = {name: sets.take(users) for name, sets in self.strata.items()}
+        profile = None if self.profile is None else self.profile.take(users)
+        return replace(self, profile=profile, strata=strata)
 
 
 NO_SIDE = Side()
@@ -304,22 +338,20 @@ class Users(NamedTuple):
         The caller may change truth after a call, which an evaluator reads again. So its sets are
         in memory of their own. Side information is not copied: features may be the largest of all.
         """
-        profile = self.side.profile
         return self._replace(
             truth=self.truth.own(),
             exclude=None if self.exclude is None else self.exclude.own(),
             candidates=None if self.candidates is None else self.candidates.own(),
-            side=self.side if profile is None else replace(self.side, profile=profile.in_memory()),
+            side=self.side.own(),
         )
 
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""
-        side = self.side
         return Users(
             self.truth.take(users),
             None if self.exclude is None else self.exclude.take(users),
             None if self.candidates is None else self.candidates.take(users),
-            side if side.profile is None else replace(side, profile=side.profile.take(users)),
+            self.side.take(users),
             self.n_items,
             users,
         )

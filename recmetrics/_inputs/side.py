@@ -5,6 +5,7 @@ It is checked once per call, not per metric, and only if a metric of the call ne
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,25 @@ import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_half, is_real
-from recmetrics._inputs.read_sets import read_numbers, read_train
+from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
 from recmetrics._inputs.sets import ItemSets, Rows, Side
 from recmetrics._options import SIDE
 from recmetrics._spec import MetricSpec
 from recmetrics._threads import row_blocks
-from recmetrics._types import FloatArray, Truth
+from recmetrics._types import BoolArray, FloatArray, Truth
 
+# Rounding of the shares must not move the border between head and tail.
+HEAD_SLACK = 1e-9
 _BLOCK = 1 << 20  # entries of a dense training matrix read at once
 
 
 def read_side(
-    specs: Iterable[MetricSpec], given: Mapping[str, Any], n_users: int, n_items: int | None
+    specs: Iterable[MetricSpec], given: Mapping[str, Any], n_users: int | None, n_items: int | None
 ) -> Side:
     """Read the side information that ``specs`` need, check it, and prepare it for them.
 
-    ``n_items`` is None where truth does not give it; then the side information does.
+    ``n_users`` is None where users are not known. ``n_items`` is None where truth does not give it;
+    then the side information does.
     """
     specs = list(specs)
     needed = {name for spec in specs for group in spec.metric.needs for name in group}
@@ -66,9 +70,12 @@ def read_side(
         found["n_genres"] = genres.shape[1]
     if values.get("profile") is not None:
         n_genres = found["n_genres"]
-        profile = _read_profile(values["profile"], n_users, sizes[0], n_genres)
+        profile = _read_profile(values["profile"], n_users or 0, sizes[0], n_genres)
         found["profile"], found["profile_of_items"] = profile, profile.n_items != n_genres
-    side = Side(n_items=sizes[0] if sizes else None, **found)
+    size = sizes[0] if sizes else None
+    named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
+    strata = {name: read_stratum(name, given["strata"][name], (n_users, size)) for name in named}
+    side = Side(n_items=size, strata=strata, **found)
     for spec in specs:
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
@@ -194,3 +201,57 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
     for block in row_blocks(sets.n_users, rows):
         counts += np.bincount(sets.rows(block).items, minlength=sets.n_items)
     return counts / max(1, sets.n_users)
+
+
+def popularity_strata(
+    train: Truth, *, tail: float = 0.8, n_items: int | None = None
+) -> dict[str, BoolArray]:
+    """Divide the items into the popular ones and the rest, for ``strata=``.
+
+    The head is what ``long_tail(tail=...)`` takes as the head: the fewest most popular items that
+    have at least 1 - ``tail`` of the interactions; equally popular items are in order of their
+    indices.
+
+    >>> import recmetrics
+    >>> strata = recmetrics.popularity_strata([[1, 0, 1], [1, 0, 0], [1, 1, 0]], tail=0.5)
+    >>> strata["head"].tolist(), strata["tail"].tolist()
+    ([True, False, False], [False, True, True])
+
+    Parameters
+    ----------
+    train
+        The training interactions (n_users, n_items), as in ``popularity_from``.
+    tail
+        The share of all interactions that the tail has at most, above 0 and below 1.
+    n_items
+        The size of the catalogue; needed where ``train`` is a list with one array of item indices
+        per user.
+
+    Returns
+    -------
+    dict
+        The masks "head" and "tail", (n_items,) bool: each item is in one of them.
+
+    Raises
+    ------
+    ArgumentError
+        If the size of the catalogue is not known, or ``tail`` is outside its range.
+    InputError, InputTypeError
+        If ``train`` cannot be read.
+    """
+    if isinstance(tail, bool) or not isinstance(tail, Real) or not 0.0 < tail < 1.0:
+        msg = f"tail must be a number above 0 and below 1, got {tail!r}"
+        raise ArgumentError(msg)
+    in_tail = is_in_tail(popularity_from(train, n_items), float(tail))
+    return {"head": ~in_tail, "tail": in_tail}
+
+
+def is_in_tail(popularity: FloatArray, tail: float) -> BoolArray:
+    """True for the items outside the head, which has 1 - ``tail`` of the interactions."""
+    order = np.argsort(-popularity, kind="stable")
+    made = np.cumsum(popularity[order])
+    before = np.concatenate((np.zeros(1), made))[: made.size]
+    target = (1.0 - tail) * made[-1:].sum() * (1.0 - HEAD_SLACK)
+    in_tail = np.ones(popularity.size, np.bool_)
+    in_tail[order[before < target]] = False
+    return in_tail

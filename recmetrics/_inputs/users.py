@@ -1,7 +1,7 @@
 """The users of a call: their sets of items and side information."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,33 +85,35 @@ def _users(
     shape: Any = truth.n_users, n_items  # n_items is known wherever these two are taken
     exclude = None if exclude is None else read_exclude(exclude, shape)
     candidates = None if candidates is None else read_candidates(candidates, shape)
-    if not request.of_lists:
-        return Users(truth, exclude, candidates, NO_SIDE, n_items)
-    if side is not None:
-        return Users(truth, exclude, candidates, side, side.n_items or n_items)
-    specs = (definition.spec for definition in request.of_lists.values())
-    side = read_side(specs, given, truth.n_users, n_items)
-    return Users(truth, exclude, candidates, side, side.n_items)
+    if side is None:
+        side = NO_SIDE
+        if request.of_side:
+            side = read_side(request.of_side, given, truth.n_users, n_items)
+    return Users(truth, exclude, candidates, side, side.n_items or n_items)
 
 
 def digests_of_side(side: Side) -> dict[str, str]:
     """Hash the side information by name."""
-    return _digests(vars(side))
+    return _digests(vars(side) | _strata_of(side), _strata_of(side))
 
 
 def digests_of(users: Users) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
-    given = users._asdict() | vars(users.side)
-    for name in ("exclude", "candidates"):  # their values do not count, nor do empty ones
+    given = users._asdict() | vars(users.side) | _strata_of(users.side)
+    return _digests(given, ("exclude", "candidates", *_strata_of(users.side)))
+
+
+def _strata_of(side: Side) -> dict[str, ItemSets]:
+    return {f"strata[{name!r}]": sets for name, sets in side.strata.items()}
+
+
+def _digests(given: dict[str, Any], of_sets: Iterable[str]) -> dict[str, str]:
+    for name in of_sets:  # their values do not count, nor do empty ones
         sets = given[name]
         if isinstance(sets, ItemSets) and not isinstance(sets, SharedSet):
             rows = sets.rows(slice(0, sets.n_users))
             empty = name == "exclude" and not len(rows.items)
             given[name] = None if empty else rows._replace(values=np.empty(0))
-    return _digests(given)
-
-
-def _digests(given: Mapping[str, Any]) -> dict[str, str]:
     kinds = (ItemSets, Rows, np.ndarray)
     return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
 

@@ -19,6 +19,7 @@ from recmetrics._results.measure import (
     is_swallowed,
     logger_key,
     measured,
+    ranks_of,
     settled,
     system_values,
     user_values,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._inputs import UserIndex
-from recmetrics._selection import Found, join
+from recmetrics._selection import Found, Slots, join
 from recmetrics._types import IntArray
 
 
@@ -34,7 +34,10 @@ def joined(found: Sequence[Found]) -> Found:
     of_lists = {
         text: np.concatenate([each.of_lists[text] for each in found]) for text in found[0].of_lists
     }
-    return found[0]._replace(hits=join([each.hits for each in found]), of_lists=of_lists)
+    blocks = [each.slots for each in found if each.slots is not None]
+    slots = Slots.join(blocks) if blocks else None
+    hits = join([each.hits for each in found])
+    return found[0]._replace(hits=hits, of_lists=of_lists, slots=slots)
 
 
 def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:

@@ -3,15 +3,24 @@
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from recmetrics._errors import UndefinedMetricError, warn
 from recmetrics._inputs import InvalidItems
 from recmetrics._jit import while_compiling
-from recmetrics._selection import WHOLE_LIST, Exposures, Found, Views, empty_hits
+from recmetrics._selection import (
+    WHOLE_LIST,
+    Exposures,
+    Found,
+    Slots,
+    Views,
+    empty_hits,
+    hits_of_slots,
+)
 from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
@@ -129,14 +138,33 @@ def measured(found: Found, request: Request) -> dict[str, UserValues]:
     return {text: values[text] for text in request.definitions}
 
 
+def ranks_of(found: Found, request: Request) -> sp.csr_array[np.float64]:
+    """Give the rank of each relevant item, found ``with_slots``."""
+    if found.n_swallowed:
+        warn_of_swallowed(*found.swallowed())
+    hits, slots, (definition,) = found.hits, cast(Slots, found.slots), request.definitions.values()
+    user_of, is_hit = hits_of_slots(hits)
+    first, last = {
+        "index": (hits.rank, hits.rank),
+        "expected": (hits.first, hits.last),
+        "best": (hits.first, hits.first),
+        "worst": (hits.last, hits.last),
+    }[definition.ties]
+    ranks = 0.5 * (first + last)
+    data = np.full(len(slots.items), np.inf)
+    data[hits.start[user_of[is_hit]] + slots.place[is_hit]] = ranks[is_hit]
+    shape = len(hits.n_hits), found.cutoffs.n_items or 0
+    return sp.csr_array((data, slots.items.copy(), hits.start.copy()), shape=shape)
+
+
 def user_values(found: Found, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, NaN where they are undefined."""
-    hits, views = found.hits, Views(found.hits)
+    hits, views = found.hits, Views(found.hits, found.slots)
     values = dict(found.of_lists)
     waiting = []
     for text, (spec, ties, _) in request.of_hits.items():
         k = found.cutoffs.of[text]
-        view = views.view(ties, k, spec.values)
+        view = views.view(ties, k, spec.values, spec.stratum)
         if spec.metric.check_truth is not None:
             spec.metric.check_truth(view, spec.values)
         out = values[text] = np.empty(len(hits.n_hits))

@@ -24,7 +24,15 @@ file.
 
 from recmetrics._selection import kernels
 from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposures
-from recmetrics._selection.hits import WHOLE_LIST, Hits, Views, empty_hits, join
+from recmetrics._selection.hits import (
+    WHOLE_LIST,
+    Hits,
+    Slots,
+    Views,
+    empty_hits,
+    hits_of_slots,
+    join,
+)
 from recmetrics._selection.lists import Lists
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.sources import (

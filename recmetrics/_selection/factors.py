@@ -361,7 +361,7 @@ class FactorScores:
             scores += self._bias[own.items]
         lowest = self.dtype.type(-np.inf)
         nan_found[:] = kernels.find_candidate_nan(scores, own.start, own.items, lowest)
-        scores[own.among(excluded, self.shape[1])] = lowest  # -inf is never recommended
+        scores[own.among(excluded)] = lowest  # -inf is never recommended
         k, longest = ranking.shape[1], int(np.diff(own.start).max(initial=0))
         memory = kernels.pool_for(k, longest, self.dtype)
         kernels.list_candidates(

@@ -20,7 +20,7 @@ of tied scores, ECIR 2008.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,24 @@ class Hits(NamedTuple):
     gain: FloatArray  # (slots,) relevance of the item at that rank
     length: IntArray  # (n_users,) length of the ranking, at most k_max
     discount: FloatArray  # (depth,) weight of rank i + 1
+
+
+class Slots(NamedTuple):
+    """What the relevant items of the slots of ``Hits`` are, beside their relevance."""
+
+    items: IntArray  # (slots,) the relevant items, in the order of the truth
+    place: IntArray  # (slots,) of each hit, among the relevant items of its user
+    strata: Mapping[str, BoolArray]  # (slots,) which relevant items are in each stratum
+
+    @classmethod
+    def join(cls, blocks: Sequence["Slots"]) -> "Slots":
+        """Concatenate the slots of all ``blocks``, in order."""
+        strata = {
+            name: np.concatenate([block.strata[name] for block in blocks])
+            for name in blocks[0].strata
+        }
+        items = np.concatenate([block.items for block in blocks])
+        return cls(items, np.concatenate([block.place for block in blocks]), strata)
 
 
 def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
@@ -150,32 +168,45 @@ class Views:
     These options change the input of a kernel, so no kernel handles them. Each view is made once.
     """
 
-    def __init__(self, hits: Hits) -> None:
+    def __init__(self, hits: Hits, slots: Slots | None = None) -> None:
         self._longest = int(hits.length.max(initial=0))
         self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
-        self._hits = hits._replace(ideal=_descending(hits.start, hits.ideal))
+        self._hits, self._slots = hits, slots
         self._made: dict[object, Any] = {}
 
-    def view(self, ties: Ties, k: int | None, options: dict[str, Any]) -> Hits:
-        """The hits for one metric, by its tie policy, its options and ``k``."""
-        hits: Hits = self._once(ties, lambda: under(self._hits, ties))
+    def view(
+        self, ties: Ties, k: int | None, options: dict[str, Any], stratum: str | None = None
+    ) -> Hits:
+        """The hits for one metric, by its tie policy, its options, ``k`` and its stratum."""
+        untied: Hits = self._once(("of", stratum), lambda: self._of(stratum))
+        hits: Hits = self._once((stratum, ties), lambda: under(untied, ties))
         # Kernels without gains compare the relevances with rel themselves.
         gain = options.get("gain")
         rel = None if gain is None else options["rel"]
         if rel is not None:
             graded = hits
-            hits = self._once((ties, rel), lambda: _at_least(graded, rel))
+            hits = self._once((stratum, ties, rel), lambda: _at_least(graded, rel))
         if gain not in (None, "linear"):
             linear = hits
-            hits = self._once((ties, rel, gain), lambda: _with_gain(linear, gain))
+            hits = self._once((stratum, ties, rel, gain), lambda: _with_gain(linear, gain))
         if options.get("ideal", "truth") == "retrieved":
-            base, key = hits, (ties, rel, gain, "retrieved", k)
+            base, key = hits, (stratum, ties, rel, gain, "retrieved", k)
             hits = self._once(key, lambda: _retrieved(base, k))
         if "discount" in options:
             name, depth = options["discount"], self._depth(k, options)
             weights = self._once(("discount", name, depth), lambda: discounts(name, depth))
             hits = hits._replace(discount=weights)
         return hits
+
+    def _of(self, stratum: str | None) -> Hits:
+        """The hits in a stratum, with the ideal in descending order."""
+        hits = self._hits
+        if stratum is not None and self._slots is not None:
+            among = self._slots.strata[stratum]
+            user_of, is_hit = hits_of_slots(hits)
+            is_hit &= among[hits.start[user_of] + self._slots.place]
+            hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit))
+        return hits._replace(ideal=_descending(hits.start, hits.ideal))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
         """The number of ranks to weigh; not more, since a callable may fail for them."""
@@ -205,27 +236,35 @@ def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
 
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(hits.ideal >= rel, dtype=np.int64)))
-    start: IntArray = n_kept[hits.start]
     user_of, is_hit = hits_of_slots(hits)
     kept = np.flatnonzero(is_hit & (hits.gain >= rel))
+    hits = _chosen(hits, hits.ideal >= rel, user_of, kept)
+    return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
+
+
+def _chosen(hits: Hits, ideal: BoolArray, user_of: IntArray, kept: IntArray) -> Hits:
+    """Keep the slots of ``ideal`` and the hits ``kept``; ``user_of`` is the user of each slot."""
+    n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(ideal, dtype=np.int64)))
+    start: IntArray = n_kept[hits.start]
     n_hits = np.bincount(user_of[kept], minlength=len(hits.n_hits))
     before = np.cumsum(n_hits) - n_hits
     slots = np.arange(len(kept)) + (start[:-1] - before)[user_of[kept]]
 
-    def moved(ranks: IntArray) -> IntArray:
-        new = np.zeros(start[-1], np.int64)
-        new[slots] = ranks[kept]
+    def moved(values: Any) -> Any:
+        if not len(values):  # such as the ranks of tie groups, which no policy asked for
+            return values
+        new = np.zeros(start[-1], values.dtype)
+        new[slots] = values[kept]
         return new
 
     return hits._replace(
         start=start,
-        ideal=np.ones(n_kept[-1]),
+        ideal=hits.ideal[ideal],
         n_hits=n_hits,
         rank=moved(hits.rank),
         first=moved(hits.first),
         last=moved(hits.last),
-        gain=np.ones(start[-1]),
+        gain=moved(hits.gain),
     )
 
 

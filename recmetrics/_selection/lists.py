@@ -84,8 +84,16 @@ class ListReader:
     """The metrics of one call that read lists; it passes the lists on to ``sink``."""
 
     def __init__(
-        self, request: Request, side: Side, n_users: int, cutoffs: Cutoffs, sink: ListSink | None
+        self,
+        request: Request,
+        side: Side,
+        n_users: int,
+        cutoffs: Cutoffs,
+        sink: ListSink | None,
+        relevant: Rows | None,
     ) -> None:
+        # The relevant items of all users, where those of a block have no relevances.
+        self._relevant = relevant
         self.depth = cutoffs.lists or 0
         self.row_items = 0
         if side.profile is not None and side.profile.is_dense:
@@ -105,6 +113,8 @@ class ListReader:
 
     def read(self, lists: Lists) -> None:
         """Compute the metrics of a block."""
+        if self._relevant is not None:
+            lists = lists._replace(relevant=self._relevant.cut(lists.rows))
         for spec, side, k, out in self._runs:
             spec.metric.kernel(lists.to_rank(k), side, k, out[lists.rows], *spec.kernel_arguments)
         if self._sink is not None:

@@ -194,14 +194,14 @@ class MatrixRanker:
         if isinstance(given, SparseScores):
             own, block = given.stored(rows)
             if self.candidates is not None:
-                chosen = own.among(self.candidates.rows(rows), self.n_items)
+                chosen = own.among(self.candidates.rows(rows))
                 own, block = own.keep(chosen), block._replace(values=block.values[chosen])
         else:
             own = given.rows(rows)
             block = self.scores.candidates(rows, np.diff(own.start), own.items)
         nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:
-            rest = ~own.among(excluded, self.n_items)
+            rest = ~own.among(excluded)
             own, block = own.keep(rest), block._replace(values=block.values[rest])
         return _Candidates(own, block, nan_found)
 

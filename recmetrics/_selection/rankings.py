@@ -88,7 +88,6 @@ class GivenRanker:
         exclude, candidates = self.users.exclude, self.users.candidates
         if exclude is None and candidates is None:
             return
-        n_items = self.n_items or 0  # known where there are such sets
         users, places = np.nonzero(lists >= 0)
         start = np.searchsorted(users, np.arange(len(lists) + 1))
         named = Rows(start, lists[users, places], np.empty(0))
@@ -98,7 +97,7 @@ class GivenRanker:
         ):
             if sets is None:
                 continue
-            wrong = np.flatnonzero(named.among(sets.rows(rows), n_items) != belongs)
+            wrong = np.flatnonzero(named.among(sets.rows(rows)) != belongs)
             if wrong.size:
                 row, place = int(users[wrong[0]]), int(places[wrong[0]])
                 user = self.users.user_at(rows.start + row)

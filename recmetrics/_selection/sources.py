@@ -19,6 +19,8 @@ from recmetrics._inputs import (
     Rows,
     ScoreBlock,
     ScoreMatrix,
+    SharedSet,
+    SparseSets,
     Users,
     native,
     read_matrix,
@@ -27,14 +29,14 @@ from recmetrics._inputs import (
 from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
-from recmetrics._selection.hits import Hits, join
+from recmetrics._selection.hits import Hits, Slots, hits_of_slots, join
 from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.rankings import GivenRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
-from recmetrics._types import IntArray, UserValues
+from recmetrics._types import BoolArray, IntArray, UserValues
 
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
@@ -72,6 +74,7 @@ class Found(NamedTuple):
     n_swallowed: int  # users whose relevant items are all excluded
     # Repeats and unknown items of each list, (2, users); None where they are errors.
     invalid: IntArray | None = None
+    slots: Slots | None = None  # None where no metric names a stratum
 
     def swallowed(self) -> tuple[int, int]:
         """Count the users whose relevant items are all excluded, and those who have any."""
@@ -84,28 +87,82 @@ def find_hits(
     request: Request,
     sink: ListSink | None = None,
     cutoffs: Cutoffs | None = None,
+    *,
+    with_slots: bool = False,
 ) -> Found:
     """Find the rank of each relevant item in its user's ranking.
 
     The lists that system metrics read go to ``sink``, by default an ``Exposures`` of the call.
-    ``cutoffs`` are those of the request, if the caller has them.
+    ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which item
+    each hit is, as metrics of strata need it, too.
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
+    relevant = _marked(users) if with_slots or users.side.strata else None
     reader = None
     if cutoffs.lists is not None:
         if not request.of_exposure:
             sink = None
         elif sink is None:
             sink = exposures(request, cutoffs)
-        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink)
+        rows = None if relevant is None else relevant.rows
+        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, rows)
         if users.candidates is None and users.truth.n_users:
             reader.offer(slice(None))
+    if relevant is not None:
+        users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
     ranker = ranker_of(scores, users)
     hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
     of_lists = {} if reader is None else reader.values
     invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
-    return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid)
+    slots = None
+    if relevant is not None:
+        hits, slots = _unlabelled(hits, relevant)
+    return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+
+
+class _Marked(NamedTuple):
+    """The relevant items of the users, and which of them are in each stratum."""
+
+    rows: Rows
+    strata: dict[str, BoolArray]
+
+
+def _marked(users: Users) -> _Marked:
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.in_memory().rows(everyone)
+    strata = {}
+    for name, sets in users.side.strata.items():
+        if isinstance(sets, SharedSet) and users.n_items is not None:
+            among = np.zeros(users.n_items, np.bool_)
+            among[sets.items] = True
+            strata[name] = among[relevant.items]
+        elif isinstance(sets, SharedSet):
+            strata[name] = np.isin(relevant.items, sets.items)
+        else:
+            strata[name] = relevant.among(sets.in_memory().rows(everyone))
+    return _Marked(relevant, strata)
+
+
+def _labelled(relevant: _Marked) -> Rows:
+    """The relevant items with numbers 1, 2, 3, ... in place of their relevances.
+
+    Selection moves the relevance of an item to the slot of its hit. As a number, it says which of
+    the user's relevant items is there, and no kernel has to.
+    """
+    start, items, _ = relevant.rows
+    numbers = np.arange(1, len(items) + 1) - np.repeat(start[:-1], np.diff(start))
+    return Rows(start, items, numbers.astype(np.float64))
+
+
+def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
+    """Read the numbers of ``_labelled`` in hits, and put the relevances back."""
+    start, _, values = relevant.rows
+    user_of, is_hit = hits_of_slots(hits)
+    place = np.where(is_hit, hits.gain, 1.0).astype(np.int64) - 1
+    gain = np.where(is_hit, values[start[user_of] + place], 0.0)
+    slots = Slots(relevant.rows.items, place, relevant.strata)
+    return hits._replace(ideal=values, gain=gain), slots
 
 
 def longest_list(scores: Source) -> int:

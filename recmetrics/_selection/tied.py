@@ -77,10 +77,10 @@ def recommendable(
     if users.candidates is not None:
         own = users.candidates.rows(rows)
         if excluded is not None:
-            own = own.keep(~own.among(excluded, n_items))
-        chosen = relevant.among(own, n_items)
+            own = own.keep(~own.among(excluded))
+        chosen = relevant.among(own)
         n_recommendable = np.diff(own.start)
     elif excluded is not None:
-        chosen = ~relevant.among(excluded, n_items)
+        chosen = ~relevant.among(excluded)
         n_recommendable = n_items - np.diff(excluded.start)
     return chosen, n_recommendable

@@ -32,6 +32,7 @@ from recmetrics._spec.grammar import (
 from recmetrics._spec.registry import (
     METHOD_SUFFIX,
     METRICS,
+    STRATUM,
     Metric,
     Number,
     Option,

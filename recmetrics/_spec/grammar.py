@@ -11,6 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from recmetrics._errors import (
     ArgumentError,
@@ -20,7 +21,7 @@ from recmetrics._errors import (
 )
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for
-from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, Metric
+from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
 from recmetrics._threads import cached_property
 from recmetrics._types import Convention
 
@@ -40,7 +41,7 @@ class MetricSpec:
     """One requested metric; ``str`` gives its canonical string.
 
     ``options`` holds only what differs from the metric's defaults, in the order in which the
-    metric declares its options. ``k`` is None where the whole list counts.
+    metric declares its options; the stratum is the last. ``k`` is None where the whole list counts.
     """
 
     name: str
@@ -55,8 +56,13 @@ class MetricSpec:
     @cached_property
     def values(self) -> dict[str, OptionValue]:
         """Every option of the metric with its value, the defaults filled in."""
-        defaults = {name: option.default for name, option in self.metric.options.items()}
-        return defaults | dict(self.options)
+        given = dict(self.options)
+        return {name: given.get(name, o.default) for name, o in self.metric.options.items()}
+
+    @cached_property
+    def stratum(self) -> str | None:
+        """The stratum whose relevant items alone are relevant; None for all."""
+        return cast(str | None, dict(self.options).get(STRATUM.name))
 
     @cached_property
     def reads_whole_list(self) -> bool:
@@ -128,6 +134,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     'ndcg@100'
     >>> str(parse("recall@20", "ranx"))  # the recall of ranx
     'recall(denom=relevant)@20'
+    >>> str(parse("recall(of=tail)@20"))  # of the relevant items in the stratum "tail"
+    'recall(of=tail)@20'
 
     Raises
     ------
@@ -215,7 +223,7 @@ def make_spec(
         checked = {name: value for name, value in merged.items() if name not in unread}
     given = tuple(
         (key, checked[key])
-        for key, option in metric.options.items()
+        for key, option in {**metric.options, STRATUM.name: STRATUM}.items()
         if key in checked and checked[key] != option.default
     )
     return MetricSpec(metric.name, None if k is None else _check_k(k), given)

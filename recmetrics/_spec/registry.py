@@ -21,6 +21,7 @@ Reads = Literal["hits", "lists", "exposure"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 METHOD_SUFFIX = "_at_k"
+_NAME = re.compile(r"[\w.-]+")
 _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
 NO_RELEVANT_ITEM = "no relevant items, or for auc only relevant ones"
@@ -123,6 +124,7 @@ class Option:
     above: float = -math.inf
     below: float = math.inf
     takes_callable: bool = False
+    is_name: bool = False
 
     def check(self, value: Any) -> Any:
         """Convert ``value`` to the form of the option; the error says what is possible."""
@@ -130,6 +132,8 @@ class Option:
             return None
         if self.takes_callable and callable(value):
             return value
+        if self.is_name:
+            return self._check_name(value)
         return self._check_choice(value) if self.choices else self._check_number(value)
 
     def _check_choice(self, value: Any) -> str:
@@ -141,6 +145,12 @@ class Option:
         if self.takes_callable:
             expected += ", or in the methods a callable of the rank"
         msg = f"{self.name} must be {expected}, got {value!r}{hint}"
+        raise UnknownOptionError(msg)
+
+    def _check_name(self, value: Any) -> str:
+        if isinstance(value, str) and _NAME.fullmatch(value):
+            return value
+        msg = f"{self.name} must be a name of letters, digits, '_', '-' and '.', got {value!r}"
         raise UnknownOptionError(msg)
 
     def _check_number(self, value: Any) -> float:
@@ -161,6 +171,10 @@ class Option:
         if self.choices:
             return self.choices.index(value)
         return 0.0 if value is None else float(value)
+
+
+# The option of every metric that reads hits: it chooses among them, so that no kernel sees it.
+STRATUM = Option("of", None, "the stratum whose relevant items alone are relevant", is_name=True)
 
 
 @dataclass(frozen=True)
@@ -238,13 +252,16 @@ class Metric:
 
     def option(self, name: str) -> Option:
         """Find the option called ``name``; the error names the nearest."""
-        if name in self.options:
-            return self.options[name]
-        if not self.options:
+        known = self.options
+        if self.reads == "hits":
+            known = {**known, STRATUM.name: STRATUM}
+        if name in known:
+            return known[name]
+        if not known:
             hint = "it takes none"
         else:
-            near = difflib.get_close_matches(name, self.options, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.options)}"
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
         msg = f"metric {self.name!r} has no option {name!r}; {hint}"
         raise UnknownOptionError(msg)
 

@@ -4,11 +4,12 @@ Conventions are resolved here: later stages know only the options, tie policy an
 of each metric. A request holds no data, so it can be sent to other processes and machines.
 """
 
+import difflib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Unpack
 
-from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
 from recmetrics._spec.grammar import MetricsList, MetricSpec, make_spec, parse
@@ -110,6 +111,8 @@ class Request:
         check_progress(self.progress)
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
+        if self.strata or shared.get("strata") is not None:
+            _refuse_unknown_strata(self, shared.get("strata"))
         if level in _LEVELS:
             _refuse_level(self, level)
             return
@@ -131,9 +134,15 @@ class Request:
         groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = self.whole_rows = False
+        self.of_side: list[MetricSpec] = []  # what may need side information: of lists, of strata
+        self.strata: dict[str, str] = {}  # and for each the first metric that names it
         for text, definition in definitions.items():
             spec = definition.spec
             groups[spec.metric.reads][text] = definition
+            if spec.stratum is not None:
+                self.strata.setdefault(spec.stratum, text)
+            if spec.stratum is not None or spec.metric.reads == "lists":
+                self.of_side.append(spec)
             tied = definition.ties != "index"
             self.ties |= tied
             self.whole_rows |= tied or spec.reads_whole_list
@@ -289,6 +298,24 @@ def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: Side
                 make = f"; type {words.make[group[0]]}" if group[0] in words.make else ""
                 msg = f"{text} needs {names}{words.ending}{make}"
                 raise ArgumentError(msg)
+
+
+def _refuse_unknown_strata(request: Request, strata: object) -> None:
+    """Refuse a metric of a stratum that is not given."""
+    if strata is not None and not isinstance(strata, Mapping):
+        msg = (
+            f"strata must be a dict of sets of items by name, got {type(strata).__name__}; type "
+            "strata={'tail': items}"
+        )
+        raise InputTypeError(msg)
+    known = [] if strata is None else list(strata)
+    for name, text in request.strata.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
+            has = f"strata has {', '.join(map(repr, known))}" if known else "got none"
+            hint = f"did you mean {near[0]!r}?" if near else f"type strata={{{name!r}: items}}"
+            msg = f"{text} needs the items of {name!r} in strata=, {has}; {hint}"
+            raise ArgumentError(msg)
 
 
 def _refuse_undecided_ties(request: Request) -> None:

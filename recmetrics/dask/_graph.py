@@ -9,6 +9,7 @@ from __future__ import annotations  # the types of Dask are not those of the stu
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,7 @@ from recmetrics._inputs import (
     read_exclude,
     read_numbers,
     read_side,
+    read_stratum,
     read_truth,
 )
 from recmetrics._results import warn_of_swallowed
@@ -89,8 +91,17 @@ class TaskGraph:
                 None if side.profile is None else profile, "profile", _read_profile, shape, blocks
             ),
         )
+        strata = {}
+        for name in request.strata:
+            read, items = partial(read_stratum, name), given["strata"][name]
+            strata[name] = _by_block(items, f"strata[{name!r}]", read, shape, blocks)
         self._users = [
-            _task(read_block)(index, *sets) for index, *sets in zip(blocks, *sources, strict=True)
+            _task(read_block)(
+                index,
+                *(source[i] for source in sources),
+                {name: parts[i] for name, parts in strata.items()},
+            )
+            for i, index in enumerate(blocks)
         ]
         counted = self._users if given.get("exclude") is not None else []
         self._swallowed = [_task(Users.swallowed)(users) for users in counted]

@@ -1,6 +1,6 @@
 """The work on a block of users: functions of arrays, without Dask."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -73,11 +73,14 @@ def read_block(
     exclude: ItemSets | None,
     candidates: ItemSets | None,
     profile: ItemSets | None,
+    strata: Mapping[str, ItemSets],
 ) -> Users:
     """Combine the sets and the profile of the users of a block."""
     if candidates is not None:  # may be one set for all
         candidates = candidates.take(slice(0, index.stop - index.start))
-    return Users(truth, exclude, candidates, Side(profile=profile), truth.n_items, index)
+    return Users(
+        truth, exclude, candidates, Side(profile=profile, strata=strata), truth.n_items, index
+    )
 
 
 def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
@@ -155,8 +158,7 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
     """Compute one row per user metric, and the lists for the system metrics."""
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
-    if users.side.profile is not None:
-        side = replace(side, profile=users.side.profile)
+    side = replace(side, profile=users.side.profile, strata=users.side.strata)
     depth = cutoffs.exposure
     # The smaller one leaves the worker: the lists, or how often each item is in them.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None

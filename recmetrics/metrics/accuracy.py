@@ -29,7 +29,7 @@ import numpy as np
 
 from recmetrics._errors import InputError
 from recmetrics._jit import allocating_kernel, helper, kernel
-from recmetrics._options import Shared
+from recmetrics._options import ForHits
 from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
@@ -192,7 +192,7 @@ def hit_at_k(
     k: int = 100,
     *,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """1 if any of the top k items is relevant, else 0 (hit rate).
 
@@ -252,7 +252,7 @@ def precision_at_k(
         PrecisionDenom, "divide by k, or by the length of a list shorter than k"
     ] = "k",
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Share of the top k that is relevant.
 
@@ -325,7 +325,7 @@ def recall_at_k(
         "divide by min(R, k), by all R relevant items, or by min(R, k, length of the list)",
     ] = "capped",
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
 
@@ -414,7 +414,7 @@ def f1_at_k(
         float, Number("recall counts beta times as much as precision", below=_LARGEST_BETA)
     ] = 1.0,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Harmonic mean of precision and recall at k, weighted by ``beta``.
 
@@ -561,7 +561,7 @@ def map_at_k(
         "whether hits or not, which has no denom",
     ] = "hits",
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Average precision at k; its mean over users is MAP.
 
@@ -616,7 +616,7 @@ def mrr_at_k(
     k: int = 100,
     *,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Reciprocal rank of the first hit; its mean over users is MRR.
 
@@ -730,7 +730,7 @@ def ndcg_at_k(
         "list), or has its best item at every rank down to k, though the user has fewer",
     ] = "k",
     rel: GradedRel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Normalised discounted cumulative gain at k.
 
@@ -779,7 +779,7 @@ def dcg_at_k(
     gain: Gain = "linear",
     discount: Discount = "log2",
     rel: GradedRel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
@@ -826,7 +826,7 @@ def cg_at_k(
     *,
     gain: Gain = "linear",
     rel: GradedRel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Cumulative gain at k.
 
@@ -872,7 +872,7 @@ def r_precision_at_k(
     k: int = 100,
     *,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Precision at R, the number of the user's relevant items.
 
@@ -970,7 +970,7 @@ def rbp_at_k(
         Normalize, "whether to divide by the value of the best list of the same length"
     ] = "no",
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Rank-biased precision at k, for a user who goes on to the next item with probability p.
 
@@ -1109,7 +1109,7 @@ def err_at_k(
     max_rel: Annotated[
         float | None, Number("top of the grade scale; unset: the largest relevance of the user")
     ] = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Expected reciprocal rank at k, for graded truth.
 

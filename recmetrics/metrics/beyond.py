@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import warn
-from recmetrics._inputs import NO_ROWS, Rows, Side
+from recmetrics._inputs import HEAD_SLACK, NO_ROWS, Rows, Side, is_in_tail
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Lists
@@ -26,8 +26,6 @@ from recmetrics.metrics.accuracy import Rel
 
 Array = npt.NDArray[Any]
 
-# Rounding of the shares must not move the border between head and tail.
-HEAD_SLACK = 1e-9
 SMOOTHING = 0.01  # alpha of calibration
 
 
@@ -422,14 +420,7 @@ def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
 
 def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     """1 for the items outside the head, 0 for those in it."""
-    popularity, tail = side.popularity, options["tail"]
-    order = np.argsort(-popularity, kind="stable")
-    made = np.cumsum(popularity[order])
-    before = np.concatenate((np.zeros(1), made))[: made.size]
-    target = (1.0 - tail) * made[-1:].sum() * (1.0 - HEAD_SLACK)
-    in_tail = np.ones(popularity.size)
-    in_tail[order[before < target]] = 0.0
-    return in_tail
+    return is_in_tail(side.popularity, options["tail"]).astype(np.float64)
 
 
 def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> None:

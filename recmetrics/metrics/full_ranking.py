@@ -12,7 +12,7 @@ from typing import Unpack
 import numpy as np
 
 from recmetrics._jit import helper, kernel
-from recmetrics._options import Shared
+from recmetrics._options import ForHits
 from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
@@ -71,7 +71,7 @@ def fallout_at_k(
     k: int = 100,
     *,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Share of the items that are not relevant, of all that may be recommended, in the top k.
 
@@ -147,7 +147,7 @@ def auc(
     k: int | None = None,
     *,
     rel: Rel = None,
-    **shared: Unpack[Shared],
+    **shared: Unpack[ForHits],
 ) -> UserValues:
     """Area under the ROC curve of each user.
 

@@ -1,0 +1,310 @@
+"""Metrics of the relevant items of a stratum: the same bits as with a truth masked by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import problems, side_information
+
+import recmetrics
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    ShapeError,
+    StreamEvaluator,
+    UndefinedMetricError,
+    UnknownOptionError,
+    explain,
+)
+from recmetrics._spec.grammar import parse
+from recmetrics._spec.registry import METRICS
+
+OF_HITS = [name for name, metric in METRICS.items() if metric.reads == "hits"]
+OPTIONS = {"ndcg": "gain=exp2", "recall": "denom=relevant", "dcg": "rel=2", "map": "denom=relevant"}
+TEXTS = [
+    (f"{name}({OPTIONS.get(name, '')}){cut}".replace("()", ""), name)
+    for name in OF_HITS
+    for cut in ("", "@1", "@3")
+    if not (name == "auc" and cut)
+]
+
+
+def of(text, stratum):
+    """The metric string of a stratum."""
+    spec = parse(text)
+    options = ", ".join([*(f"{name}={value}" for name, value in spec.options), f"of={stratum}"])
+    return f"{spec.name}({options})" + ("" if spec.k is None else f"@{spec.k}")
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    problem=problems(),
+    seed=st.integers(0, 1000),
+    ties=st.sampled_from(["index", "expected", "worst", "best"]),
+)
+def test_a_stratum_masks_the_truth(problem, seed, ties):
+    scores, truth, *given = problem
+    exclude, candidates = (sets and [np.array(items, np.int64) for items in sets] for sets in given)
+    rng = np.random.default_rng(seed)
+    tail = rng.random(truth.shape[1]) < rng.choice([0.0, 0.5, 1.0])
+    bought = rng.random(truth.shape) < 0.4
+    sets = {"exclude": exclude, "candidates": candidates, "ties": ties}
+    strata = {"tail": tail, "bought": sp.csr_array(bought)}
+    texts = [text for text, _ in TEXTS]
+    asked = [*texts, *(of(text, name) for text in texts for name in strata)]
+    got = Metrics.compute(scores, truth, asked, strata=strata, **sets)
+    for name, mask in {"tail": tail, "bought": bought}.items():
+        expected = Metrics.compute(scores, truth * mask, texts, **sets)
+        for text in texts:
+            np.testing.assert_array_equal(got[of(text, name)], expected[text], err_msg=text)
+    expected = Metrics.compute(scores, truth, texts, **sets)  # beside them, all items still count
+    for text in texts:
+        np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+
+
+def test_hand_worked_values():
+    scores, truth = [[5, 4, 3, 2, 1]], np.array([[1, 0, 1, 0, 1]])  # ranks 1, 3 and 5
+    strata = {"tail": [2, 4], "head": np.array([True, True, False, False, False])}
+    texts = ["recall(of=tail)@3", "mrr(of=tail)", "mrr(of=head)", "precision(of=tail)@4"]
+    values = Metrics.compute(scores, truth, texts, strata=strata)
+    assert [float(values[text][0]) for text in texts] == [1 / 2, 1 / 3, 1 / 1, 1 / 4]
+
+
+# --- Every entry point ---------------------------------------------------------------------------
+
+N_USERS, N_ITEMS = 30, 40
+RNG = np.random.default_rng(1)
+SCORES = RNG.integers(0, 20, (N_USERS, N_ITEMS)).astype(np.float32)
+TRUTH = RNG.integers(0, 3, (N_USERS, N_ITEMS)) * (RNG.random((N_USERS, N_ITEMS)) < 0.2)
+TAIL = RNG.random(N_ITEMS) < 0.5
+BOUGHT = RNG.random((N_USERS, N_ITEMS)) < 0.3
+STRATA = {"tail": TAIL, "bought": BOUGHT}
+ASKED = ["recall@5", "recall(of=tail)@5", "ndcg(of=bought)@10", "mrr(of=bought)"]
+MASKED = {"recall(of=tail)@5": TAIL, "ndcg(of=bought)@10": BOUGHT, "mrr(of=bought)": BOUGHT}
+
+
+def expected_of(**options):
+    values = {"recall@5": Metrics.compute(SCORES, TRUTH, "recall@5", **options)["recall@5"]}
+    for text, mask in MASKED.items():
+        spec = parse(text)
+        plain = spec.name if spec.k is None else f"{spec.name}@{spec.k}"
+        values[text] = Metrics.compute(SCORES, TRUTH * mask, plain, **options)[plain]
+    return values
+
+
+def check(got, expected):
+    assert list(got) == list(expected)
+    for text in expected:
+        np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda m: m,
+        lambda m: sp.csr_array(m),
+        lambda m: [np.flatnonzero(r) for r in np.atleast_2d(m)] if m.ndim > 1 else m,
+        lambda m: np.flatnonzero(m) if m.ndim == 1 else m.astype(np.float64) * 7,
+        lambda m: set(np.flatnonzero(m).tolist()) if m.ndim == 1 else sp.coo_array(m),
+    ],
+)
+def test_a_stratum_has_every_form_of_candidates(form):
+    strata = {
+        name: sets if sets.ndim == 1 and sp.issparse(form(sets)) else form(sets)
+        for name, sets in STRATA.items()
+    }
+    check(Metrics.compute(SCORES, TRUTH, ASKED, strata=strata), expected_of())
+
+
+def test_an_evaluator_is_given_strata_once():
+    one, other = (Evaluator(TRUTH, ASKED, strata=STRATA) for _ in range(2))
+    batches = np.array_split(np.random.default_rng(0).permutation(N_USERS), 6)
+    for number, users in enumerate(batches):
+        (one if number % 2 else other).update(SCORES[users], users)
+    other = Evaluator.from_state(other.state())
+    whole = pickle.loads(pickle.dumps(one.merge(other)))
+    check(whole.compute(), expected_of())
+
+
+def test_an_evaluator_keeps_its_own_strata():
+    strata = {"tail": np.flatnonzero(TAIL), "bought": BOUGHT.astype(float)}
+    one = Evaluator(TRUTH, ASKED, strata=strata)
+    strata["tail"][:] = 0
+    strata["bought"][:] = 0
+    one.update(SCORES)
+    check(one.compute(), expected_of())
+
+
+@pytest.mark.parametrize("name", ["tail", "bought"])
+def test_evaluators_of_other_strata_are_not_merged(name):
+    one = Evaluator(TRUTH, ASKED, strata=STRATA)
+    other = Evaluator(TRUTH, ASKED, strata=STRATA | {name: ~STRATA[name]})
+    with pytest.raises(ArgumentError, match=rf"different strata\['{name}'\] cannot be merged"):
+        one.merge(other)
+
+
+def test_a_stream_takes_strata_of_items():
+    asked = ["recall@5", "recall(of=tail)@5"]
+    streams = [StreamEvaluator(asked, strata={"tail": TAIL}) for _ in range(2)]
+    for number, rows in enumerate(np.array_split(np.arange(N_USERS), 5)):
+        streams[number > 2].update(SCORES[rows], TRUTH[rows])
+    expected = {text: expected_of()[text] for text in asked}
+    check(streams[0].merge(streams[1]).compute(), expected)
+    with pytest.raises(ArgumentError, match=r"strata\['bought'\] has items for each user"):
+        StreamEvaluator("mrr(of=bought)", strata=STRATA)
+    with pytest.raises(ArgumentError, match=r"different strata\['tail'\] cannot be merged"):
+        streams[0].merge(StreamEvaluator(asked, strata={"tail": ~TAIL}))
+
+
+def test_rankings_factors_and_sparse_scores_have_strata():
+    ranking = np.argsort(-SCORES, axis=1, kind="stable")
+    check(Metrics.compute_ranked(ranking, TRUTH, ASKED, strata=STRATA), expected_of())
+    factors = SCORES.astype(np.float64), np.eye(N_ITEMS)
+    check(Metrics.compute_factors(*factors, TRUTH, ASKED, strata=STRATA), expected_of())
+    stored = sp.csr_array(SCORES + 1)
+    check(Metrics.compute(stored, TRUTH, ASKED, strata=STRATA), expected_of())
+
+
+def test_lists_of_indices_need_no_catalogue():
+    ranking = np.argsort(-SCORES, axis=1, kind="stable")[:, :10]
+    truth = [np.flatnonzero(row) for row in TRUTH]
+    asked = ["recall@5", "recall(of=tail)@5"]
+    tail = np.flatnonzero(TAIL)
+    got = Metrics.compute_ranked(ranking, truth, asked, strata={"tail": tail})
+    check(got, {text: expected_of()[text] for text in asked})
+
+
+def test_chance_and_ceiling_have_strata():
+    exclude = RNG.random((N_USERS, N_ITEMS)) < 0.3
+    for level in (Metrics.chance, Metrics.ceiling):
+        got = level(TRUTH, ["recall@5", "recall(of=tail)@5"], strata=STRATA, exclude=exclude)
+        masked = level(TRUTH * TAIL, "recall@5", exclude=exclude)["recall@5"]
+        np.testing.assert_array_equal(got["recall(of=tail)@5"], masked)
+
+
+def test_methods_have_strata():
+    got = Metrics.recall_at_k(SCORES, TRUTH, 5, of="tail", strata=STRATA)
+    np.testing.assert_array_equal(got, expected_of()["recall(of=tail)@5"])
+    plain = Metrics.recall_at_k(SCORES, TRUTH, 5, of=None)
+    np.testing.assert_array_equal(plain, expected_of()["recall@5"])
+
+
+def test_metrics_of_lists_beside_them_read_the_whole_truth():
+    side = side_information(N_USERS, N_ITEMS)
+    asked = ["serendipity(rel=2)@5", "coverage@5"]
+    got = Metrics.compute(SCORES, TRUTH, [*asked, "mrr(of=tail)"], strata=STRATA, **side)
+    expected = Metrics.compute(SCORES, TRUTH, asked, **side)
+    check({text: got[text] for text in asked}, expected)
+
+
+def test_users_without_items_in_the_stratum_are_undefined():
+    asked = "mrr(of=none)"
+    options = {"strata": {"none": []}}
+    assert np.isnan(Metrics.compute(SCORES, TRUTH, asked, **options)[asked]).all()
+    zero = Metrics.compute(SCORES, TRUTH, asked, undefined="zero", **options)[asked]
+    assert zero.tolist() == [0.0] * N_USERS
+    with pytest.raises(UndefinedMetricError, match=r"mrr\(of=none\) is undefined for 30 of 30"):
+        Metrics.compute(SCORES, TRUTH, asked, undefined="raise", **options)
+    one = Evaluator(TRUTH, asked, **options)
+    one.update(SCORES)
+    assert one.counts()[asked].undefined == N_USERS
+
+
+def test_the_explanation_names_the_stratum():
+    assert "only relevant items in the stratum 'tail' count as relevant" in str(
+        explain("recall(of=tail)@20")
+    )
+    assert "stratum" not in str(explain("recall@20"))
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "strata", "expected"),
+    [
+        (
+            ArgumentError,
+            "mrr(of=tail)",
+            None,
+            "mrr(of=tail) needs the items of 'tail' in strata=, got none; type strata={'tail': "
+            "items}",
+        ),
+        (
+            ArgumentError,
+            "mrr(of=tial)",
+            STRATA,
+            "mrr(of=tial) needs the items of 'tial' in strata=, strata has 'tail', 'bought'; did "
+            "you mean 'tail'?",
+        ),
+        (
+            InputTypeError,
+            "mrr(of=tail)",
+            [TAIL],
+            "strata must be a dict of sets of items by name, got list; type strata={'tail': items}",
+        ),
+        (
+            InputError,
+            "mrr(of=tail)",
+            {"tail": [3, 40]},
+            "strata['tail'] names item 40, which is outside the catalogue; expected 0 .. 39",
+        ),
+        (
+            ShapeError,
+            "mrr(of=tail)",
+            {"tail": TAIL[:5]},
+            "strata['tail'] as one mask must have n_items = 40 entries, got 5",
+        ),
+        (
+            UnknownOptionError,
+            "coverage(of=tail)@3",
+            STRATA,
+            "in metric 'coverage(of=tail)@3': metric 'coverage' has no option 'of'; it takes none",
+        ),
+        (
+            UnknownOptionError,
+            "mrr(of=a/b)",
+            STRATA,
+            "in metric 'mrr(of=a/b)': of must be a name of letters, digits, '_', '-' and '.', got "
+            "'a/b'",
+        ),
+    ],
+)
+def test_what_is_no_stratum_is_refused(error, text, strata, expected):
+    with pytest.raises(error) as caught:
+        Metrics.compute(SCORES, TRUTH, text, strata=strata)
+    assert str(caught.value) == expected
+
+
+def test_a_stratum_that_no_metric_names_is_not_read():
+    values = Metrics.compute(SCORES, TRUTH, "mrr", strata={"unread": "nonsense"})
+    assert values["mrr"].shape == (N_USERS,)
+
+
+# --- popularity_strata ---------------------------------------------------------------------------
+
+
+def test_the_tail_is_that_of_long_tail():
+    train = (np.random.default_rng(3).random((50, N_ITEMS)) < np.linspace(0.05, 0.9, N_ITEMS)) * 1
+    popularity = recmetrics.popularity_from(train)
+    for tail in (0.2, 0.5, 0.8):
+        strata = recmetrics.popularity_strata(train, tail=tail)
+        assert (strata["head"] ^ strata["tail"]).all()
+        lists = np.arange(N_ITEMS)[:, np.newaxis]
+        text = f"long_tail(tail={tail})@1"
+        values = Metrics.compute_ranked(
+            lists, np.ones((N_ITEMS, N_ITEMS)), text, popularity=popularity
+        )
+        np.testing.assert_array_equal(values[text], strata["tail"])
+
+
+@pytest.mark.parametrize("tail", [0.0, 1.0, -1, "0.5", True, np.nan])
+def test_a_share_outside_its_range_is_refused(tail):
+    with pytest.raises(ArgumentError, match="tail must be a number above 0 and below 1, got"):
+        recmetrics.popularity_strata([[1, 0]], tail=tail)
