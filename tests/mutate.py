@@ -162,7 +162,7 @@ FAULTS = [
     ),
     Fault(
         "exclude ignored beside candidates", "_selection/matrix.py",
-        "rest = ~own.among(excluded, self.n_items)",
+        "rest = ~own.among(excluded)",
         "rest = np.ones(len(own.items), bool)",
         SCORES,
     ),
@@ -306,7 +306,7 @@ FAULTS = [
     ),
     Fault(
         "a batch that waits lies over the one before", "_results/batches.py",
-        "hits=join([each.hits for each in found])", "hits=join([found[0].hits for _ in found])",
+        "hits = join([each.hits for each in found])", "hits = join([found[0].hits for _ in found])",
         "tests/test_evaluator.py -k whoever_asks",
     ),
     # --- Ties, undefined
