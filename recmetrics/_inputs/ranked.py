@@ -96,11 +96,10 @@ class Rankings:
         reach = None if self.reach is None else self.reach[rows]
         if ranks is not None and reach is None:
             reach = ranks.max(axis=1, initial=0)
-        nothing = np.zeros_like(lists, np.bool_)
         if self.is_strict:
             return Cleaned(lists, ranks, reach, None, np.zeros((2, len(lists)), np.int64))
         is_item = lists != -1
-        unknown = repeats = nothing
+        unknown = repeats = nothing = np.zeros_like(is_item)
         if self.unknown != "raise" and n_items is not None:
             unknown = is_item & ((lists < 0) | (lists >= n_items))
         if self.repeats != "raise":

@@ -42,6 +42,7 @@ class SideWords(NamedTuple):
     ending: str = ", got none"
     make: Mapping[str, str] = {}  # text to type for it
     of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
+    without_strata: str = ""  # the inputs of an entry point that takes no strata
 
 
 ARGUMENTS = SideWords(
@@ -112,7 +113,8 @@ class Request:
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
         if self.strata or shared.get("strata") is not None:
-            _refuse_unknown_strata(self, shared.get("strata"))
+            without = "groups" if level == "groups" else side_words.without_strata
+            _refuse_unknown_strata(self, shared.get("strata"), without)
         if level in _LEVELS:
             _refuse_level(self, level)
             return
@@ -300,8 +302,15 @@ def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: Side
                 raise ArgumentError(msg)
 
 
-def _refuse_unknown_strata(request: Request, strata: object) -> None:
-    """Refuse a metric of a stratum that is not given."""
+def _refuse_unknown_strata(request: Request, strata: object, without: str) -> None:
+    """Refuse a metric of a stratum that is not given; ``without`` names inputs that have none."""
+    if without:
+        text = next(iter(request.strata.values()))
+        msg = (
+            f"{text} names a stratum, and {without} have none; give a truth in which the items "
+            "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
+        )
+        raise ArgumentError(msg)
     if strata is not None and not isinstance(strata, Mapping):
         msg = (
             f"strata must be a dict of sets of items by name, got {type(strata).__name__}; type "

@@ -215,7 +215,8 @@ def read_request(
 ) -> Request:
     """Read the request, and refuse a faulty one before a file is read."""
     options = {name: option for name, (option, _) in SIDE.items()}
-    words = SideWords(named=options, ending="; see 'recmetrics evaluate --help'")
+    ending = "; see 'recmetrics evaluate --help'"
+    words = SideWords(named=options, ending=ending, without_strata="files")
     given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
     shared = {**rules_of(args), **given}
     return Request(metrics, level=level, side_words=words, progress=progress, **shared)

@@ -30,6 +30,7 @@ FORMS = {
 TABLES = SideWords(
     named={name: f"{name}= ({form})" for name, form in FORMS.items()},
     of_catalogue=(("catalogue",),),
+    without_strata="tables",
 )
 
 
