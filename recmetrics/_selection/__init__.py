@@ -25,13 +25,15 @@ file.
 from recmetrics._selection import kernels
 from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposures
 from recmetrics._selection.hits import WHOLE_LIST, Hits, Views, empty_hits, join
-from recmetrics._selection.lists import Lists
+from recmetrics._selection.lists import Lists, Ranker
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.sources import (
     Found,
+    Selector,
     Source,
     find_hits,
     longest_list,
+    ranker_of,
     read_factors,
     read_scores,
 )
