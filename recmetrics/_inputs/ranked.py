@@ -89,6 +89,17 @@ class Rankings:
         """Whether each invalid item is an error."""
         return self.repeats == self.unknown == "raise"
 
+    def take(self, rows: slice) -> "Rankings":
+        """Take the rankings of some consecutive users."""
+        return Rankings(
+            self.lists[rows],
+            self.shape[1],
+            repeats=self.repeats,
+            unknown=self.unknown,
+            ranks=None if self.ranks is None else self.ranks[rows],
+            reach=None if self.reach is None else self.reach[rows],
+        )
+
     def block(self, rows: slice, n_items: int | None) -> Cleaned:
         """Read a block of rows, without the invalid items that are no errors."""
         lists = as_kernel_array(np.ascontiguousarray(self.lists[rows], np.int64))

@@ -85,6 +85,10 @@ class ScoreMatrix:
         users = np.repeat(np.arange(rows.start, rows.stop), counts)
         return native(self.array[users, items])
 
+    def take(self, rows: slice) -> "ScoreMatrix":
+        """Take the scores of some consecutive users."""
+        return ScoreMatrix(self.array[rows])
+
     def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
         """Cut the rows into blocks for a call that reads ``row_items`` scores of each row."""
         copied = copied or not _is_native(self.array)
@@ -119,6 +123,13 @@ class SparseScores(ScoreMatrix):
         values = self.array[entries]
         items = self._items[entries].astype(np.int64)
         return Rows(start - start[0], items, values), native(values)
+
+    def take(self, rows: slice) -> "SparseScores":
+        """Take the entries of some consecutive users."""
+        start = self._start[rows.start : rows.stop + 1]
+        own = slice(start[0], start[-1])
+        shape = (len(start) - 1, self.shape[1])
+        return SparseScores(start - start[0], self._items[own], self.array[own], shape)
 
     def block(self, rows: slice) -> ScoreBlock:
         """Read a block of whole rows, in which items without an entry have -inf."""

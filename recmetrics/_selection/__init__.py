@@ -33,13 +33,15 @@ from recmetrics._selection.hits import (
     hits_of_slots,
     join,
 )
-from recmetrics._selection.lists import Lists
+from recmetrics._selection.lists import Lists, Ranker
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.sources import (
     Found,
+    Selector,
     Source,
     find_hits,
     longest_list,
+    ranker_of,
     read_factors,
     read_scores,
 )

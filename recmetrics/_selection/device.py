@@ -4,6 +4,7 @@ The scores are read in place. Excluded items, candidates and NaN are handled in 
 at a time, so that the device never holds a second matrix.
 """
 
+import copy
 import importlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -109,6 +110,10 @@ class DeviceScores:
     def host(self, rows: slice) -> npt.NDArray[Any]:
         """Copy a block of whole rows to the CPU."""
         return as_array(self._tensor[rows].cpu(), self._what)
+
+    def take(self, rows: slice) -> "DeviceScores":
+        """Take the scores of some consecutive users."""
+        return DeviceScores(self._tensor[rows], what=self._what)
 
     def best(
         self,
@@ -356,6 +361,13 @@ class DeviceFactors:
         """Select the ``k`` best items of each user of a block, as ``DeviceScores.best`` does."""
         scores = DeviceScores(self._product(rows))
         return scores.best(slice(0, rows.stop - rows.start), k, excluded, candidates)
+
+    def take(self, rows: slice) -> "DeviceFactors":
+        """Take the factors of some consecutive users."""
+        part = copy.copy(self)
+        part._users = self._users[rows]
+        part.shape = (len(part._users), self.shape[1])
+        return part
 
     def _product(self, rows: slice) -> Any:
         scores = self._users[rows] @ self._items.T

@@ -21,6 +21,7 @@ kernels that were tried, except float32 on Haswell and Zen. Where each user has 
 scores are matrix-vector products, with the rounding of these.
 """
 
+import copy
 import functools
 import math
 import os
@@ -263,6 +264,13 @@ class FactorScores:
                 tile = self._tile(users, items, None, buffer)
                 part[:, items] = tile[: len(part), : items.stop - items.start]
         return scores
+
+    def take(self, rows: slice) -> "FactorScores":
+        """Take the factors of some consecutive users."""
+        part = copy.copy(self)
+        part._users = self._users[rows]
+        part.shape = (len(part._users), self.shape[1])
+        return part
 
     def _users_at_once(self, k: int, candidates: ItemSets | None) -> int:
         """The number of users selected together; it bounds the memory for their items."""

@@ -60,6 +60,9 @@ class Selector(Protocol):
     def host(self, rows: slice) -> npt.NDArray[Any]:
         """Give the scores of a block of rows on the CPU."""
 
+    def take(self, rows: slice) -> "Selector":
+        """Take the scores of some consecutive users."""
+
 
 Source = ScoreMatrix | Selector | Rankings | EqualScores
 

@@ -24,10 +24,12 @@ from recmetrics._spec.grammar import (
     MetricSpec,
     OptionValue,
     as_cutoff,
+    check_k,
     lookup,
     make_spec,
     parse,
     split_metrics,
+    take_apart,
 )
 from recmetrics._spec.registry import (
     METHOD_SUFFIX,

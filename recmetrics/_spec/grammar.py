@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from recmetrics._errors import (
     ArgumentError,
@@ -33,7 +33,8 @@ _SPEC = re.compile(
 _OPTION = re.compile(
     r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE | re.ASCII
 )
-_EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'ndcg(gain=exp2)@10'"
+_EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
+_EXAMPLE = "ndcg(gain=exp2)@10"
 
 
 @dataclass(frozen=True)
@@ -143,17 +144,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         If the string does not fit the language, or names an unknown metric or option, or one that
         the system of the convention does not compute.
     """
-    if not isinstance(text, str):
-        msg = f"a metric must be a string, got {text!r} of type {type(text).__name__}; {_EXPECTED}"
-        raise MetricSpecError(msg)
-    match = _SPEC.fullmatch(text)
-    if match is None:
-        parts = split_metrics(text.strip(), between=r"[,;\s]+")
-        several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
-        hint = f"one string is one metric: type {parts}" if several else _EXPECTED
-        msg = f"cannot read metric {text!r}; {hint}"
-        raise MetricSpecError(msg)
-    name, k = match["name"].lower(), match["k"]
+    name, options, k = take_apart(text)
     if name.endswith(METHOD_SUFFIX):
         bare = name.removesuffix(METHOD_SUFFIX)
         if k is not None:
@@ -163,7 +154,6 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
             )
             raise MetricSpecError(msg)
         name, k = bare, str(DEFAULT_K)
-    options = _read_options(match["options"], text)
     try:
         return make_spec(name, k, options, convention)
     except MetricSpecError as error:
@@ -172,28 +162,48 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         raise type(error)(msg) from None
 
 
+class Parts(NamedTuple):
+    """The parts of a metric string, not yet checked."""
+
+    name: str
+    options: dict[str, str]
+    k: str | None
+
+
+def take_apart(text: str, noun: str = "metric", example: str = _EXAMPLE) -> Parts:
+    """Take a string of the language apart; ``noun`` and ``example`` are the words of its errors.
+
+    >>> take_apart("NDCG( gain = exp2 ) @ 10")
+    Parts(name='ndcg', options={'gain': 'exp2'}, k='10')
+    """
+    expected = _EXPECTED.format(example)
+    if not isinstance(text, str):
+        msg = f"a {noun} must be a string, got {text!r} of type {type(text).__name__}; {expected}"
+        raise MetricSpecError(msg)
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        parts = split_metrics(text.strip(), between=r"[,;\s]+")
+        several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
+        hint = f"one string is one {noun}: type {parts}" if several else expected
+        msg = f"cannot read {noun} {text!r}; {hint}"
+        raise MetricSpecError(msg)
+    options: dict[str, str] = {}
+    for part in [] if match["options"] is None else match["options"].split(","):
+        option = _OPTION.fullmatch(part)
+        if option is None:
+            msg = f"cannot read {noun} {text!r}: {part.strip()!r} is not 'option=value'; {expected}"
+            raise MetricSpecError(msg)
+        key = option["key"].lower()
+        if key in options:
+            msg = f"cannot read {noun} {text!r}: option {key!r} is given twice; give it once"
+            raise MetricSpecError(msg)
+        options[key] = option["value"]
+    return Parts(match["name"].lower(), options, match["k"])
+
+
 def split_metrics(text: str, between: str = ",") -> list[str]:
     """Split text at the commas between metrics, not at those between options."""
     return re.split(rf"{between}(?![^()]*\))", text)
-
-
-def _read_options(body: str | None, text: str) -> dict[str, str]:
-    options: dict[str, str] = {}
-    if body is None:
-        return options
-    for part in body.split(","):
-        match = _OPTION.fullmatch(part)
-        if match is None:
-            msg = (
-                f"cannot read metric {text!r}: {part.strip()!r} is not 'option=value'; {_EXPECTED}"
-            )
-            raise MetricSpecError(msg)
-        key = match["key"].lower()
-        if key in options:
-            msg = f"cannot read metric {text!r}: option {key!r} is given twice; give it once"
-            raise MetricSpecError(msg)
-        options[key] = match["value"]
-    return options
 
 
 def make_spec(
@@ -226,10 +236,11 @@ def make_spec(
         for key, option in {**metric.options, STRATUM.name: STRATUM}.items()
         if key in checked and checked[key] != option.default
     )
-    return MetricSpec(metric.name, None if k is None else _check_k(k), given)
+    return MetricSpec(metric.name, None if k is None else check_k(k), given)
 
 
-def _check_k(k: str | int) -> int:
+def check_k(k: str | int) -> int:
+    """Check a cutoff, of a string or as an argument."""
     if not isinstance(k, str):
         return as_cutoff(k)
     count = int(k) if re.fullmatch(r"[0-9]{1,4000}", k) else 0  # int() reads no more digits
