@@ -18,6 +18,7 @@ from recmetrics._errors import (
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata
+from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
 from recmetrics._stream import StreamEvaluator
 from recmetrics._warmup import warmup
@@ -51,6 +52,8 @@ __all__ = [
     "audit_ranked",
     "compare",
     "explain",
+    "overlap",
+    "overlap_ranked",
     "popularity_from",
     "popularity_strata",
     "warmup",

@@ -104,6 +104,16 @@ class ForGroups(_Meaning, _Order, _Threads, total=False):
     """The keywords of functions that read groups, whose items have no names."""
 
 
+class ForLists(_Sets, _Threads, _Progress, total=False):
+    """The keywords of functions that read the lists of two models and no truth."""
+
+    nan: NaNPolicy
+
+
+class ForRankedLists(_Threads, _Progress, total=False):
+    """The same of functions that read rankings."""
+
+
 class ForTruth(_Sets, _Strata, _Meaning, total=False):
     """The keywords of functions that read no scores."""
 

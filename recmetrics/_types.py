@@ -52,6 +52,8 @@ ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequ
 """One number per item, shape (n_items,)."""
 Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
+Factors: TypeAlias = tuple[Scores, Scores] | tuple[Scores, Scores, ItemValues]
+"""A factor model: user factors, item factors, and where it has one the bias of each item."""
 Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
 Strata: TypeAlias = Mapping[str, Candidates]

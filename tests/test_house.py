@@ -30,7 +30,7 @@ FLOORS = [
     ("_selection",),
     ("metrics",),
     ("_results",),
-    ("_compute", "_evaluator", "_stream", "_audit", "_explain", "tables", "dask"),
+    ("_compute", "_evaluator", "_stream", "_audit", "_explain", "_overlap", "tables", "dask"),
     ("_warmup", "torchmetrics"),
     ("__init__",),
     ("cli",),

@@ -324,6 +324,10 @@ comparison: recmetrics.Comparison = recmetrics.compare(
     {"a": values, "b": values}, baseline="a", tests=["t", "wilcoxon"], correction=None, rng=0
 )
 share: float = comparison.differences[0].difference
+same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
+    scores, (scores, scores, [0.0, 1.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
+)
+recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
 """
 # Each line that is wrong, and the error of mypy.
 WRONG = {
@@ -348,6 +352,9 @@ WRONG = {
     'Metrics.compute_ranked(lists, lists, "mrr", ties="best")': "[call-arg]",
     'Metrics.chance(lists, "hit@1", n_threads=2)': "[call-arg]",
     'Metrics.hit_at_k(scores, lists, convention="rancks")': "[arg-type]",
+    'recmetrics.overlap(scores, scores, "rbo", ties="best")': "[call-arg]",
+    'recmetrics.overlap(scores, (scores, scores, 1), "rbo")': "[arg-type]",
+    "recmetrics.overlap_ranked(lists, lists, 10)": "[arg-type]",
     'recmetrics.Evaluator(lists, "hit@1", progress=True)': "[call-arg]",
     'recmetrics.Evaluator(lists, "hit@1", undefined="none")': "[arg-type]",
 }

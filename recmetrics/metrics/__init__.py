@@ -4,6 +4,7 @@
     full_ranking   metrics of the whole ranking; they read ``Hits``
     beyond         metrics of each user's list and of side information; they read ``Lists``
     system         metrics of all lists together, such as coverage; they read ``Exposure``
+    two_lists      measures of two lists of one user, such as those of two models; no metrics
     _reference     what the plain-Python definitions read
 
 The reference defines the metric for one user, in plain Python. The kernel computes the same for all
@@ -14,3 +15,4 @@ declared here and applied in ``_selection/hits``. Importing this folder fills th
 
 from recmetrics.metrics import accuracy, beyond, full_ranking, system
 from recmetrics.metrics._reference import OneUser
+from recmetrics.metrics.two_lists import MEASURES, Asked, MeasuresList, compared, read_measures

@@ -1,0 +1,350 @@
+"""``overlap``: how much the lists of two models have in common, user by user.
+
+One of the two models leads: it is selected from block by block, as for metrics that read lists. For
+the users of each block the lists of the other one are selected, too, and compared. So memory does
+not grow with the number of users, even where lists are whole rankings.
+"""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, NaNScoreError, ShapeError
+from recmetrics._inputs import (
+    NO_ROWS,
+    Rankings,
+    ScoreMatrix,
+    SparseScores,
+    SparseSets,
+    Users,
+    read_candidates,
+    read_count,
+    read_exclude,
+)
+from recmetrics._options import ForLists, ForRankedLists, takes
+from recmetrics._results import KeptLists
+from recmetrics._selection import (
+    Lists,
+    Ranker,
+    Selector,
+    longest_list,
+    ranker_of,
+    read_factors,
+    read_scores,
+)
+from recmetrics._spec import Request, make_spec
+from recmetrics._types import Factors, IntArray, Invalid, Scores, Truth, UserValues
+from recmetrics.metrics import Asked, MeasuresList, compared, read_measures
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@takes(ForLists)
+def overlap(
+    a: Scores | Factors, b: Scores | Factors, measures: MeasuresList, **shared: Unpack[ForLists]
+) -> dict[str, UserValues]:
+    """Measure how much the lists of two models have in common, for each user; without truth.
+
+    Use it to see how much a retraining changes what people see, or whether two models differ at
+    all.
+
+    >>> import recmetrics
+    >>> before, after = [[5, 4, 3, 2, 1], [1, 2, 3, 4, 5]], [[5, 3, 4, 2, 1], [5, 4, 3, 2, 1]]
+    >>> recmetrics.overlap(before, after, ["overlap@2", "rbo(p=0.9)@2"])
+    {'overlap@2': array([0.5, 0. ]), 'rbo(p=0.9)@2': array([0.55, 0.  ])}
+
+    Parameters
+    ----------
+    a, b
+        The scores of the two models: (n_users, n_items) each, in any form that ``Metrics.compute``
+        takes, of the same users and items. Or a factor model as a tuple of matrices,
+        ``(user_factors, item_factors)`` or ``(user_factors, item_factors, item_bias)``, as for
+        ``Metrics.compute_factors``. The two may have different forms.
+    measures
+        Strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``. With ``@k`` the first k
+        ranks count, without it the whole lists. See the notes.
+    exclude, candidates
+        As in ``Metrics.compute``; they apply to both models.
+    nan, n_threads, progress
+        As in ``Metrics.compute``.
+
+    Returns
+    -------
+    dict
+        A float64 array of shape (n_users,) for each string as it was typed, in the order asked.
+        A user whose two lists are empty has NaN; a user with one empty list has 0. Exchanging the
+        models, or the number of threads, does not change a bit.
+
+    Raises
+    ------
+    MetricSpecError
+        A string that cannot be read, or an unknown measure or option.
+    InputError, InputTypeError
+        Scores as ``Metrics.compute`` refuses them, after "in a:" or "in b:"; a ShapeError where the
+        models have different users or items.
+    ArgumentError
+        A keyword argument outside its range.
+
+    Notes
+    -----
+    Of the lists A and B, cut at k where there is one:
+
+    ``overlap``
+        Items in both / k, or / the longer list where both are shorter than k.
+    ``jaccard``
+        Items in both / items in either.
+    ``rbo(p=0.9, form=ext)``
+        Rank-biased overlap (Webber, Moffat, Zobel: A similarity measure for indefinite rankings,
+        TOIS 2010). With A_d = items in both among the first d ranks / d, and l the length of the
+        longer list: sum over d <= l of (1 - p) p^(d - 1) A_d, plus a part for what is below rank l.
+        ``form=ext`` is RBO_ext, which extrapolates the agreement at the end of the lists, also of
+        a shorter one; ``form=min`` is RBO_min, the least value of all continuations; ``form=sum``
+        has no such part, so that equal lists have 1 - p^l; ``form=norm`` divides ``sum`` by that.
+        The higher p, the deeper it reads: the first 10 ranks have 86 % of the weight of p=0.9,
+        the first 50 that of p=0.98.
+
+    Equal lists have 1 except under ``form=min`` and ``form=sum``, lists without a common item 0.
+    The order is that of all metrics: equal scores by the lower item index, and no item that is
+    excluded, no candidate or scored -inf.
+    """
+    asked = read_measures(measures)
+    rules = _rules(asked, shared)
+    scores = _named("a", _read_model, a), _named("b", _read_model, b)
+    shape, other = scores[0].shape, scores[1].shape
+    if shape != other:
+        msg = f"a and b must have the same users and items, got {shape} and {other}"
+        raise ShapeError(msg + _if_transposed("b", other, shape))
+    exclude, candidates = shared.get("exclude"), shared.get("candidates")
+    for name, sets in (("exclude", exclude), ("candidates", candidates)):
+        got = tuple(getattr(sets, "shape", ()))
+        if len(got) == 2 and got != shape:
+            msg = f"{name} must have the users and items of a and b, {shape}, got {got}"
+            raise ShapeError(msg + _if_transposed(name, got, shape))
+    users = Users(
+        _no_truth(*shape),
+        None if exclude is None else read_exclude(exclude, shape),
+        None if candidates is None else read_candidates(candidates, shape),
+        n_items=shape[1],
+    )
+    return _compare(*scores, users, shape[1], asked, rules)
+
+
+@takes(ForRankedLists)
+def overlap_ranked(
+    a: Truth,
+    b: Truth,
+    measures: MeasuresList,
+    *,
+    n_items: int | None = None,
+    repeats: Invalid = "raise",
+    unknown: Invalid = "raise",
+    **shared: Unpack[ForRankedLists],
+) -> dict[str, UserValues]:
+    """Measure how much two rankings of each user have in common; without truth.
+
+    >>> import recmetrics
+    >>> recmetrics.overlap_ranked([[2, 0, 1], [1, -1, -1]], [[0, 2, 3], []], "jaccard")
+    {'jaccard': array([0.5, 0. ])}
+
+    Parameters
+    ----------
+    a, b
+        The rankings of the two models for the same users, in any form that
+        ``Metrics.compute_ranked`` takes; they may have different lengths.
+    measures, n_threads, progress
+        As in ``overlap``.
+    n_items
+        Size of the catalogue, where an index outside it shall be an error.
+    repeats, unknown
+        As in ``Metrics.compute_ranked``. A wasted rank agrees with nothing; those after the last
+        item of a list do not count.
+
+    Returns
+    -------
+    dict
+        As of ``overlap``.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``overlap``; an InputError also where a ranking names an item twice, an item outside
+        the catalogue, or an item after a -1.
+    """
+    asked = read_measures(measures)
+    # Whether a wasted rank is behind the last item of a list only the whole list shows.
+    rules = _rules(asked, shared, whole="waste" in (repeats, unknown))
+    if unknown != "raise" and n_items is None:
+        msg = f"unknown={unknown!r} needs the size of the catalogue; type n_items="
+        raise ArgumentError(msg)
+
+    def read(ranking: Truth) -> Rankings:
+        return Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
+
+    rankings = _named("a", read, a), _named("b", read, b)
+    n_users, others = (len(ranking.lists) for ranking in rankings)
+    if n_users != others:
+        msg = f"a and b must have rankings of the same users, got those of {n_users} and {others}"
+        raise ShapeError(msg)
+    catalogue = read_count(n_items, n_users)
+    users = Users(_no_truth(n_users, catalogue), n_items=catalogue)
+    bound = 1 + max(ranking.largest_item for ranking in rankings)
+    return _compare(*rankings, users, bound, asked, rules)
+
+
+def _read_model(given: Any) -> ScoreMatrix | Selector:
+    """Read scores, or a factor model."""
+    if isinstance(given, tuple) and len(given) in (2, 3) and all(map(_is_matrix, given[:2])):
+        user_factors, item_factors, item_bias = (*given, None)[:3]
+        return read_factors(user_factors, item_factors, item_bias)
+    return read_scores(given)
+
+
+def _is_matrix(value: Any) -> bool:
+    """Say whether ``value`` is 2-d, as no row of a score matrix is."""
+    ndim = getattr(value, "ndim", None)
+    if ndim is None and isinstance(value, Sequence) and value:
+        ndim = 1 + getattr(value[0], "ndim", isinstance(value[0], Sequence))
+    return ndim == 2
+
+
+def _if_transposed(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    return f"; it looks transposed: type {name}.T" if got == expected[::-1] else ""
+
+
+class _Model(NamedTuple):
+    """One of the two models, with its name in errors."""
+
+    name: str
+    scores: ScoreMatrix | Selector | Rankings
+
+    def place(self) -> int:
+        """The place among the kinds of models that lead."""
+        return isinstance(self.scores, ScoreMatrix) + isinstance(self.scores, SparseScores)
+
+    def ranker(self, users: Users, rows: slice | None = None) -> Ranker:
+        """Make the ranker of all users, or of some consecutive ones."""
+        if rows is None:
+            return ranker_of(self.scores, users)
+        return ranker_of(self.scores.take(rows), users.take(rows))
+
+
+def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Do some work on a model, and say in errors which of the two it is."""
+    try:
+        return work(*args, **kwargs)
+    except (InputError, InputTypeError) as error:
+        msg = f"in {name}: {error}"
+        raise type(error)(msg) from None
+
+
+def _rules(
+    asked: Mapping[str, Asked], shared: ForLists | ForRankedLists, *, whole: bool = False
+) -> Request:
+    """Make the request for the deepest lists that are read; no metric of it is computed."""
+    cutoffs = [each.k for each in asked.values() if each.k is not None]
+    deepest = None if whole or len(cutoffs) < len(asked) else max(cutoffs)
+    return Request(make_spec("hit", deepest), **shared)
+
+
+def _no_truth(n_users: int, n_items: int | None) -> SparseSets:
+    return SparseSets(NO_ROWS._replace(start=np.zeros(n_users + 1, np.int64)), n_items)
+
+
+def _compare(
+    a: ScoreMatrix | Selector | Rankings,
+    b: ScoreMatrix | Selector | Rankings,
+    users: Users,
+    n_items: int,
+    asked: Mapping[str, Asked],
+    rules: Request,
+) -> dict[str, UserValues]:
+    """Compute the measures; all items are below ``n_items``, in unknown catalogues, too."""
+    # All measures are symmetric. The blocks of the leader are those of the call: of a factor model,
+    # whose blocks begin at fixed users, rather than of a matrix; of a dense one rather than of a
+    # sparse one, whose blocks have many users.
+    models = _Model("a", a), _Model("b", b)
+    leader, follower = sorted(models, key=_Model.place)
+    longest = max(longest_list(a), longest_list(b))
+    depth = rules.cutoffs(users.n_items, longest).hits or 0
+    reader = _Comparison(follower, users, n_items, asked, rules, depth)
+    try:
+        _named(leader.name, leader.ranker(users).hits, None, rules, reader)
+    except _OfFollower as found:
+        raise found.error from None
+    return reader.values
+
+
+class _OfFollower(Exception):  # noqa: N818
+    """Carries an error of the model that follows past the name of the other one."""
+
+    def __init__(self, error: InputError | InputTypeError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Comparison:
+    """A reader of the lists of one model, which compares them with those of the other one."""
+
+    row_items = 0
+
+    def __init__(
+        self,
+        follower: _Model,
+        users: Users,
+        n_items: int,
+        asked: Mapping[str, Asked],
+        rules: Request,
+        depth: int,
+    ) -> None:
+        self.depth = depth
+        self.values = {text: np.empty(users.truth.n_users) for text in asked}
+        self._follower, self._users, self._n_items, self._asked = follower, users, n_items, asked
+        # For one block, in one of the threads of the call.
+        definition = next(iter(rules.definitions.values()))
+        self._rules = Request(definition.spec, nan=rules.nan, n_threads=1)
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Ignore the catalogue, which no measure reads."""
+
+    def read(self, lists: Lists) -> None:
+        """Fill the values of a block."""
+        try:
+            others = _named(self._follower.name, self._follow, lists.rows)
+        except (InputError, InputTypeError) as error:
+            raise _OfFollower(error) from None
+        pairs = compared(lists.by_rank(self.depth), others, self._n_items)
+        for text, each in self._asked.items():
+            each.fill(pairs, self.values[text][lists.rows])
+
+    def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
+        """Select the lists of the other model for a block of users."""
+        kept = _Kept(rows.stop - rows.start, self.depth)
+        try:
+            self._follower.ranker(self._users, rows).hits(None, self._rules, kept)
+        except NaNScoreError:
+            # Its message counts the NaN of this block. That of all users counts all.
+            everyone = _Kept(self._users.truth.n_users, 1)
+            self._follower.ranker(self._users).hits(None, self._rules, everyone)
+        items = kept.joined()
+        return items, np.full(len(items), items.shape[1])
+
+
+class _Kept(KeptLists):
+    """A reader that keeps the lists of a block of users."""
+
+    row_items = 0
+
+    def __init__(self, n_users: int, depth: int) -> None:
+        super().__init__(n_users, 0, depth)
+        self.depth = depth
+
+    def offer(self, items: IntArray | slice) -> None:
+        """Ignore the catalogue, which no measure reads."""
+
+    def read(self, lists: Lists) -> None:
+        """Keep the lists of a block."""
+        self.add(lists.rows, *lists.by_rank(self.depth))
