@@ -600,7 +600,7 @@ def test_parquet_of_more_rows_than_memory(capsys, monkeypatch):
     pl = frames()
     pl.DataFrame({"user": ["a"] * 100_000, "item": ["x"] * 100_000}).write_parquet("bad.parquet")
     assert Path("bad.parquet").stat().st_size < 10_000
-    monkeypatch.setattr("recmetrics.cli._memory._limit", lambda: 1 << 20)
+    monkeypatch.setattr("recmetrics._io.memory._limit", lambda: 1 << 20)
     assert refused(capsys, "evaluate", "bad.parquet", "truth.csv", "-m", "hit@2", "--json") == (
         "cannot read RECS 'bad.parquet': it unpacks to 3.1 MiB, more than the 1.0 MiB that are "
         f"free here{WANT_TABLE}"

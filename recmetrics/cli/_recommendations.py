@@ -12,12 +12,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recmetrics import RecmetricsWarning
+from recmetrics._io import (
+    LineError,
+    Source,
+    opened,
+    read_number,
+    read_rows,
+    reading,
+    refuse_beyond_memory,
+    refuse_other_formats,
+)
 from recmetrics.cli._failures import CommandError, naming, with_files, with_options
-from recmetrics.cli._files import reading, refuse_other_formats
-from recmetrics.cli._lines import LineError, read_number, read_rows
 from recmetrics.cli._means import summarise
-from recmetrics.cli._memory import refuse_beyond_memory
-from recmetrics.cli._named import Source, opened
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import SIDE, default_metrics, left_out, read_request, to_json
 from recmetrics.cli._tables import evaluation_table

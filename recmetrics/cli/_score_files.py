@@ -13,6 +13,7 @@ from typing import Any
 
 from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit, popularity_from
 from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
+from recmetrics._io import Source
 from recmetrics._results import is_swallowed, users_of_means, whole_values
 from recmetrics._selection import Found, find_hits, read_scores
 from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
@@ -20,7 +21,7 @@ from recmetrics._types import Convention
 from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
 from recmetrics.cli._means import Summary, summarise
-from recmetrics.cli._named import Source, unchanged
+from recmetrics.cli._named import unchanged
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._tables import evaluation_table, title
 from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
