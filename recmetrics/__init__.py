@@ -21,7 +21,7 @@ from recmetrics._inputs import InvalidItems, popularity_from
 from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
 from recmetrics._stream import StreamEvaluator
 from recmetrics._warmup import warmup
-from recmetrics.comparison import Comparison, compare
+from recmetrics.comparison import Comparison, Summary, compare, summary
 
 __version__ = "0.1.0"
 
@@ -43,6 +43,7 @@ __all__ = [
     "RecmetricsWarning",
     "ShapeError",
     "StreamEvaluator",
+    "Summary",
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
@@ -52,5 +53,6 @@ __all__ = [
     "compare",
     "explain",
     "popularity_from",
+    "summary",
     "warmup",
 ]

@@ -319,6 +319,9 @@ comparison: recmetrics.Comparison = recmetrics.compare(
     {"a": values, "b": values}, baseline="a", tests=["t", "wilcoxon"], correction=None, rng=0
 )
 share: float = comparison.differences[0].difference
+found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], weights=[1, 2], level=0.9)
+means: dict[str, float] = found.means
+weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
 """
 # Each line that is wrong, and the error of mypy.
 WRONG = {
@@ -337,6 +340,8 @@ WRONG = {
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
+    'recmetrics.summary(values, level="95 %")': "[arg-type]",
+    "recmetrics.summary(values, weight=[1, 2])": "[call-arg]",
     'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", ties="bset")': "[arg-type]",

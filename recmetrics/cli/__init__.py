@@ -10,8 +10,7 @@
     _text, _groups     lines 'user item [relevance]'; files of groups
     _named             files that change after they are mapped
     _output, _picture  writing files and pictures
-    _terminal, _tables, _means
-                       printing; tables; means with their intervals
+    _terminal, _tables printing; tables
     _signals, _failures
                        Ctrl-C and broken pipes; the errors of the command
 

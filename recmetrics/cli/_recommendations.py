@@ -23,11 +23,11 @@ from recmetrics._io import (
     refuse_other_formats,
 )
 from recmetrics.cli._failures import CommandError, naming, with_files, with_options
-from recmetrics.cli._means import summarise
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import SIDE, default_metrics, left_out, read_request, to_json
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import quiet, require_rich, show, tell, write
+from recmetrics.comparison import intervals_by, summarise
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -100,15 +100,15 @@ def evaluate_recommendations(args: Namespace) -> None:
     _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train})
     users = frame["user"].to_list() if "user" in frame.columns else result.index.to_list()
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
-    summaries = {metric: summarise(value) for metric, value in values.items()}
+    found = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values, users)
     if args.json:
         about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
-        write(to_json(about, args, summaries, {}))
+        write(to_json(about, args, found, {}))
         return
     lines = [
-        f"{summary.n_lists:,} users; intervals by normal approximation",
+        f"{summary.n_lists:,} users; {intervals_by(found.level, found.n_resamples)}",
         f"lists {summary.order}",
     ]
     if summary.n_missing:
@@ -121,9 +121,7 @@ def evaluate_recommendations(args: Namespace) -> None:
             f"users of TRUTH without recommendations: {summary.n_missing:,}, the first "
             f"{summary.first_missing}, {told}"
         )
-    show(
-        evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
-    )
+    show(evaluation_table(found, {}), "", *lines, *left_out(summary.n_lists, found, request))
 
 
 @contextmanager
