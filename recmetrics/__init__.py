@@ -22,7 +22,7 @@ from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
 from recmetrics._stream import StreamEvaluator
 from recmetrics._warmup import warmup
-from recmetrics.comparison import Comparison, compare
+from recmetrics.comparison import Comparison, Summary, compare, summary
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ __all__ = [
     "RecmetricsWarning",
     "ShapeError",
     "StreamEvaluator",
+    "Summary",
     "UndefinedMetricError",
     "UnknownMetricError",
     "UnknownOptionError",
@@ -56,5 +57,6 @@ __all__ = [
     "overlap_ranked",
     "popularity_from",
     "popularity_strata",
+    "summary",
     "warmup",
 ]

@@ -34,6 +34,7 @@ from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
     Candidates,
     Convention,
+    FloatArray,
     Invalid,
     ItemValues,
     Matrix,
@@ -45,6 +46,7 @@ from recmetrics._types import (
     Undefined,
     UserValues,
 )
+from recmetrics.comparison import mean_of, read_weights
 
 WhichUsers = slice | npt.NDArray[np.integer[Any]] | list[int] | None
 """The users of a batch: indices, a slice, or None for those after the previous batch."""
@@ -241,7 +243,9 @@ class Evaluator:
         self._results.warn_of_missing()
         return self._results.compute()
 
-    def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
+    def mean(
+        self, *, prefix: str = "", at: str = "@", weights: npt.ArrayLike | None = None
+    ) -> dict[str, float]:
         """Compute the mean of each metric over the users who have a value, as floats for a logger.
 
         >>> from recmetrics import Evaluator
@@ -257,18 +261,27 @@ class Evaluator:
         at
             The text in place of ``@``. If it is not ``@``, every character that is neither letter,
             digit nor one of ``_ - . /`` becomes ``_``: loggers that refuse ``@`` refuse the others.
+        weights
+            (n_users,) the weight of each user of the truth, finite and >= 0: means are then
+            sum w x / sum w over the users who have a value. ``recmetrics.summary`` has intervals.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError
+            Weights that cannot be read.
 
         Warns
         -----
         NotUpdatedWarning
             Where users were never updated; ``counts`` gives the users of each mean.
         """
+        read = None if weights is None else read_weights(weights, self._results.n_users)
         self._results.warn_of_missing()
-        return self._means(prefix, at)
+        return self._means(prefix, at, read)
 
-    def _means(self, prefix: str, at: str) -> dict[str, float]:
+    def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
         return {
-            prefix + logger_key(text, at): _mean(values)
+            prefix + logger_key(text, at): mean_of(values, weights if values.ndim else None)
             for text, values in self._results.compute().items()
         }
 
@@ -469,8 +482,3 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
         msg = f"users names user {outside[0]}; expected indices 0 .. {n_users - 1}"
         raise InputError(msg)
     return chosen
-
-
-def _mean(values: UserValues) -> float:
-    numbers = values[~np.isnan(values)]
-    return float(numbers.mean()) if numbers.size else float("nan")

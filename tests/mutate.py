@@ -571,6 +571,21 @@ FAULTS = [
         "return 2.0 ** (1 - n)", "return 0.0",
         "tests/test_compare.py -k 'differ or equal or same'",
     ),
+    Fault(
+        "a resample of weighted users is divided by their number", "comparison/_statistics.py",
+        "/ over[place]", "/ n",
+        "tests/test_summary.py -k 'scipy or cover'",
+    ),
+    Fault(
+        "many users are resampled in blocks of neighbours", "comparison/_statistics.py",
+        ".permutation(n) % _MOST_DRAWN", "and np.arange(n) * _MOST_DRAWN // n",
+        "tests/test_summary.py -k 'blocks'",
+    ),
+    Fault(
+        "users of weight 0 are counted", "comparison/_summarise.py",
+        "members[weights[members] > 0]", "members",
+        "tests/test_summary.py -k 'weight'",
+    ),
 ]  # fmt: skip
 
 

@@ -2,18 +2,16 @@
 
 import csv
 import json
-import math
 import sys
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import sparse
 
-from recmetrics import Finding, Metrics, audit
+from recmetrics import Finding, Metrics, audit, compare, summary
 from recmetrics._selection import find_hits
 from recmetrics._spec import METRICS, Request
 from recmetrics.cli import _score_files, main
-from recmetrics.cli._means import Summary, summarise
 from recmetrics.cli._output import write_per_user
 
 pytest.importorskip("rich", reason="rich is not installed")
@@ -181,11 +179,15 @@ def test_without_metrics_those_of_the_convention_are_computed(files, capsys):
     assert list(found["metrics"]) == ["hit@10", "recall@10", "map@10", "mrr@10", "ndcg@10", "auc"]
 
 
-def test_the_interval_is_that_of_the_normal_approximation(files, capsys):
-    found = run_json(capsys, files / "scores.npy", files / "truth.npy", "-m", "recall@2")
-    summary = found["metrics"]["recall@2"]
-    expected = stats.norm.interval(0.95, summary["mean"], summary["std"] / math.sqrt(3))
-    np.testing.assert_allclose(summary["interval"], expected, rtol=1e-12)
+def test_the_interval_is_that_of_the_library(files, capsys):
+    found = run_json(capsys, files / "scores.npy", files / "truth.npy", *asked())
+    values = Metrics.compute(SCORES, TRUTH, ASKED)
+    for record in summary(values):
+        assert found["metrics"][record.metric]["interval"] == [record.low, record.high]
+        assert record.low < record.mean < record.high
+    # And the one of compare, whose command has the seed 0, too.
+    mean = compare({"a": values, "b": values}, rng=0).means[0]
+    assert found["metrics"][ASKED[0]]["interval"] == [mean.low, mean.high]
 
 
 def test_without_metrics_every_bounded_one_of_the_registry_is_computed(files, capsys):
@@ -206,7 +208,7 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
         row = next(line for line in out.splitlines() if metric in line)
         assert row.removeprefix(metric).split()[0] == f"{np.nanmean(values):.4f}"
     assert out.splitlines()[-2:] == [
-        "4 users x 5 items; intervals by normal approximation",
+        "4 users x 5 items; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them",
     ]
     assert all(line == line.rstrip() for line in out.splitlines())
@@ -288,8 +290,6 @@ def test_a_system_metric_has_one_value_and_no_place_among_users(tmp_path):
     assert (tmp_path / "users.csv").read_text() == "user,hit@2\n0,1.0\n1,0.0\n"
     with np.load(tmp_path / "users.npz") as found:
         assert list(found) == ["hit@2"]
-    assert summarise(system) == Summary(0.25, None, None, None)
-    assert summarise(np.array(np.nan)).mean is None
 
 
 def test_scores_are_mapped_and_arguments_reach_compute(files, capsys, monkeypatch):

@@ -214,12 +214,12 @@ def test_without_metrics_those_of_accuracy_are_computed(capsys):
 def test_the_table_counts_groups(capsys):
     assert main(["evaluate", "groups.csv", "-m", "hit@1", "auc"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "metric     mean     95 % interval      std   groups",
-        "───────────────────────────────────────────────────",
-        "hit@1    0.0000    0.0000..0.0000   0.0000        2",
-        "auc      0.2500   -0.2400..0.7400   0.3536        2",
+        "metric     mean      95 % interval      std   groups",
+        "────────────────────────────────────────────────────",
+        "hit@1    0.0000   [0.0000, 0.0000]   0.0000        2",
+        "auc      0.2500   [0.0000, 0.5000]   0.3536        2",
         "",
-        "3 groups, 6 rows; intervals by normal approximation",
+        "3 groups, 6 rows; 95 % intervals by percentile bootstrap over groups, 2,000 resamples",
         "means are over 2 of 3 groups; 1 has no relevant item; --undefined zero counts them",
     ]
 
@@ -230,7 +230,7 @@ def test_one_group(capsys):
     assert capsys.readouterr().out.splitlines()[2:] == [
         "hit@1    1.0000               -     -        1",
         "",
-        "1 groups, 2 rows; intervals by normal approximation",
+        "1 groups, 2 rows; 95 % intervals by percentile bootstrap over groups, 2,000 resamples",
     ]
 
 
@@ -284,7 +284,8 @@ def test_into_a_pipe():
     done = command("evaluate", "groups.tsv", "-m", "mrr")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
-    assert done.stdout.splitlines()[2].split() == ["mrr", "0.5000", "0.5000..0.5000", "0.0000", "2"]
+    row = "mrr      0.5000   [0.5000, 0.5000]   0.0000        2"
+    assert done.stdout.splitlines()[2] == row
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -77,7 +77,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
     argv = ["evaluate", str(files / "recs.csv"), str(files / "truth.csv"), "-m", "hit@2"]
     assert main(argv) == 0
     assert capsys.readouterr().out.splitlines()[-4:] == [
-        "4 users; intervals by normal approximation",
+        "4 users; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "lists ordered by score, descending",
         "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
         "--no-include-missing leaves them out",
@@ -85,7 +85,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
     ]
     assert main([*argv, "--no-include-missing"]) == 0
     assert capsys.readouterr().out.splitlines()[-4:-1] == [
-        "3 users; intervals by normal approximation",
+        "3 users; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "lists ordered by score, descending",
         "users of TRUTH without recommendations: 1, the first user='c', left out; "
         "--include-missing counts them",

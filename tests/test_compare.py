@@ -152,7 +152,8 @@ def test_the_registry_knows_where_lower_is_better():
 
 def test_the_interval_is_scipys_percentile_bootstrap():
     values = np.random.default_rng(1).random(300)
-    [found] = _statistics.bootstrap_intervals([values], 0.9, 3000, 7)
+    sums = _statistics.sums_of(values, None, 7)
+    [found] = _statistics.bootstrap_intervals([sums], 0.9, 3000, 7)
     expected = stats.bootstrap(
         (values,),
         np.mean,
@@ -270,7 +271,6 @@ def test_batches_change_no_bit(test, monkeypatch):
     values = models(100, 2, ("m",))
     whole = only(compare(values, tests=test, rng=0))
     monkeypatch.setattr(_statistics, "_DRAW_BYTES", 1)
-    monkeypatch.setattr(_compare, "_ROW_BYTES", 1)
     single = only(compare(values, tests=test, rng=0))
     assert single.p_values == whole.p_values
     assert (single.low, single.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
@@ -549,7 +549,8 @@ def test_intervals_cover_and_tests_keep_their_level():
     for _ in range(n_experiments):
         # Equal models: which of the two a user prefers is chance, as in a null hypothesis.
         a, b = rng.beta(0.5, 2.0, (2, 80)) * (rng.random((2, 80)) < 0.7)
-        [(low, high)] = _statistics.bootstrap_intervals([b - a], 0.95, 400, int(rng.integers(99)))
+        sums = _statistics.sums_of(b - a, None, 0)
+        [(low, high)] = _statistics.bootstrap_intervals([sums], 0.95, 400, int(rng.integers(99)))
         covered += low <= 0 <= high
         for test in found:
             found[test] += _statistics.p_value(test, b - a, int(rng.integers(99))) < 0.05
@@ -754,7 +755,7 @@ def test_to_frame(backend):
 
 
 def test_to_frame_without_a_backend(monkeypatch):
-    module = importlib.import_module("recmetrics.comparison._comparison")
+    module = importlib.import_module("recmetrics.comparison._frame_of")
     found = compare(SMALL, rng=0)
     pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.setattr(module, "find_spec", lambda name: name if name == "polars" else None)

@@ -600,7 +600,7 @@ def test_parquet_of_more_rows_than_memory(capsys, monkeypatch):
     pl = frames()
     pl.DataFrame({"user": ["a"] * 100_000, "item": ["x"] * 100_000}).write_parquet("bad.parquet")
     assert Path("bad.parquet").stat().st_size < 10_000
-    monkeypatch.setattr("recmetrics.cli._memory._limit", lambda: 1 << 20)
+    monkeypatch.setattr("recmetrics._io.memory._limit", lambda: 1 << 20)
     assert refused(capsys, "evaluate", "bad.parquet", "truth.csv", "-m", "hit@2", "--json") == (
         "cannot read RECS 'bad.parquet': it unpacks to 3.1 MiB, more than the 1.0 MiB that are "
         f"free here{WANT_TABLE}"
@@ -767,7 +767,8 @@ BAD_GROUPS = {
     "npy with NaN": (
         "npy",
         npy([1.0, np.nan, 2.0]),
-        "--by 'bad.npy' must name the group of every user; that of user 1 is undefined",
+        "--by 'bad.npy' must name the group of every user; that of user 1 is undefined; give such "
+        "users a label of their own, such as 'unknown'",
     ),
     "a matrix": ("csv", NPZ, f"--by 'bad.csv' is an .npz or another zip archive{WANT_GROUPS}"),
     "empty": ("txt", b"", f"--by 'bad.txt' is empty{WANT_GROUPS}"),

@@ -24,7 +24,7 @@ PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
     ("_errors", "_types", "_jit", "_printable"),
-    ("_options", "_threads"),
+    ("_options", "_threads", "_io"),
     ("_spec",),
     ("_inputs", "comparison"),
     ("_selection",),

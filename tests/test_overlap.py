@@ -257,6 +257,15 @@ def test_without_a_jit_nothing_warns_of_extreme_p():
             assert all(0 <= value <= 1 for each in values.values() for value in each)
 
 
+def test_rounding_does_not_lead_out_of_the_bounds():
+    texts = [f"rbo(p={p / 100}, form={form})" for p in range(1, 100) for form in FORMS]
+    items = np.arange(300)
+    last_in_both = np.append(items[:-1] + 1000, 299)
+    for values in overlap_ranked([items, items], [items, last_in_both], texts).values():
+        assert (values >= 0).all()
+        assert (values <= 1).all()
+
+
 # --- Any form of models --------------------------------------------------------------------------
 
 N_USERS, N_ITEMS = (150, 200) if JIT else (60, 90)
@@ -348,6 +357,21 @@ def test_of_sparse_scores_only_stored_entries_are_compared(sets):
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_the_blocks_are_those_of_the_dense_matrix():
+    """A block of few stored scores has many users, too many for dense ones, and one thread."""
+
+    def blocks(a, b):
+        seen = []
+        overlap(a, b, "rbo@3", n_threads=1, progress=lambda *done: seen.append(done))
+        return seen
+
+    stored = sp.csr_array(np.eye(N_USERS, N_ITEMS) * 2)
+    expected = blocks(*DENSE)
+    assert blocks(stored, DENSE[0]) == blocks(DENSE[0], stored) == expected
+    assert len(blocks(stored, stored)) < len(expected)
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_tensors():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     a, b = (torch.as_tensor(scores) for scores in DENSE)
@@ -367,6 +391,18 @@ def test_a_device(case, texts, monkeypatch):
     for a in (DENSE[0], tensors[0], models[0]):
         for b in (FACTORS[1], tensors[1], models[1]):
             assert_same(overlap(a, b, texts, **CASES[case]), expected)
+
+
+def test_a_gpu():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    tensors = [torch.as_tensor(scores, device="cuda") for scores in DENSE]
+    models = [tuple(torch.as_tensor(part, device="cuda") for part in model) for model in FACTORS]
+    for case in CASES.values():
+        expected = overlap(*DENSE, AT_K, **case)
+        assert_same(overlap(tensors[0], models[1], AT_K, **case), expected)
+        assert_same(overlap(DENSE[0], tensors[1], AT_K, **case), expected)
 
 
 def test_nested_lists_are_factors_where_each_entry_is_a_matrix():

@@ -328,6 +328,9 @@ same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
     scores, (scores, scores, [0.0, 1.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
 )
 recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
+found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], weights=[1, 2], level=0.9)
+means: dict[str, float] = found.means
+weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
 """
 # Each line that is wrong, and the error of mypy.
 WRONG = {
@@ -346,6 +349,8 @@ WRONG = {
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
+    'recmetrics.summary(values, level="95 %")': "[arg-type]",
+    "recmetrics.summary(values, weight=[1, 2])": "[call-arg]",
     'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", ties="bset")': "[arg-type]",

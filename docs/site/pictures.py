@@ -165,8 +165,8 @@ def house() -> str:
         _box(0, 256, 635, 48, "hits and lists: rankers, kernels", "_selection"),
         _box(0, 320, 635, 48, "scores, truth, exclude, candidates, side information", "_inputs"),
         _box(0, 384, 635, 48, "metric strings, registry, conventions, the request", "_spec"),
-        _box(0, 448, 635, 48, "keywords, types, threads, compiler, errors",
-             "_options, _types, _threads, _jit, _errors"),
+        _box(0, 448, 635, 48, "keywords, types, threads, files, compiler, errors",
+             "_options, _types, _threads, _io, _jit, _errors"),
     ]  # fmt: skip
     return _svg("The layout of the package", 637, 498, "".join(parts))
 

@@ -21,7 +21,7 @@ from recmetrics._selection import (
     empty_hits,
     hits_of_slots,
 )
-from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request
+from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request, lacking
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 
@@ -81,6 +81,10 @@ def users_of_means(
     ``means`` gives the number of users of each mean, None for a system metric. ``noun`` is the word
     for a user.
     """
+
+    def missing(texts: Sequence[str]) -> str:
+        return lacking([request.definitions[text].spec.metric for text in texts])
+
     groups: dict[int, list[str]] = {}
     for text, n_counted in means.items():
         if n_counted is not None:
@@ -88,22 +92,11 @@ def users_of_means(
     return [
         ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
         + f"means are over {n_counted:,} of {n_users:,} {noun}s; {n_users - n_counted:,} "
-        + f"{'has' if n_users - n_counted == 1 else 'have'} {_missing(texts, request)}; "
+        + f"{'has' if n_users - n_counted == 1 else 'have'} {missing(texts)}; "
         + "undefined='zero' counts them"
         for n_counted, texts in groups.items()
         if n_counted < n_users
     ]
-
-
-def _missing(texts: Sequence[str], request: Request) -> str:
-    """Say what users lack who have no value of these metrics, the same number for each."""
-    metrics = [request.definitions[text].spec.metric for text in texts]
-    if not all(metric.needs_relevant for metric in metrics):
-        reasons = dict.fromkeys(metric.undefined for metric in metrics)
-        return f"no value ({'; or '.join(reasons)})"
-    # auc lacks more users than others do, or exactly those.
-    all_compare = all(metric.averages_ties for metric in metrics)
-    return "no relevant item" + (", or only relevant ones" if all_compare else "")
 
 
 def logger_key(text: str, at: str) -> str:

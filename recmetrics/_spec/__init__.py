@@ -40,6 +40,7 @@ from recmetrics._spec.registry import (
     Option,
     Reads,
     choice,
+    lacking,
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +13,12 @@ import numpy.typing as npt
 from recmetrics import Metrics, compare
 from recmetrics.cli import _als, _picture
 from recmetrics.cli._failures import CommandError
-from recmetrics.cli._means import summarise
 from recmetrics.cli._output import check_output
 from recmetrics.cli._score_files import DEFAULT_K, default_metrics
 from recmetrics.cli._simulation import Split, simulate, split
 from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, progress, require_rich, show
+from recmetrics.comparison import mean_of
 
 DEFAULT_PLOT = Path("recmetrics-demo.png")
 MODEL = "model"
@@ -82,7 +83,8 @@ def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator)
 
 def _validate(scores: Scores, data: Split) -> float:
     values = Metrics.compute(scores, data.validation, [_VALIDATED], exclude=data.train)
-    return summarise(values[_VALIDATED]).mean or 0.0
+    mean = mean_of(values[_VALIDATED])
+    return 0.0 if math.isnan(mean) else mean
 
 
 def _plot_path(args: Namespace) -> Path | None:

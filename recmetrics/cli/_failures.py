@@ -6,16 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from recmetrics import RecmetricsError
+from recmetrics._io import reason as reason  # for the command's own messages
 
 
-class CommandError(Exception):
+class CommandError(RecmetricsError):
     """A command that cannot be run; the message is the line that the user sees."""
-
-
-def reason(error: BaseException) -> str:
-    """Say in a few words why ``error`` was raised, without file names or a final dot."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()).rstrip(".") or type(error).__name__
 
 
 @contextmanager
@@ -23,6 +18,8 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
     """Replace the argument's name, with which errors of the library begin, by its file."""
     try:
         yield
+    except CommandError:
+        raise
     except RecmetricsError as error:
         msg = with_files(str(error), sources)
         if msg == str(error):

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from recmetrics import Metrics, RecmetricsError
+from recmetrics._io import Source
 from recmetrics.cli._failures import CommandError, with_files
-from recmetrics.cli._means import summarise
-from recmetrics.cli._named import Source
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import (
     default_metrics,
@@ -28,6 +27,7 @@ from recmetrics.cli._score_files import (
 from recmetrics.cli._table_files import Columns, is_table, read_frame
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, write
+from recmetrics.comparison import intervals_by, summarise
 
 if TYPE_CHECKING:
     from narwhals.stable.v2 import DataFrame
@@ -61,18 +61,19 @@ def evaluate_groups(args: Namespace) -> None:
     with _naming(source, names):
         values = Metrics.compute_groups(scores, relevance, metrics, ids=ids, **rules_of(args))
     groups = list(dict.fromkeys(ids))  # the order of the values
-    summaries = {metric: summarise(value) for metric, value in values.items()}
+    found = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values, groups, "group")
     if args.json:
         about = {"n_groups": len(groups), "n_rows": len(ids)}
-        write(to_json(about, args, summaries, {}, "group"))
+        write(to_json(about, args, found, {}, "group"))
         return
     show(
-        evaluation_table(summaries, {}, "group"),
+        evaluation_table(found, {}, "group"),
         "",
-        f"{len(groups):,} groups, {len(ids):,} rows; intervals by normal approximation",
-        *left_out(len(groups), summaries, request, "group"),
+        f"{len(groups):,} groups, {len(ids):,} rows; "
+        + intervals_by(found.level, found.n_resamples, "group"),
+        *left_out(len(groups), found, request, "group"),
     )
 
 

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics.cli._lines import LineError, read_lines, read_rows, refuse_bytes
-from recmetrics.cli._npy import map_data, read_header, refuse_damaged_text
-from recmetrics.cli._per_user import NOUNS
+from recmetrics._io import (
+    NOUNS,
+    LineError,
+    map_data,
+    read_header,
+    read_lines,
+    read_rows,
+    refuse_bytes,
+    refuse_damaged_text,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader

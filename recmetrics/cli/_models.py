@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from recmetrics import Comparison, __version__, compare
+from recmetrics._io import Source, read_per_user
 from recmetrics.cli import _picture
 from recmetrics.cli._failures import CommandError, naming
-from recmetrics.cli._files import read_groups, read_per_user
-from recmetrics.cli._named import Source
+from recmetrics.cli._files import read_groups
 from recmetrics.cli._output import check_output
 from recmetrics.cli._tables import comparison_tables
 from recmetrics.cli._terminal import INSTALL, require_rich, show, write

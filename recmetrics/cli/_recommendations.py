@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from recmetrics import RecmetricsWarning
+from recmetrics._io import Source
 from recmetrics.cli._failures import CommandError, naming, with_files, with_options
-from recmetrics.cli._means import summarise
-from recmetrics.cli._named import Source
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._score_files import (
     default_metrics,
@@ -25,6 +24,7 @@ from recmetrics.cli._score_files import (
 from recmetrics.cli._table_files import Advice, Columns, read_frame
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, tell, write
+from recmetrics.comparison import intervals_by, summarise
 
 _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
 _CATALOGUE = "a table .csv, .tsv or .parquet with a header and the column item"
@@ -102,16 +102,16 @@ def evaluate_recommendations(args: Namespace) -> None:
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
     for text in request.of_exposure:  # one value, which the table repeats for each list
         values[text] = np.array(values[text][0] if len(values[text]) else np.nan)
-    summaries = {metric: summarise(value) for metric, value in values.items()}
+    found = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values, users)
     if args.json:
         about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
         about |= {"invalid": summary.invalid._asdict()} if any(summary.invalid) else {}
-        write(to_json(about, args, summaries, {}))
+        write(to_json(about, args, found, {}))
         return
     lines = [
-        f"{summary.n_lists:,} users; intervals by normal approximation",
+        f"{summary.n_lists:,} users; {intervals_by(found.level, found.n_resamples)}",
         f"lists {summary.order}",
     ]
     if summary.n_missing:
@@ -126,9 +126,7 @@ def evaluate_recommendations(args: Namespace) -> None:
         )
     if any(summary.invalid):
         lines.append(f"wasted or dropped: {summary.invalid}")
-    show(
-        evaluation_table(summaries, {}), "", *lines, *left_out(summary.n_lists, summaries, request)
-    )
+    show(evaluation_table(found, {}), "", *lines, *left_out(summary.n_lists, found, request))
 
 
 @contextmanager

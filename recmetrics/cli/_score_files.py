@@ -8,22 +8,23 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isinf
+from math import isfinite, isnan, nan
 from typing import Any, Literal
 
 from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit, popularity_from
 from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
+from recmetrics._io import Source
 from recmetrics._results import is_swallowed, users_of_means, whole_values
 from recmetrics._selection import Found, find_hits, read_scores
 from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
 from recmetrics._types import Convention
 from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
-from recmetrics.cli._means import Summary, summarise
-from recmetrics.cli._named import Source, unchanged
+from recmetrics.cli._named import unchanged
 from recmetrics.cli._output import check_output, write_per_user
 from recmetrics.cli._tables import evaluation_table, title
 from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
+from recmetrics.comparison import Summary, intervals_by, mean_of, summarise
 
 DEFAULT_K = 10
 # Each piece of side information: its option, and its help text.
@@ -123,7 +124,7 @@ def evaluate(args: Namespace) -> None:
             found = find_hits(matrix, read_users(matrix, truth, sets | side, rules), rules)
             values = whole_values(found, rules)
         levels = _levels(truth, n_items, request, sets, args) if args.chance else {}
-    summaries = {metric: summarise(value) for metric, value in values.items()}
+    summary = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values)
     if args.json:
@@ -134,14 +135,15 @@ def evaluate(args: Namespace) -> None:
             )
         if report is not None:
             about["audit"] = _findings(report)
-        write(to_json(about, args, summaries, levels))
+        write(to_json(about, args, summary, levels))
     else:
         show(
-            evaluation_table(summaries, levels),
+            evaluation_table(summary, levels),
             "",
-            f"{n_users:,} users x {n_items:,} items; intervals by normal approximation",
+            f"{n_users:,} users x {n_items:,} items; "
+            + intervals_by(summary.level, summary.n_resamples),
             *(_excluded(found) if "exclude" in sets else ()),
-            *left_out(n_users, summaries, request),
+            *left_out(n_users, summary, request),
         )
 
 
@@ -192,16 +194,13 @@ def _audit(
 
 def _levels(
     truth: Any, n_items: int, request: Request, sets: Mapping[str, Any], args: Namespace
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, dict[str, float]]:
     """Compute the means of a random and of the best ranking, for the metrics that have them."""
     able = list(request.of_hits)
     options = {**sets, "undefined": args.undefined, "convention": args.convention}
     options["n_items"] = n_items
     return {
-        name: {
-            metric: summarise(values).mean
-            for metric, values in level(truth, able, **options).items()
-        }
+        name: {metric: mean_of(values) for metric, values in level(truth, able, **options).items()}
         for name, level in (("chance", Metrics.chance), ("ceiling", Metrics.ceiling))
         if able
     }
@@ -234,19 +233,17 @@ def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
     return read_table(source)
 
 
-def left_out(
-    n_users: int, summaries: Mapping[str, Summary], request: Request, noun: str = "user"
-) -> list[str]:
+def left_out(n_users: int, summary: Summary, request: Request, noun: str = "user") -> list[str]:
     """Say how many users the means are over, wherever it is not all."""
-    means = {text: summary.users for text, summary in summaries.items()}
+    means = {each.metric: each.n_users for each in summary}
     return [with_options(line) for line in users_of_means(means, n_users, request, noun)]
 
 
 def to_json(
     about: Mapping[str, Any],
     args: Namespace,
-    summaries: Mapping[str, Summary],
-    levels: Mapping[str, Mapping[str, float | None]],
+    summary: Summary,
+    levels: Mapping[str, Mapping[str, float]],
     noun: str = "user",
 ) -> str:
     """Write a result as JSON, in full precision."""
@@ -256,17 +253,22 @@ def to_json(
         "undefined": args.undefined or ("nan" if args.convention is None else None),
         **about,
         "metrics": {
-            metric: {
-                "mean": None if summary.mean is None or isinf(summary.mean) else summary.mean,
-                "std": summary.std,
-                "interval": summary.interval,
-                f"{noun}s": summary.users,
-                **{name: level.get(metric) for name, level in levels.items()},
+            each.metric: {
+                "mean": _finite(each.mean),
+                "std": _finite(each.std),
+                "interval": None if isnan(each.low) else (each.low, each.high),
+                f"{noun}s": each.n_users,
+                **{n: _finite(level.get(each.metric, nan)) for n, level in levels.items()},
             }
-            for metric, summary in summaries.items()
+            for each in summary
         },
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _finite(value: float) -> float | None:
+    """Give a number; None for NaN and infinity, which JSON lacks."""
+    return value if isfinite(value) else None
 
 
 def _findings(report: Audit) -> dict[str, Any]:

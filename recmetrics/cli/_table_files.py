@@ -7,11 +7,17 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from recmetrics._io import (
+    LineError,
+    Source,
+    opened,
+    read_number,
+    read_rows,
+    reading,
+    refuse_beyond_memory,
+    refuse_other_formats,
+)
 from recmetrics.cli._failures import CommandError
-from recmetrics.cli._files import reading, refuse_other_formats
-from recmetrics.cli._lines import LineError, read_number, read_rows
-from recmetrics.cli._memory import refuse_beyond_memory
-from recmetrics.cli._named import Source, opened
 from recmetrics.cli._terminal import quiet
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Literal, get_args
 
-from recmetrics import Comparison
+from recmetrics import Comparison, Summary
 from recmetrics._explain import interval
 from recmetrics._spec import Reads
-from recmetrics.cli._means import Summary
-from recmetrics.comparison import grids, legend
+from recmetrics.comparison import grids, legend, percent, shown, shown_count, shown_interval
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,24 +18,23 @@ if TYPE_CHECKING:
 
     from recmetrics._spec import Metric, Option
 
-_UNDEFINED = "-"
+_PLACES = 4  # decimals
 
 
 def evaluation_table(
-    summaries: Mapping[str, Summary],
-    levels: Mapping[str, Mapping[str, float | None]],
-    noun: str = "user",
+    summary: Summary, levels: Mapping[str, Mapping[str, float]], noun: str = "user"
 ) -> Table:
     """Lay out one metric per row, with the levels to compare its mean with."""
-    table = _table("metric", numbers=["mean", *levels, "95 % interval", "std", f"{noun}s"])
-    for metric, summary in summaries.items():
+    interval = f"{percent(summary.level)} interval"
+    table = _table("metric", numbers=["mean", *levels, interval, "std", f"{noun}s"])
+    for each in summary:
         table.add_row(
-            metric,
-            _number(summary.mean),
-            *(_number(level.get(metric)) for level in levels.values()),
-            _interval(summary),
-            _number(summary.std),
-            _count(summary.users),
+            each.metric,
+            shown(each.mean, _PLACES),
+            *(shown(level.get(each.metric, math.nan), _PLACES) for level in levels.values()),
+            shown_interval(each.low, each.high, _PLACES),
+            shown(each.std, _PLACES),
+            shown_count(each.n_users),
         )
     return table
 
@@ -143,18 +141,3 @@ def _values(option: Option) -> str:
     limits = [f"above {option.above:g}"] if math.isfinite(option.above) else []
     limits += [f"below {option.below:g}"] if math.isfinite(option.below) else []
     return " ".join(["a number", " and ".join(limits)]).strip()
-
-
-def _number(value: float | None) -> str:
-    return _UNDEFINED if value is None else f"{value:.4f}"
-
-
-def _interval(summary: Summary) -> str:
-    if summary.interval is None:
-        return _UNDEFINED
-    low, high = summary.interval
-    return f"{low:.4f}..{high:.4f}"
-
-
-def _count(users: int | None) -> str:
-    return _UNDEFINED if users is None else f"{users:,}"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from recmetrics.cli._lines import LineError, read_lines, read_number, refuse_bytes
+from recmetrics._io import LineError, read_lines, read_number, refuse_bytes
 
 if TYPE_CHECKING:
     from io import BufferedReader

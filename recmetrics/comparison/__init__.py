@@ -1,12 +1,16 @@
-"""Comparison of models: means, paired differences, and tests of the differences.
+"""One model in numbers, and models compared: means, paired differences, and tests of these.
 
+    _summarise    ``summary``: the means, intervals and quantiles of one model
+    _summaries    ``Summary``: its numbers, and the methods that print and export them
     _compare      ``compare``: reads the results, resamples, tests
-    _samples      results in any form -> one array of values per model and metric
+    _samples      results in any form -> one array of values per model and metric; groups, weights
     _align        results in tables, matched by user
-    _statistics   bootstrap, tests and corrections, from scipy.stats
+    _statistics   means, quantiles, bootstrap, tests and corrections
     _records      the numbers: ``Mean``, ``Difference``, and ``Compared`` with all of them
     _comparison   ``Comparison``: ``Compared`` with methods that print, export and draw it
-    _render       text, Markdown and LaTeX
+    _render       the tables of a comparison, and their legend
+    _grids        tables of text: plain, Markdown, LaTeX, HTML
+    _frame_of     records -> a data frame
     _plot         pictures
 
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
@@ -14,8 +18,12 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import Comparison
+from recmetrics.comparison._grids import intervals_by, percent, shown, shown_count, shown_interval
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._render import grids, legend
-from recmetrics.comparison._statistics import Correction, Test
+from recmetrics.comparison._samples import read_weights
+from recmetrics.comparison._statistics import Correction, Test, mean_of
+from recmetrics.comparison._summaries import MetricSummary, Summary
+from recmetrics.comparison._summarise import summarise, summary
 
-__all__ = ["Comparison", "Difference", "Mean", "compare"]
+__all__ = ["Comparison", "Difference", "Mean", "MetricSummary", "Summary", "compare", "summary"]

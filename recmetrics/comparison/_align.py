@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,13 @@ def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
         columns[model] = result
         if isinstance(result, Frame):
             rows = _in_order_of(first, reference, model, result)
-            columns[model] = {metric: _values(rows[metric]) for metric in result.metrics}
+            columns[model] = columns_of(replace(result, rows=rows))
     return columns
+
+
+def columns_of(frame: Frame) -> dict[str, Any]:
+    """Give the values of each metric of a frame."""
+    return {metric: _values(frame.rows[metric]) for metric in frame.metrics}
 
 
 def _in_order_of(first: str, reference: Frame, model: str, frame: Frame) -> Any:

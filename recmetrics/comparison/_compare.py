@@ -2,30 +2,44 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
 from recmetrics._spec import parse
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._records import Difference, Mean
-from recmetrics.comparison._samples import Results, check_baseline, read_groups, read_results
+from recmetrics.comparison._samples import (
+    Results,
+    check_baseline,
+    check_share,
+    read_groups,
+    read_results,
+    read_seed,
+    read_weights,
+)
 from recmetrics.comparison._statistics import (
+    N_RESAMPLES,
+    NOTHING,
     Correction,
     Floats,
+    Sums,
     Test,
     bootstrap_intervals,
     correct,
+    defined,
     effect_size,
+    effective_users,
+    mean_of,
     p_value,
+    sums_of,
 )
-
-_ROW_BYTES = 1 << 26  # of values resampled together
 
 
 def compare(
@@ -36,9 +50,10 @@ def compare(
     tests: Test | Sequence[Test] = "t",
     correction: Correction | None = "holm",
     by: Any = None,
+    weights: Any = None,
     lower_is_better: Collection[str] = (),
     levels: Mapping[str, Any] | None = None,
-    n_resamples: int = 2_000,
+    n_resamples: int = N_RESAMPLES,
     rng: int | np.random.Generator | None = None,
 ) -> Comparison:
     """Compare models by the metrics of each user: means, paired differences and tests.
@@ -80,6 +95,12 @@ def compare(
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity: adds means
         and differences of each group, and the worst group.
+    weights
+        (n_users,) the weight of each user, finite and >= 0, such as the number of visits: means,
+        differences, their intervals, effect sizes and tests are then weighted. The t test takes
+        the linearised variance of the weighted mean, the permutation test flips weighted
+        differences; "wilcoxon" is refused. Wins, ties and losses still count users. A user of
+        weight 0 is left out.
     lower_is_better
         Metrics for which lower is better, beside those that the library knows, such as gini.
     levels
@@ -87,8 +108,7 @@ def compare(
         Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. They are in
         no pair, not tested, and never the best. They may lack metrics of the models.
     n_resamples
-        Resamples of the bootstrap. Time grows with users, memory hardly: a million users, three
-        models and one metric take about a minute.
+        Resamples of the bootstrap. Of more than 4,096 users random blocks are resampled.
     rng
         Seed or generator of all random draws. With a seed, each number depends only on its own
         values: other metrics, models and groups do not change it.
@@ -123,18 +143,25 @@ def compare(
     check_baseline(baseline, read.models)
     options = _Options(
         pairs=_pairs(read.models, baseline),
-        confidence=_check_confidence(confidence),
+        confidence=check_share("confidence", confidence, 0.5),
         tests=_check_tests(tests),
         lower=_lower(read.metrics, lower_is_better),
         n_resamples=_check_resamples(n_resamples),
-        seed=_seed(rng),
+        seed=read_seed(rng),
+        weights=None if weights is None else read_weights(weights, read.n_users),
     )
+    if options.weights is not None and "wilcoxon" in options.tests:
+        msg = (
+            "tests has 'wilcoxon', whose ranks have no weights; with weights= give tests='t' or "
+            "'permutation'"
+        )
+        raise ArgumentError(msg)
     if correction is not None and correction not in get_args(Correction):
         msg = f"correction must be 'holm', 'bh' or None, got {correction!r}"
         raise ArgumentError(msg)
-    groups = {} if by is None else read_groups(by, read.n_users)
-
-    means, differences = _describe(read, None, None, options)
+    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
+    everyone = np.arange(read.n_users)
+    means, differences = _describe(read, None, everyone, options)
     differences = _corrected(differences, correction, confidence)
     group_means: list[Mean] = []
     group_differences: list[Difference] = []
@@ -156,6 +183,7 @@ def compare(
         correction=correction,
         lower_is_better=options.lower,
         n_resamples=n_resamples,
+        n_weightless=None if weights is None else int(np.count_nonzero(options.weights == 0)),
     )
 
 
@@ -167,107 +195,114 @@ class _Options:
     lower: frozenset[str]
     n_resamples: int
     seed: int
+    weights: Floats | None
 
 
-class _Cell(NamedTuple):
-    """The values of a model, or with ``against`` the differences of a pair."""
-
-    metric: str
-    model: str
-    against: str | None
+_Record = TypeVar("_Record", Mean, Difference)
 
 
 def _describe(
-    results: Results, group: Any, users: npt.NDArray[np.intp] | None, options: _Options
+    results: Results, group: Any, users: npt.NDArray[np.intp], options: _Options
 ) -> tuple[list[Mean], list[Difference]]:
-    """Compute the means and differences of ``users`` (None: all), in the order of metrics."""
-    n_users = results.n_users if users is None else users.size
-    cells = [
-        _Cell(metric, model, against)
-        for metric in results.metrics
-        if not results.is_system(metric)
-        for model, against in [*((name, None) for name in results.having(metric)), *options.pairs]
-    ]
-    found: dict[_Cell, Mean | Difference] = {}
-    for together in _of_one_length(cells, results, users):
-        rows = [_sample(results, cell, users) for cell in together]
-        intervals = bootstrap_intervals(rows, options.confidence, options.n_resamples, options.seed)
-        for cell, row, interval in zip(together, rows, intervals, strict=True):
-            found[cell] = _record(cell, group, row, interval, n_users, options)
-    means, differences = [], []
+    """Compute the means and differences of ``users``, in the order of metrics."""
+    if options.weights is not None:
+        users = users[options.weights[users] > 0]
+    means: list[Mean] = []
+    differences: list[Difference] = []
+    sums_of_means: list[Sums] = []
+    sums_of_differences: list[Sums] = []
     for metric in results.metrics:
         if results.is_system(metric):
-            if users is None:  # one value for all users: none for a group
-                own = [_system(results, metric, name) for name in results.having(metric)]
+            if group is None:  # one value for all users: none for a group
+                own = [_system(results, metric, name, options) for name in results.having(metric)]
                 means += _marked(own, results.models, options)
+                sums_of_means += [NOTHING] * len(own)
             continue
-        of_each = [found[_Cell(metric, name, None)] for name in results.having(metric)]
-        own = [each for each in of_each if isinstance(each, Mean)]
+        own = []
+        for model in results.having(metric):
+            row, weights = _sample(results, metric, (model,), users, options)
+            own.append(_mean(metric, group, model, row, weights, users.size))
+            sums_of_means.append(sums_of(row, weights, options.seed))
         means += _marked(own, results.models, options)
-        pairs = [found[_Cell(metric, *pair)] for pair in options.pairs]
-        differences += [each for each in pairs if isinstance(each, Difference)]
-    return means, differences
+        for pair in options.pairs:
+            row, weights = _sample(results, metric, pair, users, options)
+            differences.append(_difference(metric, group, pair, row, weights, users.size, options))
+            sums_of_differences.append(sums_of(row, weights, options.seed))
+    intervals = bootstrap_intervals(
+        [*sums_of_means, *sums_of_differences],
+        options.confidence,
+        options.n_resamples,
+        options.seed,
+    )
+    return (
+        _bounded(means, intervals[: len(means)]),
+        _bounded(differences, intervals[len(means) :]),
+    )
 
 
-def _sample(results: Results, cell: _Cell, users: npt.NDArray[np.intp] | None) -> Floats:
-    """The defined values of a cell."""
-    values = results.values[cell.model][cell.metric]
-    values = values if users is None else values[users]
-    if cell.against is not None:
-        other = results.values[cell.against][cell.metric]
-        values = values - (other if users is None else other[users])
-    undefined = np.isnan(values)
-    return values[~undefined] if undefined.any() else values
+def _bounded(records: Iterable[_Record], intervals: Iterable[tuple[float, float]]) -> list[_Record]:
+    return [
+        replace(record, low=low, high=high)
+        for record, (low, high) in zip(records, intervals, strict=True)
+    ]
 
 
-def _of_one_length(
-    cells: Iterable[_Cell], results: Results, users: npt.NDArray[np.intp] | None
-) -> Iterator[list[_Cell]]:
-    """Group cells to resample together: of one number of users, and not too many at once."""
-    by_length: dict[int, list[_Cell]] = {}
-    for cell in cells:
-        by_length.setdefault(_sample(results, cell, users).size, []).append(cell)
-    for length, alike in by_length.items():
-        at_once = max(1, _ROW_BYTES // (8 * max(1, length)))
-        for start in range(0, len(alike), at_once):
-            yield alike[start : start + at_once]
-
-
-def _record(
-    cell: _Cell,
-    group: Any,
-    row: Floats,
-    interval: tuple[float, float],
-    n_users: int,
+def _sample(
+    results: Results,
+    metric: str,
+    models: Sequence[str],
+    users: npt.NDArray[np.intp],
     options: _Options,
-) -> Mean | Difference:
-    mean = float(row.mean()) if row.size else float("nan")
-    low, high = interval
-    if cell.against is None:
-        return Mean(
-            metric=cell.metric,
-            group=group,
-            model=cell.model,
-            mean=mean,
-            low=low,
-            high=high,
-            n_users=row.size,
-            n_undefined=n_users - row.size,
-        )
-    above, below = int(np.count_nonzero(row > 0)), int(np.count_nonzero(row < 0))
-    lower = cell.metric in options.lower
-    p_values: dict[str, float] = {test: p_value(test, row, options.seed) for test in options.tests}
-    return Difference(
-        metric=cell.metric,
+) -> tuple[Floats, Floats | None]:
+    """The defined values of a model, or differences of two, and the weights of their users."""
+    values = results.values[models[0]][metric][users]
+    for against in models[1:]:
+        values = values - results.values[against][metric][users]
+    weights = None if options.weights is None else options.weights[users]
+    return defined(values, weights)
+
+
+def _mean(
+    metric: str, group: Any, model: str, row: Floats, weights: Floats | None, n_users: int
+) -> Mean:
+    return Mean(
+        metric=metric,
         group=group,
-        model=cell.model,
-        against=cell.against,
-        difference=mean,
-        low=low,
-        high=high,
+        model=model,
+        mean=mean_of(row, weights),
+        low=math.nan,
+        high=math.nan,
         n_users=row.size,
         n_undefined=n_users - row.size,
-        effect_size=effect_size(row),
+        n_effective=None if weights is None else effective_users(weights),
+    )
+
+
+def _difference(
+    metric: str,
+    group: Any,
+    pair: tuple[str, str],
+    row: Floats,
+    weights: Floats | None,
+    n_users: int,
+    options: _Options,
+) -> Difference:
+    above, below = int(np.count_nonzero(row > 0)), int(np.count_nonzero(row < 0))
+    lower = metric in options.lower
+    p_values: dict[str, float] = {
+        test: p_value(test, row, options.seed, weights) for test in options.tests
+    }
+    return Difference(
+        metric=metric,
+        group=group,
+        model=pair[0],
+        against=pair[1],
+        difference=mean_of(row, weights),
+        low=math.nan,
+        high=math.nan,
+        n_users=row.size,
+        n_undefined=n_users - row.size,
+        effect_size=effect_size(row, weights),
         wins=below if lower else above,
         ties=row.size - above - below,
         losses=above if lower else below,
@@ -276,16 +311,17 @@ def _record(
     )
 
 
-def _system(results: Results, metric: str, model: str) -> Mean:
+def _system(results: Results, metric: str, model: str, options: _Options) -> Mean:
     return Mean(
         metric=metric,
         group=None,
         model=model,
         mean=float(results.values[model][metric]),
-        low=float("nan"),
-        high=float("nan"),
+        low=math.nan,
+        high=math.nan,
         n_users=None,
         n_undefined=None,
+        n_effective=None if options.weights is None else math.nan,
     )
 
 
@@ -338,20 +374,20 @@ def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozense
     )
 
 
+def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray[np.intp]]:
+    try:
+        return {group: groups[group] for group in sorted(groups)}
+    except TypeError:
+        msg = "by must hold labels of one type, such as strings or integers"
+        raise InputTypeError(msg) from None
+
+
 def _higher_is_better(metric: str) -> bool:
     """Look a metric up in the registry; for an unknown one higher is better."""
     try:
         return parse(metric).metric.higher_is_better
     except MetricSpecError:
         return True
-
-
-def _check_confidence(confidence: Any) -> float:
-    is_number = isinstance(confidence, (float, np.floating))
-    if not is_number or not 0.5 <= confidence < 1:
-        msg = f"confidence must be a number from 0.5 to below 1, such as 0.95, got {confidence!r}"
-        raise ArgumentError(msg)
-    return float(confidence)
 
 
 def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:
@@ -370,11 +406,3 @@ def _check_resamples(n_resamples: Any) -> int:
         msg = f"n_resamples must be an integer >= 100, got {n_resamples!r}"
         raise ArgumentError(msg)
     return int(n_resamples)
-
-
-def _seed(rng: int | np.random.Generator | None) -> int:
-    try:
-        return int(np.random.default_rng(rng).integers(2**63 - 1))
-    except (TypeError, ValueError):
-        msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
-        raise ArgumentError(msg) from None

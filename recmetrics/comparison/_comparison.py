@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-from importlib.util import find_spec
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from recmetrics._errors import ArgumentError
 from recmetrics.comparison import _render
+from recmetrics.comparison._frame_of import frame_of
 from recmetrics.comparison._records import Compared
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["means", "differences"]
-_FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Comparison(Compared):
@@ -69,19 +67,7 @@ class Comparison(Compared):
         ArgumentError
             If the package is not installed.
         """
-        records = self.to_records(table)
-        if backend is not None and backend not in _FRAMES:
-            msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
-            raise ArgumentError(msg)
-        wanted = _FRAMES if backend is None else (backend,)
-        name = next((each for each in wanted if find_spec(each) is not None), None)
-        if name is None:
-            msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
-            raise ArgumentError(msg)
-        package = importlib.import_module(name)
-        if name == "pyarrow":
-            return package.Table.from_pylist(records)
-        return package.DataFrame(records)
+        return frame_of(self.to_records(table), backend)
 
     def to_markdown(self) -> str:
         """Write the printed tables and their legend in Markdown, the best means in bold."""

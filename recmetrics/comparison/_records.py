@@ -17,7 +17,8 @@ class Mean:
 
     ``low`` and ``high`` bound it with the confidence asked for; NaN where fewer than two users
     have a value, and for a system metric, whose user counts are None. ``group`` is None for all
-    users together. ``best`` marks the best mean of a metric in its group.
+    users together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is
+    (sum w)^2 / sum w^2 of the users' weights, NaN for a system metric, None without weights.
     """
 
     metric: str
@@ -29,6 +30,7 @@ class Mean:
     n_users: int | None
     n_undefined: int | None
     best: bool = False
+    n_effective: float | None = None
 
     @property
     def value(self) -> float:
@@ -36,8 +38,8 @@ class Mean:
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Write the fields with their names."""
-        return asdict(self)
+        """Write the fields with their names; ``n_effective`` only with weights."""
+        return without_effective(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,7 @@ class Compared:
     correction: Correction | None
     lower_is_better: frozenset[str]
     n_resamples: int
+    n_weightless: int | None = None  # users of weight 0; None without weights
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None
@@ -123,6 +126,13 @@ class Compared:
             == (metric, model, against)
         ]
         return _worst(own, metric not in self.lower_is_better) if own else None
+
+
+def without_effective(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the field of weights where there are none."""
+    return {
+        name: value for name, value in fields.items() if name != "n_effective" or value is not None
+    }
 
 
 def _worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics.comparison._align import align, read_frame
+from recmetrics._errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    ShapeError,
+)
+from recmetrics._io import Source, read_per_user
+from recmetrics._spec import parse
+from recmetrics.comparison._align import Frame, align, columns_of, read_frame
 from recmetrics.comparison._statistics import Floats
 
 _MANY_GROUPS = 50
+_ONE_RESULT = (
+    "what Metrics.compute returns, an object whose .compute() returns that, "
+    "a data frame with a float column per metric, or the path of a file that "
+    "'recmetrics evaluate --per-user' wrote"
+)
 _RESULT = (
     "what Metrics.compute returns, an object whose .compute() returns that, "
     "or a data frame with a float column per metric"
@@ -37,6 +53,15 @@ class Results:
     def is_system(self, metric: str) -> bool:
         """Say whether a metric has one value for all users together."""
         return self.values[self.models[0]][metric].ndim == 0
+
+
+class Result(NamedTuple):
+    """The values of one model per metric, as in ``Results``; its users in groups, their weights."""
+
+    values: dict[str, Floats]
+    groups: dict[Any, npt.NDArray[np.intp]]
+    weights: Floats | None
+    has_missing: bool  # an Evaluator, some of whose users were never updated
 
 
 def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Results:
@@ -63,9 +88,12 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
         msg = f"{both!r} names a model and a level; expected a name of its own for each"
         raise InputError(msg)
     given = {**results, **levels}
-    read = align({name: _read(name, result) for name, result in given.items()})
+    read = align({n: _read(f"the result of {n!r}", each, _RESULT) for n, each in given.items()})
     values = {
-        model: {metric: _array(model, metric, column) for metric, column in columns.items()}
+        model: {
+            metric: _finite(f"metric {metric!r} of {model!r}", metric, column)
+            for metric, column in columns.items()
+        }
         for model, columns in read.items()
     }
     first, *others = values
@@ -77,48 +105,205 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
     return Results(tuple(results), tuple(levels), tuple(values[first]), values, _n_users(values))
 
 
-def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
-    """Read the indices of the users of each group, groups in sorted order."""
-    labels = np.asarray(by)
-    if labels.shape != (n_users,):
-        msg = f"by must hold one group per user, shape ({n_users},), got shape {labels.shape}"
-        raise ShapeError(msg)
-    absent = np.array([each is None or each != each for each in labels.tolist()], dtype=bool)
-    if absent.any():
-        msg = f"by must name the group of every user; that of user {absent.argmax()} is undefined"
+def read_result(values: Any, by: Any, weights: Any) -> Result:
+    """Read the result of one model, the group of each user, and their weights."""
+    if isinstance(values, str | PathLike):
+        columns: dict[Any, Any] = dict(read_per_user(Source("values", Path(values))).values)
+    else:
+        read = _read("values", values, _ONE_RESULT)
+        columns = read
+        if isinstance(read, Frame):
+            by, weights = _column(read, "by", by), _column(read, "weights", weights)
+            columns = columns_of(read)
+    for name, given in (("by", by), ("weights", weights)):
+        if isinstance(given, str):
+            msg = (
+                f"{name} names a column, {given!r}, and values is no table; expected an array of "
+                "one entry per user"
+            )
+            raise InputError(msg)
+    if not columns:
+        msg = f"values holds no metric; expected {_ONE_RESULT}"
         raise InputError(msg)
+    arrays = {
+        metric: _array(f"metric {metric!r}", metric, each) for metric, each in columns.items()
+    }
+    for metric, column in columns.items():
+        if not arrays[metric].ndim:
+            _refuse_mean(metric, column)
+    sizes = {metric: array.size for metric, array in arrays.items() if array.ndim}
+    n_users = next(iter(sizes.values()), 0)
+    for metric, size in sizes.items():
+        if size != n_users:
+            msg = (
+                f"metric {next(iter(sizes))!r} has {n_users:,} users and metric {metric!r} "
+                f"{size:,}; expected the values of the same users"
+            )
+            raise ShapeError(msg)
+    if sizes and not n_users:
+        msg = f"values holds no user: metric {next(iter(sizes))!r} has shape (0,)"
+        raise InputError(msg)
+    return Result(
+        arrays,
+        {} if by is None else read_groups(by, n_users),
+        None if weights is None else read_weights(weights, n_users),
+        _has_missing(values),
+    )
+
+
+def _has_missing(values: Any) -> bool:
+    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
+    return any(getattr(each, "not_updated", 0) for each in counts.values())
+
+
+def _column(frame: Frame, name: str, given: Any) -> Any:
+    """Take the column that ``by`` or ``weights`` names; what is no name is given back."""
+    if not isinstance(given, str):
+        return given
+    if given not in frame.rows.columns:
+        near = get_close_matches(given, frame.rows.columns, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {frame.rows.columns}"
+        msg = f"{name} names the column {given!r}, which values does not have; {hint}"
+        raise InputError(msg)
+    if given in frame.metrics:
+        frame.metrics.remove(given)
+    return frame.rows[given].to_list()
+
+
+def _refuse_mean(metric: Any, column: Any) -> None:
+    """Refuse one number unless it is that of a system metric."""
     try:
-        groups, members = np.unique(labels, return_inverse=True)
-    except TypeError:
-        msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg) from None
-    if groups.size > _MANY_GROUPS:
+        is_mean = parse(metric).metric.per_user
+    except MetricSpecError:
+        is_mean = not isinstance(column, np.ndarray)
+    if is_mean:
         msg = (
-            f"by names {groups.size:,} different groups; expected at most {_MANY_GROUPS}: "
+            f"metric {metric!r} is one number, {column}; expected the value of every user, "
+            "(n_users,), from which intervals and quantiles are computed: give what "
+            "Metrics.compute or the compute() of an Evaluator returns, not means"
+        )
+        raise InputTypeError(msg)
+
+
+def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
+    """Read the indices of the users of each group, groups in order of appearance."""
+    members: dict[Any, list[int]] = {}
+    for user, label in enumerate(_labels(by, n_users)):
+        try:
+            members.setdefault(label, []).append(user)
+        except TypeError:  # not hashable
+            kind = type(label).__name__
+            msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
+            raise InputTypeError(msg) from None
+    undefined = min(
+        (users[0] for label, users in members.items() if _is_missing(label)), default=-1
+    )
+    if undefined >= 0:
+        msg = (
+            f"by must name the group of every user; that of user {undefined} is undefined; give "
+            "such users a label of their own, such as 'unknown'"
+        )
+        raise InputError(msg)
+    if len(members) > _MANY_GROUPS:
+        msg = (
+            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
             "put users into bins first, such as quartiles of their activity"
         )
         raise InputError(msg)
-    return {group: np.flatnonzero(members == i) for i, group in enumerate(groups.tolist())}
+    return {label: np.array(users, np.intp) for label, users in members.items()}
 
 
-def _read(model: str, result: Any) -> Any:
+def _labels(by: Any, n_users: int) -> list[Any]:
+    """The labels of any array, series or list, one for each user."""
+    expected = f"by must hold one group per user, shape ({n_users},)"
+    if isinstance(by, str | Mapping) or hasattr(by, "columns") or not hasattr(by, "__len__"):
+        given = repr(by) if isinstance(by, str) else f"a {type(by).__name__}"
+        msg = f"{expected}, got {given}; give an array or a list of labels"
+        raise InputTypeError(msg)
+    shape = tuple(getattr(by, "shape", (len(by),)))
+    if shape != (n_users,):
+        msg = f"{expected}, got shape {shape}"
+        raise ShapeError(msg)
+    for name in ("to_list", "tolist", "to_pylist"):
+        if hasattr(by, name):
+            labels: list[Any] = getattr(by, name)()
+            return labels
+    return list(by)
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
+
+
+def read_weights(weights: Any, n_users: int) -> Floats:
+    """Read the weights of users, divided by the largest."""
+    array = _real("weights", weights)
+    if array.shape != (n_users,):
+        msg = f"weights must hold one number per user, shape ({n_users},), got shape {array.shape}"
+        raise ShapeError(msg)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        user = int(wrong.argmax())
+        msg = (
+            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
+            "a user out"
+        )
+        raise InputError(msg)
+    if not array.any():
+        msg = "weights are all 0; expected a number above 0 for at least one user"
+        raise InputError(msg)
+    relative: Floats = array / array.max()
+    return relative
+
+
+def read_seed(rng: int | np.random.Generator | None) -> int:
+    """Read the seed of all random draws."""
+    try:
+        return int(np.random.default_rng(rng).integers(2**63 - 1))
+    except (TypeError, ValueError):
+        msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
+        raise ArgumentError(msg) from None
+
+
+def check_share(name: str, share: Any, least: float) -> float:
+    """Refuse a confidence that is no share; it may be ``least`` unless that is 0."""
+    is_number = isinstance(share, float | np.floating)
+    if not is_number or not least <= share < 1 or not share:
+        bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
+        msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
+        raise ArgumentError(msg)
+    return float(share)
+
+
+def _read(what: str, result: Any, expected: str) -> Any:
     """Read a mapping of metrics and values, or a frame that can be aligned with others."""
     if isinstance(result, Mapping):
         return dict(result)
     if callable(getattr(result, "compute", None)):
-        return _read(model, result.compute())
+        return _read(what, result.compute(), expected)
     frame = read_frame(result)
     if frame is None:
-        msg = f"the result of {model!r} is a {type(result).__name__}; expected {_RESULT}"
+        msg = f"{what} is a {type(result).__name__}; expected {expected}"
         raise InputTypeError(msg)
     return frame
 
 
-def _array(model: str, metric: Any, column: Any) -> Floats:
-    what = f"metric {metric!r} of {model!r}"
+def _array(what: str, metric: Any, column: Any) -> Floats:
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
+    array = _real(what, column)
+    if array.ndim > 1:
+        msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
+        raise ShapeError(msg)
+    return array
+
+
+def _real(what: str, column: Any) -> Floats:
+    """Read an array of real numbers."""
     if isinstance(column, np.ma.MaskedArray):
         msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
@@ -130,10 +315,12 @@ def _array(model: str, metric: Any, column: Any) -> Floats:
     if array.dtype.kind not in "fiub":
         msg = f"{what} has dtype {array.dtype}; expected real numbers"
         raise InputTypeError(msg)
-    if array.ndim > 1:
-        msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
-        raise ShapeError(msg)
     values: Floats = array.astype(np.float64, copy=False)
+    return values
+
+
+def _finite(what: str, metric: Any, column: Any) -> Floats:
+    values = _array(what, metric, column)
     infinite = np.isinf(values)
     if infinite.any():
         if not values.ndim:

@@ -186,7 +186,7 @@ def _rbo(
             shares += weight / rank
             weight *= p
         if form == _EXT:
-            value += (1.0 - total) * agreement
+            value += max(0.0, 1.0 - total) * agreement
         elif form == _MIN:
             value += max(0.0, limit - shares) * common[user, longer - 1]
         elif form == _NORM:

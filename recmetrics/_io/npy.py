@@ -9,12 +9,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics.cli._memory import size
+from recmetrics._io.memory import size
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-MAGIC = b"\x93NUMPY"
+NPY_MAGIC = b"\x93NUMPY"
 _READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -45,7 +45,7 @@ def read_header(file: IO[bytes], n_bytes: int) -> Header:
 
     A ValueError, or another error of NumPy for a damaged header, says what is wrong.
     """
-    version = tuple(file.read(len(MAGIC) + 2)[len(MAGIC) :])
+    version = tuple(file.read(len(NPY_MAGIC) + 2)[len(NPY_MAGIC) :])
     if version not in _READERS:
         msg = "its header is damaged" if len(version) < 2 else f"its version is {version}"
         raise ValueError(msg)

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from recmetrics.cli._memory import refuse_beyond_memory, size
-from recmetrics.cli._npy import Header, read_header, refuse_damaged_text, refuse_unreal
+from recmetrics._io.memory import refuse_beyond_memory, size
+from recmetrics._io.npy import Header, read_header, refuse_damaged_text, refuse_unreal
 
 if TYPE_CHECKING:
     from io import BufferedReader
     from zipfile import ZipInfo
 
-MAGIC = b"PK"
+NPZ_MAGIC = b"PK"
 _ENCRYPTED = 1
 _MOST_PER_BYTE = 1032  # bytes that one byte of deflate can unpack to
 _INDICES = ("indices", "indptr", "row", "col", "offsets")

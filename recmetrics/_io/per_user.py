@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics.cli._lines import LineError, read_number, read_rows
-from recmetrics.cli._npy import refuse_unreal
-from recmetrics.cli._npz import read_arrays
+from recmetrics._errors import InputError
+from recmetrics._io.lines import LineError, read_number, read_rows
+from recmetrics._io.npy import refuse_unreal
+from recmetrics._io.npz import NPZ_MAGIC, read_arrays
+from recmetrics._io.source import Source, opened, reading, refuse_other_formats, start
 
 if TYPE_CHECKING:
     from io import BufferedReader
+
+_EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 
 
 NOUNS = ("user", "group")
@@ -28,7 +32,21 @@ class PerUser(NamedTuple):
     users: list[str] | None = None
 
 
-def read_npz(file: BufferedReader) -> PerUser:
+def read_per_user(source: Source) -> PerUser:
+    """Read the values of every user, as ``evaluate --per-user`` writes them."""
+    with opened(source, _EXPECTED) as file:
+        if start(file).startswith(NPZ_MAGIC):
+            with reading(source, _EXPECTED):
+                return _read_npz(file)
+        refuse_other_formats(source, file, _EXPECTED)
+        if source.path.suffix.lower() != ".csv":
+            msg = f"{source} is not in NumPy's .npz format; expected {_EXPECTED}"
+            raise InputError(msg)
+        with reading(source, _EXPECTED):
+            return _read_csv(file)
+
+
+def _read_npz(file: BufferedReader) -> PerUser:
     """Read an array per metric, and maybe the ids of the users as "user", or of "group"."""
     arrays = read_arrays(file)
     noun = "group" if "group" in arrays else "user"
@@ -58,7 +76,7 @@ def read_npz(file: BufferedReader) -> PerUser:
     return PerUser(arrays, users)
 
 
-def read_csv(file: BufferedReader) -> PerUser:
+def _read_csv(file: BufferedReader) -> PerUser:
     """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each.
 
     An empty cell is undefined. A LineError says what is wrong.

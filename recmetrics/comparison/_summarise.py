@@ -1,0 +1,211 @@
+"""summary: one result -> samples of users -> means, intervals, quantiles."""
+
+from __future__ import annotations  # help() shows the names of types, not what they stand for
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import InputError, MetricSpecError
+from recmetrics._spec import lacking, parse
+from recmetrics.comparison._samples import check_share, read_result, read_seed
+from recmetrics.comparison._statistics import (
+    N_RESAMPLES,
+    NOTHING,
+    Floats,
+    Sums,
+    bootstrap_intervals,
+    defined,
+    effective_users,
+    mean_of,
+    quantiles_of,
+    spread_of,
+    sums_of,
+)
+from recmetrics.comparison._summaries import MetricSummary, Summary
+
+_QUANTILES = (0.1, 0.5, 0.9)
+
+
+def summary(
+    values: Any,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> Summary:
+    r"""Summarise the result of one model: what a mean over users hides.
+
+    >>> import recmetrics
+    >>> values = {"recall@10": [0.2, 0.6, 0.4, float("nan")], "mrr@10": [0.5, 1.0, 0.0, 0.25]}
+    >>> found = recmetrics.summary(values)
+    >>> print(str(found).partition("\n\n")[0])  # print(found) says below how it was computed
+    metric       mean     95 % interval     q10  median     q90  users  left out
+    ---------  ------  ----------------  ------  ------  ------  -----  --------
+    recall@10  0.4000  [0.2000, 0.6000]  0.2000  0.4000  0.6000      3         1
+    mrr@10     0.4375  [0.1250, 0.8125]  0.0000  0.3750  1.0000      4         0
+    >>> [(each.metric, each.n_undefined, each.why) for each in found]
+    [('recall@10', 1, 'no relevant item'), ('mrr@10', 0, '')]
+
+    Parameters
+    ----------
+    values
+        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an evaluator, or any object
+        whose ``.compute()`` returns that; a data frame (pandas, polars, pyarrow) of one row per
+        user, whose float columns are metrics, such as ``tables.evaluate_table`` returns; or the
+        path of a file that ``recmetrics evaluate --per-user`` wrote. Means alone are refused.
+    by
+        The group of each user, (n_users,) labels in the order of the users, or the name of a column
+        of the data frame: adds the same for each group, groups in order of appearance. Labels may
+        be any hashable objects, but None and NaN are refused.
+    weights
+        The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
+        frame: means, intervals, quantiles and standard deviations are then weighted. A user of
+        weight 0 is left out.
+    level
+        Confidence of the intervals, above 0 and below 1.
+    rng
+        Seed or generator of the bootstrap; None draws anew at each call. The interval of a metric
+        depends on its own values, on those alone, and on the seed: it is the one that ``compare``
+        gives for the same seed, and ``recmetrics evaluate`` for seed 0.
+
+    Returns
+    -------
+    Summary
+        Prints as a table; ``means`` is a dict for a logger; iterating yields a record of all
+        numbers of each metric.
+
+    Raises
+    ------
+    InputError, InputTypeError, ShapeError
+        Values, groups or weights that cannot be read, or no value of any metric.
+    ArgumentError
+        ``level`` or ``rng`` outside its range.
+
+    Notes
+    -----
+    Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
+    lists together, of shape (), has a value, but neither interval nor quantiles.
+
+    Intervals are from the percentile bootstrap: users are drawn with replacement, 2,000 times, and
+    the mean of each resample is computed, with weights as sum w x / sum w. Of more than 4,096 users
+    random blocks of users are drawn. The intervals say how the mean varies with the users that
+    happen to be in the data, not with the training of the model.
+
+    A quantile is the least value up to which users have the share of the weight or more, and where
+    they have exactly the share, the mean of that value and the next one ("averaged_inverted_cdf" of
+    NumPy). So the median is the usual one, and a user of weight 2 counts as two users of weight 1.
+    """
+    read = read_result(values, by, weights)
+    found = summarise(
+        read.values,
+        groups=read.groups,
+        weights=read.weights,
+        level=check_share("level", level, 0.0),
+        seed=read_seed(rng),
+        otherwise=", or no update" if read.has_missing else "",
+    )
+    overall = [each for each in found if each.group is None]
+    if all(math.isnan(each.mean) and each.n_undefined for each in overall):
+        first = overall[0]
+        msg = (
+            f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
+            f"users have {first.why}; expected a value of at least one user: check that the truth "
+            "is that of these users"
+        )
+        raise InputError(msg)
+    return found
+
+
+def summarise(
+    values: Mapping[str, Floats],
+    *,
+    groups: Mapping[Any, npt.NDArray[np.intp]] | None = None,
+    weights: Floats | None = None,
+    level: float = 0.95,
+    seed: int | None = None,
+    otherwise: str = "",
+) -> Summary:
+    """Summarise values that are read already; without a seed as ``summary`` does with ``rng=0``.
+
+    ``otherwise`` adds another reason for values that are undefined.
+    """
+    seed = read_seed(0) if seed is None else seed
+    n_users = next((column.size for column in values.values() if column.ndim), 0)
+    records: list[MetricSummary] = []
+    samples: list[Sums] = []
+    for group, members in [(None, np.arange(n_users)), *(groups or {}).items()]:
+        users = members if weights is None else members[weights[members] > 0]
+        for metric, column in values.items():
+            if column.ndim:
+                own = None if weights is None else weights[users]
+                row, own = defined(column[users], own)
+                why = _why(metric) + otherwise if row.size < users.size else ""
+                records.append(_of_users(metric, group, row, own, users.size, why))
+                samples.append(sums_of(row, own, seed) if np.isfinite(row).all() else NOTHING)
+            elif group is None:  # one value for all users: none for a group
+                records.append(_of_all_lists(metric, float(column), weighted=weights is not None))
+                samples.append(NOTHING)
+    intervals = bootstrap_intervals(samples, level, N_RESAMPLES, seed)
+    return Summary(
+        records=tuple(
+            replace(record, low=low, high=high)
+            for record, (low, high) in zip(records, intervals, strict=True)
+        ),
+        groups=tuple(groups or ()),
+        level=level,
+        n_resamples=N_RESAMPLES,
+        n_weightless=None if weights is None else int(np.count_nonzero(weights == 0)),
+    )
+
+
+def _of_users(
+    metric: str, group: Any, row: Floats, weights: Floats | None, n_users: int, why: str
+) -> MetricSummary:
+    q10, median, q90 = quantiles_of(row, weights, _QUANTILES)
+    return MetricSummary(
+        metric=metric,
+        group=group,
+        mean=mean_of(row, weights),
+        low=math.nan,
+        high=math.nan,
+        std=spread_of(row, weights),
+        q10=q10,
+        median=median,
+        q90=q90,
+        n_users=row.size,
+        n_undefined=n_users - row.size,
+        why=why,
+        n_effective=None if weights is None else effective_users(weights),
+    )
+
+
+def _of_all_lists(metric: str, value: float, *, weighted: bool) -> MetricSummary:
+    return MetricSummary(
+        metric=metric,
+        group=None,
+        mean=value,
+        low=math.nan,
+        high=math.nan,
+        std=math.nan,
+        q10=math.nan,
+        median=math.nan,
+        q90=math.nan,
+        n_users=None,
+        n_undefined=None,
+        why=_why(metric) if math.isnan(value) else "",
+        n_effective=math.nan if weighted else None,
+    )
+
+
+def _why(metric: str) -> str:
+    """Say what users have who have no value of a metric."""
+    try:
+        return lacking([parse(metric).metric])
+    except MetricSpecError:
+        return "no value"
