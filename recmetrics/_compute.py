@@ -601,6 +601,8 @@ class Metrics:
     err_at_k = staticmethod(alone(accuracy.err_at_k))
     fallout_at_k = staticmethod(alone(full_ranking.fallout_at_k))
     auc = staticmethod(alone(full_ranking.auc))
+    mean_rank = staticmethod(alone(full_ranking.mean_rank))
+    percentile_rank = staticmethod(alone(full_ranking.percentile_rank))
     diversity_at_k = staticmethod(alone(beyond.diversity_at_k))
     novelty_at_k = staticmethod(alone(beyond.novelty_at_k))
     popularity_at_k = staticmethod(alone(beyond.popularity_at_k))

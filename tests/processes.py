@@ -1,13 +1,14 @@
 """Two processes of torch.distributed, and what the tests run in them."""
 
-import pickle
 import tempfile
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from functools import cache, partial
+from multiprocessing import get_context
 
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.multiprocessing
 from problems import plain_specs, side_information
 from torch.utils.data import DataLoader, DistributedSampler
 
@@ -38,18 +39,29 @@ def batches(batch_size=4):
 def in_two_processes(work, *args):
     """What ``work(rank, *args)`` returned in each of two gloo processes."""
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(_run, (folder, work, args), nprocs=WORLD)
-        return [pickle.loads((Path(folder) / f"{rank}").read_bytes()) for rank in range(WORLD)]
+        pool = _two_processes()
+        return list(pool.map(partial(_run, folder, work, args), range(WORLD)))
 
 
-def _run(rank, folder, work, args):
+@cache
+def _two_processes():
+    """Started once: to import torch takes longer than the work of most tests."""
+    return ProcessPoolExecutor(WORLD, get_context("spawn"))
+
+
+def _run(folder, work, args, rank):
     torch.set_num_threads(1)
     dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=WORLD
+        "gloo",
+        init_method=f"file://{folder}/meeting",
+        rank=rank,
+        world_size=WORLD,
+        timeout=timedelta(seconds=120),  # where the other one failed
     )
     try:
-        Path(folder, f"{rank}").write_bytes(pickle.dumps(work(rank, *args)))
+        found = work(rank, *args)
         dist.barrier()  # one that ends just after a collective may abort: gloo holds its tensors
+        return found
     finally:
         dist.destroy_process_group()
 

@@ -142,7 +142,15 @@ def test_lower_is_better_turns_best_wins_and_worst_around():
 
 def test_the_registry_knows_where_lower_is_better():
     lower = {metric.name for metric in METRICS.values() if not metric.higher_is_better}
-    assert lower == {"fallout", "popularity", "calibration", "gini", "exposure_gini"}
+    assert lower == {
+        "fallout",
+        "mean_rank",
+        "percentile_rank",
+        "popularity",
+        "calibration",
+        "gini",
+        "exposure_gini",
+    }
     assert "Lower is better." in Metrics.calibration_at_k.__doc__
     assert "Lower is better." not in Metrics.ndcg_at_k.__doc__
 

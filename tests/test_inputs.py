@@ -725,7 +725,7 @@ def test_one_item():
     # One item of grade 1 at rank 1: precision@3 is cut to the one item there is; rbp and err are
     # less than 1 by definition, and no other item is left to compare with.
     expected |= {"rbp@3": [0.2, np.nan], "err@3": [0.5, np.nan], "auc": [np.nan, np.nan]}
-    expected |= {"fallout@3": [np.nan, 1.0]}
+    expected |= {"fallout@3": [np.nan, 1.0], "percentile_rank": [0.0, np.nan]}
     for name, value in expected.items():
         np.testing.assert_allclose(got[name], value, rtol=1e-12, err_msg=name)
 
@@ -745,7 +745,9 @@ def test_users_without_anything_to_recommend_score_0(options):
     has_relevant = TRUTH.any(axis=1)
     got = values(**options)
     for spec in SPECS:
-        value = np.nan if spec.startswith("fallout") else 0.0  # a share of no items
+        # A share of no items; ranks in no list; the end of the list.
+        worst = {"fallout@3": np.nan, "mean_rank": np.nan, "percentile_rank": 1.0}
+        value = worst.get(spec, 0.0)
         assert_same({spec: got[spec]}, {spec: np.where(has_relevant, value, undefined(spec))})
 
 

@@ -107,7 +107,7 @@ def test_ranked_lists_compute_the_same_reference(metric, data):
     _, truth, _, _ = data.draw(problems())
     spec = data.draw(specs(metric))
     n_users, n_items = truth.shape
-    whole = metric.averages_ties or metric.whole_list  # which is refused for less
+    whole = metric.counts_all_items or metric.whole_list  # which is refused for less
     lists = data.draw(item_lists(n_users, n_items, whole=whole))
     side = side_information(n_users, n_items)
     got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec, **side)[str(spec)]
@@ -246,6 +246,13 @@ HAND = {
     "fallout@4": 2 / 3,
     "fallout": 3 / 3,
     "fallout(rel=2)@2": 1 / 4,
+    # Items 1 and 3 are at ranks 2 and 4 of five; item 5 is excluded.
+    "mean_rank": (2 + 4 + 6) / 3,
+    "mean_rank@3": (2 + 4 + 4) / 3,
+    "mean_rank(rel=2)@1": (2 + 2) / 2,
+    "percentile_rank": (1 / 4 + 3 / 4 + 1) / 3,
+    "percentile_rank@3": (1 / 3 + 1 + 1) / 3,
+    "percentile_rank(rel=2)@4": (1 / 4 + 1) / 2,
 }
 
 

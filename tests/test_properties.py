@@ -270,10 +270,11 @@ def test_a_user_with_an_empty_list_scores_zero():
     got = compute([[-np.inf] * 3], [[1, 0, 1]])
     for metric in METRICS_LIST:
         (value,) = got[metric]
-        if metric.startswith(("diversity", "calibration", "fallout")):
+        if metric.startswith(("diversity", "calibration", "fallout")) or metric == "mean_rank":
             assert np.isnan(value)
         else:
-            assert value == 0.0
+            worst = {"mean_rank@3": 4.0, "percentile_rank@3": 1.0, "percentile_rank": 1.0}
+            assert value == worst.get(metric, 0.0)
 
 
 def test_auc_is_undefined_where_every_item_is_relevant():

@@ -271,45 +271,56 @@ def test_without_any_folder_for_compiled_code(tmp_path):
 
 KERNEL = """
 import resource, sys
-if sys.argv[1:]:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 from importlib.util import module_from_spec, spec_from_file_location
 import numpy as np
 spec = spec_from_file_location("jit", JIT_FILE)
 jit = module_from_spec(spec)  # alone: to import the package takes longer than to compile this
 spec.loader.exec_module(jit)
 
-@jit.kernel
-def total(values):
-    found = 0.0
-    for value in values:
-        found += value
-    return found
+def new():
+    @jit.kernel
+    def total(values):
+        found = 0.0
+        for value in values:
+            found += value
+        return found
+    return total
 
-print(total(np.ones(3)), sum(total.stats.cache_hits.values()))
+for limit in sys.stdin:
+    most = int(limit) if limit.strip() else resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    total = new()
+    print(total(np.ones(3)), sum(total.stats.cache_hits.values()), flush=True)
 """
 
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Run a program with one kernel; gives its result and how often the cache was used."""
+    """Call a kernel as new; gives its result and how often the cache was used.
+
+    A kernel that is made anew looks into the cache as the first call of a process does, and a
+    process for each call would take most of the time of these tests.
+    """
     pytest.importorskip("resource", reason="no limits for files here")
     script, folder = tmp_path / "kernel.py", tmp_path / "cache"
     script.write_text(KERNEL.replace("JIT_FILE", repr(str(PACKAGE / "_jit.py"))))
+    child = subprocess.Popen(
+        [sys.executable, script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
+    )
 
-    def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, script, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
-        )
-        assert not done.stderr
-        return done.stdout.split()
+    def run(limit=""):
+        child.stdin.write(f"{limit}\n")
+        child.stdin.flush()
+        return child.stdout.readline().split()
 
-    return folder, run
+    yield folder, run
+    _, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (0, "")
 
 
 @pytest.mark.parametrize("limit", ["0", "1000"])  # bytes of a file: no index, or no code behind it

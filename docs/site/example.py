@@ -103,6 +103,10 @@ BY_HAND = {
     "fallout(rel=2)@5": "3 / 3",
     "auc": "(1 + 0 + 0) / (3 * 1)",
     "auc(rel=2)": "(0 + 0 + 1) / (1 * 3)",
+    "mean_rank": "(1 + 3 + 4 + 5 + 5 + 5) / 6",
+    "mean_rank(rel=2)": "(3 + 5) / 2",
+    "percentile_rank": "(0/3 + 2/3 + 3/3 + 1 + 1 + 1) / 6",
+    "percentile_rank(rel=2)": "(2/3 + 1) / 2",
     "diversity@5": "1 - (0 + 1 + 1/sqrt(2) + 0 + 1/sqrt(2) + 1/sqrt(2)) / 6",
     "novelty@5": "(1 + 2 + 3 + 3) / 4",
     "novelty(denom=k)@5": "(1 + 2 + 3 + 3) / 5",
@@ -146,6 +150,10 @@ REMARKS = {
     "recommended.",
     "auc": "Here only the four items that are listed may be recommended: `auc` compares each "
     "relevant item with all others, and is refused for a list of only some of them.",
+    "mean_rank": "A, C and D are at ranks 1, 3 and 4. Here only the four items that are listed may "
+    "be recommended: E, F and G count as just below them, at rank 5.",
+    "percentile_rank": "A, C and D are at ranks 1, 3 and 4 of four, which are 0/3, 2/3 and 3/3 of "
+    "the way down. E, F and G may not be recommended here, so each is at 1.",
     "diversity": "The cosines of AB, AC, AD, BC, BD and CD.",
     "novelty": "-log2 of 1/2, 1/4 and 1/8 is 1, 2 and 3. Nobody has D; the rarest items that "
     "somebody has are C and G, with 1/8.",

@@ -73,8 +73,7 @@ class MetricSpec:
     @cached_property
     def counts_all_items(self) -> bool:
         """True where every item that may be recommended counts, also of a ranking."""
-        metric = self.metric
-        return metric.whole_list or (metric.averages_ties and self.k is None)
+        return self.metric.whole_list or (self.metric.counts_all_items and self.k is None)
 
     @cached_property
     def kernel_arguments(self) -> tuple[float | int, ...]:

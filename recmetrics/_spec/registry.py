@@ -40,6 +40,14 @@ _CUTOFF = {
         "has the better rank; 0 without hits, 1 with hits only",
         "has the higher score; equal scores count 1/2",
     ),
+    "below": (
+        "{k} + 1 for each one below the top {k}",
+        "length of the list + 1 for each one that may not be recommended",
+    ),
+    "over_last": (
+        "{k}, 1 for each one below the top {k}",
+        "(length of the list - 1), 1 for each one that may not be recommended",
+    ),
 }
 
 
@@ -210,6 +218,7 @@ class Metric:
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None
     reads: Reads = "hits"
     whole_list: bool = False  # with a cutoff, too, the items below it count
+    counts_all_items: bool = False  # without a cutoff; no recommendable item may lack
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
     # Makes the input of the kernel from the side information and the values of the options.
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
@@ -289,6 +298,7 @@ def metric(
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None,
     reads: Reads = "hits",
     whole_list: bool = False,
+    counts_all_items: bool = False,
     needs: tuple[tuple[str, ...], ...] = (),
     prepare: Callable[..., Any] | None = None,
     exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums,
@@ -335,6 +345,7 @@ def metric(
             check_truth=check_truth,
             reads=reads,
             whole_list=whole_list,
+            counts_all_items=counts_all_items,
             needs=needs,
             prepare=prepare,
             exposure_sums=exposure_sums,

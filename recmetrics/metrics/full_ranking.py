@@ -1,6 +1,6 @@
 """Metrics of the whole ranking: every item that may be recommended counts.
 
-With a cutoff, ``auc`` reads the top k alone.
+With a cutoff, all but ``fallout`` read the top k alone.
 The file is built as ``accuracy.py`` is.
 """
 
@@ -103,14 +103,20 @@ def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
     return in_order / (len(relevant) * len(others))
 
 
+@helper
+def _n_relevant(hits: Hits, user: int, rel: float) -> int:
+    relevant = 0
+    for slot in range(hits.start[user], hits.start[user + 1]):
+        relevant += hits.ideal[slot] >= rel
+    return relevant
+
+
 @kernel
 def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     """Use mean ranks: the pairs in the wrong order are their sum - P (P + 1) / 2 (Mann-Whitney)."""
     for user in range(out.size):
         first = hits.start[user]
-        relevant = 0
-        for slot in range(first, hits.start[user + 1]):
-            relevant += hits.ideal[slot] >= rel
+        relevant = _n_relevant(hits, user, rel)
         length = hits.length[user] if k == WHOLE_LIST else min(k, hits.length[user])
         found = 0
         ranks = 0.0
@@ -140,6 +146,7 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, UAI 2009",
     averages_ties=True,
     divides_at_k=True,
+    counts_all_items=True,
 )
 def auc(
     pred_scores: Scores,
@@ -163,4 +170,143 @@ def auc(
     array([0.5])
     >>> Metrics.auc([[4, 3, 2, 1]], [[1, 0, 1, 1]], k=3)  # 1 of the pairs (0, 1), (2, 1)
     array([0.5])
+    """
+
+
+# --- mean_rank -----------------------------------------------------------------------------------
+
+
+def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    places = len(user.gains) if k is None else k
+    if n_relevant(user, rel) == 0 or (k is None and places == 0):
+        return math.nan
+    ranks = [rank for rank, hit in enumerate(hit_list(user, places, rel), 1) if hit]
+    below = n_relevant(user, rel) - len(ranks)
+    return (sum(ranks) + below * (places + 1)) / (len(ranks) + below)
+
+
+@helper
+def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) -> float:
+    """The sum over the relevant items of the ranks above each, ``places`` for those below these."""
+    total = 0.0
+    found = 0
+    for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
+        first, last = hits.first[slot], hits.last[slot]
+        if hits.gain[slot] < rel or first > places:
+            continue
+        found += 1
+        if last <= places:
+            total += 0.5 * (first + last) - 1.0
+        else:  # tied: at some of the ranks it is below
+            listed = places - first + 1
+            above = listed * 0.5 * (first + places - 2) + (last - places) * places
+            total += above / (last - first + 1)
+    return total + (relevant - found) * places
+
+
+@kernel
+def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        places = hits.length[user] if k == WHOLE_LIST else k
+        relevant = _n_relevant(hits, user, rel)
+        if relevant and places:
+            out[user] = 1.0 + _ranks_above(hits, user, places, rel, relevant) / relevant
+        else:
+            out[user] = np.nan
+
+
+@metric(
+    kernel=_mean_rank,
+    reference=mean_rank_reference,
+    formula="mean rank of the relevant items, {below}",
+    latex=r"\frac{1}{R} \sum_{i \in R_+} \min(r_i, k + 1)",
+    citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
+    bounds=(1.0, math.inf),
+    counts_all_items=True,
+    undefined="no relevant item, or no item that may be recommended",
+    higher_is_better=False,
+)
+def mean_rank(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Mean rank of the relevant items.
+
+    1 is the best rank. A relevant item that may not be recommended counts as just below the list.
+    With a cutoff, so does each one below the top k: its rank is k + 1. ``Metrics.ranks`` gives the
+    rank of each item. A given ranking that lacks items is refused without a cutoff.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2
+    array([2.5])
+    >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]], k=2)  # (1 + 3) / 2
+    array([2.])
+    """
+
+
+# --- percentile_rank -----------------------------------------------------------------------------
+
+
+def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
+    if n_relevant(user, rel) == 0:
+        return math.nan
+    last = len(user.gains) if k is None else k + 1  # place
+    ranks = [
+        rank for rank, hit in enumerate(hit_list(user, last if k is None else k, rel), 1) if hit
+    ]
+    shares = [(rank - 1) / (last - 1) if last > 1 else 0.0 for rank in ranks]
+    shares += [1.0] * (n_relevant(user, rel) - len(shares))
+    return sum(shares) / len(shares)
+
+
+@kernel
+def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
+    for user in range(out.size):
+        # Without a cutoff the last item is at 1, and so is what may not be recommended.
+        places = max(1, hits.length[user] - 1) if k == WHOLE_LIST else k
+        relevant = _n_relevant(hits, user, rel)
+        if relevant:
+            above = _ranks_above(hits, user, places, rel, relevant)
+            out[user] = above / (relevant * places)
+        else:
+            out[user] = np.nan
+
+
+@metric(
+    kernel=_percentile_rank,
+    reference=percentile_rank_reference,
+    formula="mean over the relevant items of (rank - 1) / {over_last}",
+    latex=r"\frac{1}{R} \sum_{i \in R_+} \frac{\min(r_i, k + 1) - 1}{k}",
+    citation="Hu, Koren, Volinsky: Collaborative filtering for implicit feedback datasets, ICDM "
+    "2008, eq. 8",
+    aliases=("mpr",),
+    counts_all_items=True,
+    higher_is_better=False,
+)
+def percentile_rank(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int | None = None,
+    *,
+    rel: Rel = None,
+    **shared: Unpack[ForHits],
+) -> UserValues:
+    """Mean percentile rank of the relevant items: 0 at the top of the list, 1 at its end.
+
+    0.5 is the value of a random order. A relevant item that may not be recommended is at 1. With a
+    cutoff, so is each one below the top k. A given ranking that lacks items is refused without a
+    cutoff.
+
+    Hu, Koren and Volinsky take one mean over all relevant items of all users. For truth of 0 and 1
+    that is ``recmetrics.summary(values, weights=n)``, n the number of relevant items of each user.
+
+    >>> from recmetrics import Metrics
+    >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]])  # (1/3 + 3/3) / 2
+    array([0.66666667])
+    >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]], k=2)  # (1/2 + 1) / 2
+    array([0.75])
     """
