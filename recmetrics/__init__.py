@@ -17,7 +17,7 @@ from recmetrics._errors import (
 )
 from recmetrics._evaluator import Evaluator
 from recmetrics._explain import explain
-from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata
+from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
 from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
 from recmetrics._stream import StreamEvaluator
@@ -57,6 +57,7 @@ __all__ = [
     "overlap_ranked",
     "popularity_from",
     "popularity_strata",
+    "propensity_from",
     "summary",
     "warmup",
 ]

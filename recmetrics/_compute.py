@@ -108,6 +108,7 @@ class Metrics:
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
         strata: Strata | None = None,
+        propensity: ItemValues | None = None,
         undefined: Undefined | None = None,
         convention: Convention | None = None,
         nan: NaNPolicy = "raise",
@@ -151,6 +152,9 @@ class Metrics:
             Sets of items by name, each in any form that ``candidates`` takes. Only the relevant
             items in ``strata["tail"]`` are relevant to ``recall(of=tail)@20``. The lists stay what
             they are, and are selected once. A user without such an item has no value.
+        propensity
+            (n_items,) the chance, above 0 and at most 1, that a relevant item is observed, which
+            ``weigh`` corrects for, as in ``recall(weigh=snips)@20``: see ``propensity_from``.
         undefined
             Value of a user without relevant items where the metric is undefined: "nan", "zero",
             "one", or "raise" for an error. Default: the convention's rule, or "nan" without a

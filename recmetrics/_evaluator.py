@@ -71,7 +71,7 @@ class Evaluator:
         (n_users, n_items) relevance of all users, in any form that ``Metrics.compute`` takes.
     metrics_list
         Metric strings, as in ``Metrics.compute``.
-    exclude, candidates, strata, undefined, convention, nan, ties, n_threads
+    exclude, candidates, strata, propensity, undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``, for all users.
     n_items
         The size of the catalogue; needed where truth lists item indices.
@@ -106,6 +106,7 @@ class Evaluator:
         exclude: Truth | None = None,
         candidates: Candidates | None = None,
         strata: Strata | None = None,
+        propensity: ItemValues | None = None,
         n_items: int | None = None,
         undefined: Undefined | None = None,
         convention: Convention | None = None,

@@ -135,7 +135,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         no_relevant_item=_without_truth(definition),
         graded=_graded(spec),
         ties=_ties(definition),
-        bounds=spec.metric.bounds,
+        bounds=spec.bounds,
         citation=spec.metric.citation,
         convention="" if convention is None else _changes(metric, convention, definition),
     )

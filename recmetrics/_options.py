@@ -39,8 +39,11 @@ class _Sets(TypedDict, total=False):
     candidates: Candidates | None
 
 
-class _Strata(TypedDict, total=False):
+class _Relevant(TypedDict, total=False):
+    """What relevant items are, beside their relevance."""
+
     strata: Strata | None
+    propensity: ItemValues | None
 
 
 class _Meaning(TypedDict, total=False):
@@ -74,7 +77,7 @@ class Side(_OfItems, total=False):
     profile: Matrix | None
 
 
-class Shared(_Sets, _Strata, _Meaning, _Order, _Threads, _Progress, Side, total=False):
+class Shared(_Sets, _Relevant, _Meaning, _Order, _Threads, _Progress, Side, total=False):
     """The keywords of ``Metrics.compute``."""
 
 
@@ -84,15 +87,15 @@ class ForHits(Shared, total=False):
     of: str | None
 
 
-class ForBatches(_Sets, _Strata, _Meaning, _Order, _Threads, Side, total=False):
+class ForBatches(_Sets, _Relevant, _Meaning, _Order, _Threads, Side, total=False):
     """The keywords of functions that take users in batches."""
 
 
-class ForStreams(_Strata, _Meaning, _Order, _Threads, _OfItems, total=False):
+class ForStreams(_Relevant, _Meaning, _Order, _Threads, _OfItems, total=False):
     """The keywords of functions whose users come with each batch."""
 
 
-class ForRankings(_Strata, _Meaning, _Threads, _Progress, Side, total=False):
+class ForRankings(_Relevant, _Meaning, _Threads, _Progress, Side, total=False):
     """The keywords of functions that read rankings: without ties, NaN and other candidates."""
 
 
@@ -114,7 +117,7 @@ class ForRankedLists(_Threads, _Progress, total=False):
     """The same of functions that read rankings."""
 
 
-class ForTruth(_Sets, _Strata, _Meaning, total=False):
+class ForTruth(_Sets, _Relevant, _Meaning, total=False):
     """The keywords of functions that read no scores."""
 
 

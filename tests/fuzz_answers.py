@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from fuzz_problems import CONSTANT, FLAT, INDEX_FORMS, RANKINGS
-from problems import by_default, depth_of, listed_items, side_information
+from problems import by_default, depth_of, listed_items, one_user, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
 from recmetrics._spec.conventions import line_for
 from recmetrics._spec.grammar import parse
-from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
+from recmetrics.metrics._reference import AllLists, OneList, cosine
 
 
 class Refused(NamedTuple):
@@ -87,14 +87,24 @@ def _nan(problem):
     return Refused(NaNScoreError, f"scores hold {len(found)} NaN, the first at {first};")
 
 
+def _key(spec):
+    """What the users that a reference reads depend on."""
+    return spec.stratum, spec.is_weighed
+
+
+def _permutations(items, alike):
+    """One of the orders of ``items`` that look the same, by what each item is ``alike``."""
+    return list({tuple(alike[i] for i in order): order for order in permutations(items)}.values())
+
+
 class _Reference:
     def __init__(self, problem):
         self.problem = problem
         self.lists = lists_of(problem)
         self.n_items = problem.shape[1]
         self.orders = {
-            name: [self._orders(u, name) for u in range(len(self.lists))]
-            for name in {parse(text, problem.convention).stratum for text in problem.metrics}
+            key: [self._orders(u, *key) for u in range(len(self.lists))]
+            for key in {_key(parse(text, problem.convention)) for text in problem.metrics}
         }
 
     def values(self, spec):
@@ -102,20 +112,24 @@ class _Reference:
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
         of_lists = self.problem.entry in RANKINGS and self.problem.truth_form in INDEX_FORMS
-        if of_lists or self.problem.entry in FLAT:
+        # Propensities have a number for each item, so they tell it.
+        weighed = any(
+            parse(text, self.problem.convention).is_weighed for text in self.problem.metrics
+        )
+        if (of_lists and not weighed) or self.problem.entry in FLAT:
             n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):
             k = depth_of(spec, items, n_items)
             users = (
-                self.orders[spec.stratum][u] if spec.metric.reads == "hits" else [self._one_list(u)]
+                self.orders[_key(spec)][u] if spec.metric.reads == "hits" else [self._one_list(u)]
             )
             values.append(
                 np.mean([spec.metric.reference(user, k, **spec.values) for user in users])
             )
         return np.array(values)
 
-    def _orders(self, u, stratum):
+    def _orders(self, u, stratum, is_weighed):
         """What a reference reads of a user, in every order that the tie policy asks for."""
         items, truth = self.lists[u], self.problem.truth[u]
         if stratum is not None:
@@ -124,20 +138,30 @@ class _Reference:
         constant = self.problem.entry in CONSTANT
         scores = (0.0,) * n_items if constant else self.problem.scores[u]
         policy = self.problem.policy
-        relevances = sorted((t for t in truth if t > 0), reverse=True)
+        propensity = self._side["propensity"]
+
+        def user(items, values):
+            return one_user(values, truth, items, propensity)
+
         if policy == "index" and self.problem.entry not in RANKINGS:
-            return [OneUser([truth[i] for i in items], relevances, [scores[i] for i in items])]
-        strict = [float(-rank) for rank in range(len(items))]
+            return [user(items, scores)]
+        strict = [0.0] * n_items
         groups = [list(same) for _, same in groupby(items, key=lambda i: scores[i])]
         if policy == "index":
-            sequences = [[truth[i] for i in items]]
+            orders = [items]
         elif policy == "expected":
-            orders = (sorted(set(permutations(truth[i] for i in group))) for group in groups)
-            sequences = [[t for group in order for t in group] for order in product(*orders)]
+            alike = list(zip(truth, propensity, strict=True)) if is_weighed else truth
+            ways = [_permutations(group, alike) for group in groups]
+            orders = [[i for group in order for i in group] for order in product(*ways)]
         else:
             best = policy == "best"
-            sequences = [[t for g in groups for t in sorted((truth[i] for i in g), reverse=best)]]
-        return [OneUser(gains, relevances, strict) for gains in sequences]
+            orders = [[i for g in groups for i in sorted(g, key=lambda i: truth[i], reverse=best)]]
+        found = []
+        for order in orders:
+            for rank, item in enumerate(order):
+                strict[item] = float(-rank)
+            found.append(user(order, strict.copy()))
+        return found
 
     @cached_property
     def _side(self):

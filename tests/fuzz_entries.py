@@ -303,7 +303,8 @@ def ranked(problem):
         ranking = np.full((len(lists), max(len(items) for items in lists) + 1), -1)
         for row, items in zip(ranking, lists, strict=True):
             row[: len(items)] = items
-    needing = [text for text in problem.metrics if parse(text).metric.needs]
+    specs = [parse(text) for text in problem.metrics]
+    needing = [spec for spec in specs if spec.metric.needs or spec.is_weighed]
     side = side_of(problem) if needing or problem.seed % 3 else {}
     return Metrics.compute_ranked(
         ranking,
@@ -595,6 +596,7 @@ def ceiling(problem):
 
 def _constant(function, problem):
     options = _options(problem) | sets_of(problem)
+    options["propensity"] = side_of(problem)["propensity"]
     return function(truth_of(problem), list(problem.metrics), n_items=problem.shape[1], **options)
 
 

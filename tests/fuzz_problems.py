@@ -248,7 +248,9 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
             text = _text(rng, METRICS[name], n_items, cut=bool(cut))
         spec = parse(text, convention)
         allowed = has_ceiling(spec) if entry == "ceiling" else not is_refused(spec)
-        if policy == "index" or allowed:
+        # The reference orders the best and the worst lists by relevance alone.
+        weighs = policy in ("index", "expected") and entry not in FLAT | {"tables"}
+        if (policy == "index" or allowed) and (weighs or not spec.is_weighed):
             found[text] = spec
     return tuple(found)
 

@@ -553,7 +553,8 @@ FAULTS = [
     ),
     Fault(
         "strata of two batches are mixed up", "_selection/hits.py",
-        "[block.place for block in blocks]", "[block.place[::-1] for block in blocks]",
+        'for name in ("items", "place", "weights")\n        )',
+        'for name in ("items", "place", "weights")\n        )\n        place = place[::-1]',
         "tests/test_strata.py -k given_strata_once",
     ),
     Fault(
@@ -565,6 +566,19 @@ FAULTS = [
         "an evaluator shares its strata with the caller", "_inputs/sets.py",
         "{name: sets.own() for name, sets in self.strata.items()}", "dict(self.strata)",
         "tests/test_strata.py -k keeps_its_own",
+    ),
+    Fault(
+        "inverse propensities weigh the ideal, too", "_selection/hits.py",
+        'ideal=gains if weigh == "ps" else hits.ideal', "ideal=gains",
+        "tests/test_kernels.py -k hand_worked_value",
+    ),
+    Fault(
+        "tied items of unequal weight are in the order of their relevance", "_selection/hits.py",
+        "            hits = self._once(key, lambda: under(weighed, ties))",
+        "            hits = self._once(\n"
+        "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
+        "            )",
+        "tests/test_ties.py -k policy_is_a_mean",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",

@@ -30,12 +30,16 @@ def listed_items(scores, excluded=(), candidates=None):
     return sorted(allowed, key=lambda i: (-scores[i], i))
 
 
-def one_user(scores, truth, items):
+def one_user(scores, truth, items, propensity=None):
     """What a reference reads of a user whose ranking is ``items``."""
+    chances = [1.0] * len(truth) if propensity is None else [float(p) for p in propensity]
+    relevant = sorted((i for i, t in enumerate(truth) if t > 0), key=lambda i: -truth[i])
     return OneUser(
         gains=[float(truth[i]) for i in items],
-        relevances=sorted((float(t) for t in truth if t > 0), reverse=True),
+        relevances=[float(truth[i]) for i in relevant],
         scores=[float(scores[i]) for i in items],
+        propensities=[chances[i] for i in items],
+        relevant_propensities=[chances[i] for i in relevant],
     )
 
 
@@ -66,7 +70,7 @@ def of_lists(spec, lists, scores, truth, candidates=None, side=None):
         if spec.metric.reads == "lists":
             user = one_list(u, items, truth[u], side)
         else:
-            user = one_user(scores[u], truth[u], items)
+            user = one_user(scores[u], truth[u], items, (side or {}).get("propensity"))
         values.append(spec.metric.reference(user, k, **spec.values))
     return by_default(spec, np.array(values))
 
@@ -105,6 +109,7 @@ def side_information(n_users, n_items, seed=0):
     profile = rng.integers(0, 3, (n_users, 4)) * (rng.random((n_users, 1)) < 0.8)
     return {
         "popularity": popularity,
+        "propensity": rng.choice([0.05, 0.3, 0.5, 1.0], n_items),
         "features": features,
         "genres": genres,
         "profile": profile.astype(float),

@@ -43,7 +43,8 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, ties, 
             )
         )
     for form in (truth, sp.csr_array(truth)):
-        got = level(form, spec, **sets)[str(spec)]
+        propensity = side_information(1, truth.shape[1])["propensity"]
+        got = level(form, spec, propensity=propensity, **sets)[str(spec)]
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 

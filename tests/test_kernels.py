@@ -126,7 +126,7 @@ def test_values_stay_within_the_bounds(metric, data):
     side = side_information(*scores.shape)
     got = Metrics.compute(scores, truth, spec, exclude=as_index_arrays(exclude), **side)[str(spec)]
     defined = got[~np.isnan(got)]
-    low, high = metric.bounds
+    low, high = spec.bounds
     assert np.all(defined >= low)
     assert np.all(defined <= high + 1e-12)
 
@@ -246,6 +246,22 @@ HAND = {
     "fallout@4": 2 / 3,
     "fallout": 3 / 3,
     "fallout(rel=2)@2": 1 / 4,
+    # Their weights are 2 and 4, and that of item 5 is 8.
+    "precision(weigh=ips)@2": 2 / 2,
+    "precision(weigh=snips)@4": (2 + 4) / ((2 + 4 + 8) / 3) / 4,
+    "precision(weigh=ps)@4": (2 + 4) / (8 + 4 + 2),
+    "recall(weigh=ips)@2": 2 / 2,
+    "recall(weigh=ips, denom=relevant)@2": 2 / 3,
+    "recall(weigh=ips, rel=2)@4": 2 / 2,
+    "recall(denom=relevant, weigh=snips)@4": (2 + 4) / (2 + 4 + 8),
+    "recall(weigh=snips, rel=2)@4": 2 / ((2 + 8) / 2) / 2,
+    "recall(weigh=ps)@2": 2 / (8 + 4),
+    "dcg(weigh=ips)@4": 2 * 2 / math.log2(3) + 4 * 1 / math.log2(5),
+    "dcg(weigh=snips, gain=exp2)@2": 2 * 3 / ((2 + 4 + 8) / 3) / math.log2(3),
+    "ndcg(weigh=ips)@2": (2 * 2 / math.log2(3)) / (3 + 2 / math.log2(3)),
+    "ndcg(weigh=snips, rel=2)@2": (2 / ((2 + 8) / 2) / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(weigh=ps)@3": (2 * 2 / math.log2(3))
+    / (8 * 3 + 2 * 2 / math.log2(3) + 4 * 1 / math.log2(4)),
     # Items 1 and 3 are at ranks 2 and 4 of five; item 5 is excluded.
     "mean_rank": (2 + 4 + 6) / 3,
     "mean_rank@3": (2 + 4 + 4) / 3,
@@ -259,7 +275,8 @@ HAND = {
 @pytest.mark.parametrize(("text", "expected"), HAND.items())
 def test_hand_worked_value(text, expected):
     scores, truth = [[5, 4, 3, 2, 1, 6]], [[0, 2, 0, 1, 0, 3]]
-    got = Metrics.compute(scores, truth, text, exclude=[np.array([5])])[text]
+    propensity = [1, 1 / 2, 1, 1 / 4, 1, 1 / 8]
+    got = Metrics.compute(scores, truth, text, exclude=[[5]], propensity=propensity)[text]
     np.testing.assert_allclose(got, [expected], rtol=1e-14)
 
 

@@ -262,7 +262,7 @@ def unreadable(text, detail=""):
             "dcg(gain=exp2)",
             UnknownOptionError,
             "in metric 'dcg(zz=exp2)': metric 'dcg' has no option 'zz'; it has gain, discount, "
-            "rel, of",
+            "rel, weigh, of",
         ),
         (
             "ndcg(gain=exp3)@10",

@@ -16,6 +16,7 @@ from problems import (
     is_refused,
     listed_items,
     of_kind,
+    one_user,
     problems,
     side_information,
     specs,
@@ -25,7 +26,6 @@ from test_selection import HOSTILE
 from recmetrics import ArgumentError, Metrics
 from recmetrics._spec.grammar import parse
 from recmetrics._spec.registry import METRICS
-from recmetrics.metrics._reference import OneUser
 
 POLICIES = ["index", "expected", "worst", "best"]
 OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
@@ -45,14 +45,19 @@ def values_over_orders(spec, scores, truth, excluded=(), candidates=None):
     number of orders.
     """
     items = listed_items(scores, excluded, candidates)
-    groups = [[truth[i] for i in same] for _, same in groupby(items, key=lambda i: scores[i])]
+    groups = [list(same) for _, same in groupby(items, key=lambda i: scores[i])]
     k = depth_of(spec, items, len(truth))
-    relevances = sorted((float(t) for t in truth if t > 0), reverse=True)
-    values = []
-    for order in product(*(sorted(set(permutations(group))) for group in groups)):
-        gains = [float(gain) for group in order for gain in group]
-        strict = [float(-rank) for rank in range(len(gains))]
-        user = OneUser(gains=gains, relevances=relevances, scores=strict)
+    propensity = side_information(1, len(truth))["propensity"]
+    seen, values = set(), []
+    for order in product(*(permutations(group) for group in groups)):
+        ranking = [i for group in order for i in group]
+        shown = tuple((truth[i], propensity[i] if spec.is_weighed else 1.0) for i in ranking)
+        if shown in seen:
+            continue
+        seen.add(shown)
+        strict = np.zeros(len(truth))
+        strict[ranking] = -np.arange(len(ranking))
+        user = one_user(strict, truth, ranking, propensity)
         values.append(spec.metric.reference(user, k, **spec.values))
     return by_default(spec, np.array(values))
 
@@ -80,6 +85,7 @@ def test_a_policy_is_a_mean_or_bound_over_all_orders(metric, ties, data):
         exclude=as_index_arrays(exclude),
         candidates=as_index_arrays(candidates),
         ties=ties,
+        propensity=side_information(1, truth.shape[1])["propensity"],
     )[str(spec)]
     expected = [
         over_orders(metric, ties)(

@@ -19,11 +19,18 @@ ITEMS = "ABCDEFGHIJ"
 TRUTH = [[1, 0, 2, 1, 3, 1, 1, 0, 0, 0]] + [[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]] * 2
 RANKING = [[0, 1, 2, 3, -1], [0, 1, 4, -1, -1], [0, 2, -1, -1, -1]]
 POPULARITY = [1 / 2, 1 / 4, 1 / 8, 0, 3 / 4, 1 / 4, 1 / 8, 0, 0, 0]
+PROPENSITY = [1 / 2, 1, 1 / 4, 1, 1, 1 / 2, 1 / 4, 1, 1, 1]
 FEATURES = [[1, 0], [0, 1], [1, 0], [1, 1]] + [[0, 1]] * 6
 GENRES = FEATURES  # A and C are of one genre, B of the other, D of both
 PROFILE = [[1, 1]] * 3
 
-SIDE = {"popularity": POPULARITY, "features": FEATURES, "genres": GENRES, "profile": PROFILE}
+SIDE = {
+    "propensity": PROPENSITY,
+    "popularity": POPULARITY,
+    "features": FEATURES,
+    "genres": GENRES,
+    "profile": PROFILE,
+}
 NUMBERS = {
     "rel": 2,
     "p": 0.5,
@@ -34,6 +41,7 @@ NUMBERS = {
 
 _IDEAL = "3 + 2/log2(3) + 1/log2(4) + 1/log2(5) + 1/log2(6)"
 _DCG = "1 + 2/log2(4) + 1/log2(5)"
+_WEIGHED = "2 + 8/log2(4) + 1/log2(5)"
 
 BY_HAND = {
     "hit@5": "max(1, 0, 1, 1)",
@@ -41,10 +49,16 @@ BY_HAND = {
     "precision@5": "3 / 5",
     "precision(denom=list)@5": "3 / 4",
     "precision(rel=2)@5": "1 / 5",
+    "precision(weigh=ips)@5": "(2 + 4 + 1) / 5",
+    "precision(weigh=snips)@5": "(2 + 4 + 1) / ((2 + 4 + 1 + 1 + 2 + 4) / 6) / 5",
+    "precision(weigh=ps)@5": "(2 + 4 + 1) / (4 + 4 + 2 + 2 + 1)",
     "recall@5": "3 / min(6, 5)",
     "recall(denom=relevant)@5": "3 / 6",
     "recall(denom=list)@5": "3 / min(6, 5, 4)",
     "recall(rel=2)@5": "1 / min(2, 5)",
+    "recall(weigh=ips)@5": "(2 + 4 + 1) / min(6, 5)",
+    "recall(weigh=snips)@5": "(2 + 4 + 1) / ((2 + 4 + 1 + 1 + 2 + 4) / 6) / min(6, 5)",
+    "recall(weigh=ps)@5": "(2 + 4 + 1) / (4 + 4 + 2 + 2 + 1)",
     "f1@5": "2 * 3/5 * 3/5 / (3/5 + 3/5)",
     "f1(denom=list)@5": "2 * 3/4 * 3/5 / (3/4 + 3/5)",
     "f1(denom=capped)@5": "2 * 3/5 * 3/5 / (3/5 + 3/5)",
@@ -74,6 +88,9 @@ BY_HAND = {
     "(3/ln(2) + 2/ln(3) + 1/ln(4) + 1/ln(5) + 1/ln(6))",
     "ndcg(discount=reciprocal)@5": "(1 + 2/3 + 1/4) / (3 + 2/2 + 1/3 + 1/4 + 1/5)",
     "ndcg(rel=2)@5": "(1/log2(4)) / (1 + 1/log2(3))",
+    "ndcg(weigh=ips)@5": f"({_WEIGHED}) / ({_IDEAL})",
+    "ndcg(weigh=snips)@5": f"({_WEIGHED}) / ((2 + 4 + 1 + 1 + 2 + 4) / 6) / ({_IDEAL})",
+    "ndcg(weigh=ps)@5": f"({_WEIGHED}) / (8 + 4/log2(3) + 3/log2(4) + 2/log2(5) + 2/log2(6))",
     "ndcg(ideal=retrieved)@5": f"({_DCG}) / (2 + 1/log2(3) + 1/log2(4))",
     "ndcg(ideal_depth=all)@5": f"({_DCG}) / ({_IDEAL} + 1/log2(7))",
     "ndcg(ideal_depth=list)@5": f"({_DCG}) / (3 + 2/log2(3) + 1/log2(4) + 1/log2(5))",
@@ -86,6 +103,8 @@ BY_HAND = {
     "dcg(gain=binary)@5": "1 + 1/log2(4) + 1/log2(5)",
     "dcg(discount=reciprocal)@5": "1 + 2/3 + 1/4",
     "dcg(rel=2)@5": "1/log2(4)",
+    "dcg(weigh=ips)@5": _WEIGHED,
+    "dcg(weigh=snips)@5": f"({_WEIGHED}) / ((2 + 4 + 1 + 1 + 2 + 4) / 6)",
     "cg@5": "1 + 0 + 2 + 1",
     "cg(gain=exp2)@5": "1 + 0 + 3 + 1",
     "cg(gain=exp2_shifted)@5": "3 + 0 + 7 + 3",
@@ -140,8 +159,10 @@ BY_HAND = {
 
 REMARKS = {
     "hit": "A hit among the first five: at rank 1.",
-    "precision": "Three hits; the list ends after four items.",
-    "recall": "Three hits of six relevant items.",
+    "precision": "Three hits; the list ends after four items. With `weigh`, A, C and D weigh 2, 4 "
+    "and 1, and E, F and G weigh 1, 2 and 4.",
+    "recall": "Three hits of six relevant items. With `weigh`, A, C and D weigh 2, 4 and 1, and E, "
+    "F and G weigh 1, 2 and 4.",
     "map": "The hits are at ranks 1, 3 and 4; up to there the list is 1/1, 2/3 and 3/4 relevant.",
     "ndcg": "The ideal list has E, C and then three of A, D, F, G. The base of the logarithm "
     "cancels out, so `ln` changes nothing here; in `dcg` it does.",

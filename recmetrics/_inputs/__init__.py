@@ -71,6 +71,8 @@ from recmetrics._inputs.side import (
     is_in_tail,
     popularity_from,
     popularity_strata,
+    propensity_from,
+    read_propensity,
     read_side,
     with_profile,
 )

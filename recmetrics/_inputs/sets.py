@@ -295,6 +295,7 @@ class Side:
     profile: ItemSets | None = None
     profile_of_items: bool = False  # True: weights of items; False: weights of genres
     strata: Mapping[str, ItemSets] = field(default_factory=dict)
+    propensity: FloatArray = field(default_factory=lambda: np.empty(0))
     # The results of ``Metric.prepare`` by spec, computed once for all batches.
     prepared: dict[Any, Any] = field(default_factory=dict)
 

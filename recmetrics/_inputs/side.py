@@ -3,10 +3,11 @@
 It is checked once per call, not per metric, and only if a metric of the call needs it.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +17,14 @@ from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeE
 from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_half, is_real
 from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
 from recmetrics._inputs.sets import ItemSets, Rows, Side
-from recmetrics._options import SIDE
+from recmetrics._options import SIDE, one_of
 from recmetrics._spec import MetricSpec
 from recmetrics._threads import row_blocks
-from recmetrics._types import BoolArray, FloatArray, Truth
+from recmetrics._types import BoolArray, FloatArray, IntArray, Truth
 
 # Rounding of the shares must not move the border between head and tail.
 HEAD_SLACK = 1e-9
+_LEAST = 1e-100  # propensity: sums of weights stay finite
 _BLOCK = 1 << 20  # entries of a dense training matrix read at once
 
 
@@ -53,6 +55,10 @@ def read_side(
         popularity = _read_popularity(values["popularity"])
         catalogue(len(popularity), "popularity", popularity.shape, "(n_items,)")
         found["popularity"] = popularity
+    if any(spec.is_weighed for spec in specs):
+        propensity = read_propensity(given["propensity"], None)
+        catalogue(len(propensity), "propensity", propensity.shape, "(n_items,)")
+        found["propensity"] = propensity
     if values.get("features") is not None:
         found["features"], shape = _read_items(values["features"], "features")
         catalogue(shape[0], "features", shape, "(n_items, d)")
@@ -88,17 +94,40 @@ def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     return replace(side, profile=found, profile_of_items=found.n_items != side.n_genres)
 
 
-def _read_popularity(value: Any) -> FloatArray:
-    matrix: Any = value if sp.issparse(value) else as_array(value, "popularity")
+def read_propensity(value: Any, n_items: int | None) -> FloatArray:
+    """Read the propensity of each item of a catalogue, whose size may be unknown."""
+    propensity = _read_numbers(value, "propensity")
+    if n_items not in (None, len(propensity)):
+        msg = f"propensity must be of shape ({n_items},), got ({len(propensity)},)"
+        raise ShapeError(msg)
+    wrong = ~((propensity >= _LEAST) & (propensity <= 1.0))  # NaN is wrong, too
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        msg = (
+            "propensity must be a chance above 0 and at most 1, got "
+            f"{propensity[item]:g} for item {item}; type propensity=recmetrics.propensity_from"
+            "(train), or np.clip(propensity, 0.01, 1)"
+        )
+        raise InputError(msg)
+    return propensity
+
+
+def _read_numbers(value: Any, what: str) -> FloatArray:
+    """Read one number for each item."""
+    matrix: Any = value if sp.issparse(value) else as_array(value, what)
     shape = matrix.shape
     if sp.issparse(value) or len(shape) != 1:
-        hint = "for a training matrix type popularity=recmetrics.popularity_from(train)"
+        hint = f"for a training matrix type {what}=recmetrics.{what}_from(train)"
         if 1 in shape and not sp.issparse(value):
             hint = "type .ravel()"
-        msg = f"popularity must be 1-d (n_items,), got shape {shape}; {hint}"
+        msg = f"{what} must be 1-d (n_items,), got shape {shape}; {hint}"
         raise ShapeError(msg)
-    popularity = _real(matrix, "popularity")
-    popularity = popularity.astype(np.float64)
+    numbers: FloatArray = _real(matrix, what).astype(np.float64)
+    return numbers
+
+
+def _read_popularity(value: Any) -> FloatArray:
+    popularity = _read_numbers(value, "popularity")
     wrong = ~((popularity >= 0.0) & (popularity <= 1.0))  # NaN is wrong, too
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
@@ -192,15 +221,101 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
     InputError, InputTypeError
         If ``train`` cannot be read.
     """
+    counts, n_users = _counts(train, n_items, "popularity_from")
+    return counts / max(1, n_users)
+
+
+def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int]:
+    """Count the users who have each item, and all users."""
     sets = read_train(train, n_items)
     if sets.n_items is None:
-        msg = "popularity_from needs n_items= where train lists item indices, got none"
+        msg = f"{caller} needs n_items= where train lists item indices, got none"
         raise ArgumentError(msg)
     counts = np.zeros(sets.n_items, np.int64)
     rows = _BLOCK // max(1, sets.n_items) if sets.is_dense else sets.n_users
     for block in row_blocks(sets.n_users, rows):
         counts += np.bincount(sets.rows(block).items, minlength=sets.n_items)
-    return counts / max(1, sets.n_users)
+    return counts, sets.n_users
+
+
+def propensity_from(
+    train: Truth,
+    *,
+    model: Literal["power", "jain"] = "power",
+    gamma: float = 2.0,
+    a: float = 0.55,
+    b: float = 1.5,
+    least: float = 0.0,
+    n_items: int | None = None,
+) -> FloatArray:
+    r"""Estimate the propensity of each item from how often it is in the training data.
+
+    - "power": the number of users who have the item, to the power of (gamma + 1) / 2, divided by
+      the largest of these (Yang et al., RecSys 2018, after Steck 2011). ``gamma`` says how steep
+      the popularities of the items fall; the paper tries 1.5 to 3. An item that nobody has counts
+      as one that one user has.
+    - "jain": 1 / (1 + C exp(-a log(n + b))), n the number of users who have the item, C =
+      (log(N) - 1) (b + 1)^a, N the number of users (Jain, Prabhu, Varma, KDD 2016, who give a and b
+      for several data sets).
+
+    >>> import recmetrics
+    >>> train = [[1, 0, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]]
+    >>> recmetrics.propensity_from(train, gamma=1.0)
+    array([1.  , 0.25, 0.25])
+
+    Parameters
+    ----------
+    train
+        The training interactions (n_users, n_items), as in ``popularity_from``.
+    model
+        "power" or "jain".
+    gamma
+        The exponent of "power", at least 0.
+    a, b
+        The parameters of "jain", above 0.
+    least
+        The least propensity, at least 0 and below 1; smaller ones are clipped to it. Few items of
+        small propensity decide the values otherwise.
+    n_items
+        The size of the catalogue; needed where ``train`` is a list with one array of item indices
+        per user.
+
+    Returns
+    -------
+    numpy.ndarray
+        (n_items,) float64, above 0 and at most 1, for ``propensity=``.
+
+    Raises
+    ------
+    ArgumentError
+        If the size of the catalogue is not known, or a parameter is outside its range.
+    InputError, InputTypeError
+        If ``train`` cannot be read, or has too few users for "jain" (fewer than 3).
+    """
+    one_of("model", model, Literal["power", "jain"])
+    for name, value, low, high in (
+        ("gamma", gamma, 0.0, math.inf),
+        ("a", a, 0.0, math.inf),
+        ("b", b, 0.0, math.inf),
+        ("least", least, 0.0, 1.0),
+    ):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not low <= value < high:
+            limit = " and below 1" if high == 1.0 else ", finite"
+            msg = f"{name} must be a number >= 0{limit}, got {value!r}"
+            raise ArgumentError(msg)
+    counts, n_users = _counts(train, n_items, "propensity_from")
+    if model == "power":
+        most = max(1, counts.max(initial=0))
+        propensity = (np.maximum(counts, 1) / most) ** ((gamma + 1.0) / 2.0)
+    else:
+        if n_users < 3:
+            msg = f"model='jain' needs at least 3 users in train, got {n_users}; type model='power'"
+            raise InputError(msg)
+        c = (math.log(n_users) - 1.0) * (b + 1.0) ** a
+        propensity = 1.0 / (1.0 + c * (counts + b) ** -a)
+    found: FloatArray = np.maximum(propensity, max(least, _LEAST))
+    return found
 
 
 def popularity_strata(

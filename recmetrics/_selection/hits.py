@@ -21,7 +21,7 @@ of tied scores, ECIR 2008.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Slots(NamedTuple):
     items: IntArray  # (slots,) the relevant items, in the order of the truth
     place: IntArray  # (slots,) of each hit, among the relevant items of its user
     strata: Mapping[str, BoolArray]  # (slots,) which relevant items are in each stratum
+    weights: FloatArray  # (slots,) 1 / propensity of the relevant items, or nothing
 
     @classmethod
     def join(cls, blocks: Sequence["Slots"]) -> "Slots":
@@ -72,8 +73,11 @@ class Slots(NamedTuple):
             name: np.concatenate([block.strata[name] for block in blocks])
             for name in blocks[0].strata
         }
-        items = np.concatenate([block.items for block in blocks])
-        return cls(items, np.concatenate([block.place for block in blocks]), strata)
+        items, place, weights = (
+            np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("items", "place", "weights")
+        )
+        return cls(items, place, strata, weights)
 
 
 def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
@@ -178,25 +182,58 @@ class Views:
         self, ties: Ties, k: int | None, options: dict[str, Any], stratum: str | None = None
     ) -> Hits:
         """The hits for one metric, by its tie policy, its options, ``k`` and its stratum."""
-        untied: Hits = self._once(("of", stratum), lambda: self._of(stratum))
-        hits: Hits = self._once((stratum, ties), lambda: under(untied, ties))
+        gain, weigh = options.get("gain"), options.get("weigh", "no")
         # Kernels without gains compare the relevances with rel themselves.
-        gain = options.get("gain")
-        rel = None if gain is None else options["rel"]
-        if rel is not None:
-            graded = hits
-            hits = self._once((stratum, ties, rel), lambda: _at_least(graded, rel))
-        if gain not in (None, "linear"):
-            linear = hits
-            hits = self._once((stratum, ties, rel, gain), lambda: _with_gain(linear, gain))
+        rel = options["rel"] if gain is not None or weigh != "no" else None
+        key = (stratum, ties, rel, gain, weigh)
+        if weigh == "no" or self._slots is None:
+            untied: Hits = self._once(("of", stratum), lambda: self._of(stratum))
+            hits: Hits = self._once((stratum, ties), lambda: under(untied, ties))
+            if rel is not None:
+                graded = hits
+                hits = self._once((stratum, ties, rel), lambda: _at_least(graded, rel))
+            if gain not in (None, "linear"):
+                linear = hits
+                hits = self._once((stratum, ties, rel, gain), lambda: _with_gain(linear, gain))
+        else:
+            # Before ties have an order: the best one has the greatest weights first.
+            weighed = self._once(
+                (stratum, rel, gain, weigh),
+                lambda: self._weighed(stratum, rel, gain or "binary", weigh),
+            )
+            hits = self._once(key, lambda: under(weighed, ties))
         if options.get("ideal", "truth") == "retrieved":
-            base, key = hits, (stratum, ties, rel, gain, "retrieved", k)
-            hits = self._once(key, lambda: _retrieved(base, k))
+            base = hits
+            hits = self._once((*key, "retrieved", k), lambda: _retrieved(base, k))
         if "discount" in options:
             name, depth = options["discount"], self._depth(k, options)
             weights = self._once(("discount", name, depth), lambda: discounts(name, depth))
             hits = hits._replace(discount=weights)
         return hits
+
+    def _weighed(self, stratum: str | None, rel: float | None, gain: str, weigh: str) -> Hits:
+        """The hits, whose gains are weighed by propensities: the ideal as well under "ps"."""
+        hits, slots = self._hits, cast(Slots, self._slots)
+        among = np.ones(len(slots.items), np.bool_) if stratum is None else slots.strata[stratum]
+        if rel is not None:
+            among = among & (hits.ideal >= rel)
+            hits = hits._replace(ideal=np.ones_like(hits.ideal))
+        if gain != "linear":
+            hits = _with_gain(hits, gain)
+        user_of, is_hit = hits_of_slots(hits)
+        weights = slots.weights
+        if weigh == "snips":  # their mean over the relevant items of a user is 1
+            n_users = len(hits.n_hits)
+            sums = np.bincount(user_of, weights * among, n_users)
+            means = sums / np.maximum(1, np.bincount(user_of, among, n_users))
+            weights = weights / np.where(means > 0.0, means, 1.0)[user_of]
+        gains = hits.ideal * weights
+        at = hits.start[user_of] + slots.place
+        hits = hits._replace(
+            gain=np.where(is_hit, gains[at], 0.0), ideal=gains if weigh == "ps" else hits.ideal
+        )
+        hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit & among[at]))
+        return hits._replace(ideal=_descending(hits.start, hits.ideal))
 
     def _of(self, stratum: str | None) -> Hits:
         """The hits in a stratum, with the ideal in descending order."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._errors import ShapeError
 from recmetrics._inputs import (
     N_NAN,
     NAN_ROW,
@@ -36,7 +37,7 @@ from recmetrics._selection.rankings import GivenRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
-from recmetrics._types import BoolArray, IntArray, UserValues
+from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
@@ -77,7 +78,7 @@ class Found(NamedTuple):
     n_swallowed: int  # users whose relevant items are all excluded
     # Repeats and unknown items of each list, (2, users); None where they are errors.
     invalid: IntArray | None = None
-    slots: Slots | None = None  # None where no metric names a stratum
+    slots: Slots | None = None  # None where no metric names a stratum or weighs
 
     def swallowed(self) -> tuple[int, int]:
         """Count the users whose relevant items are all excluded, and those who have any."""
@@ -97,11 +98,12 @@ def find_hits(
 
     The lists that system metrics read go to ``sink``, by default an ``Exposures`` of the call.
     ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which item
-    each hit is, as metrics of strata need it, too.
+    each hit is, as metrics of strata and weighed ones need it, too.
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
-    relevant = _marked(users) if with_slots or users.side.strata else None
+    marks = with_slots or users.side.strata or len(users.side.propensity)
+    relevant = _marked(users) if marks else None
     reader = None
     if cutoffs.lists is not None:
         if not request.of_exposure:
@@ -125,10 +127,11 @@ def find_hits(
 
 
 class _Marked(NamedTuple):
-    """The relevant items of the users, and which of them are in each stratum."""
+    """The relevant items of the users, which of them are in each stratum, and their weights."""
 
     rows: Rows
     strata: dict[str, BoolArray]
+    weights: FloatArray  # empty where no metric weighs
 
 
 def _marked(users: Users) -> _Marked:
@@ -144,7 +147,17 @@ def _marked(users: Users) -> _Marked:
             strata[name] = np.isin(relevant.items, sets.items)
         else:
             strata[name] = relevant.among(sets.in_memory().rows(everyone))
-    return _Marked(relevant, strata)
+    weights = propensity = users.side.propensity
+    if len(propensity):
+        last = int(relevant.items.max(initial=-1))
+        if last >= len(propensity):
+            msg = (
+                f"propensity must hold a number for each item, got {len(propensity)} numbers; "
+                f"truth names item {last}"
+            )
+            raise ShapeError(msg)
+        weights = 1.0 / propensity[relevant.items]
+    return _Marked(relevant, strata, weights)
 
 
 def _labelled(relevant: _Marked) -> Rows:
@@ -164,7 +177,7 @@ def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
     user_of, is_hit = hits_of_slots(hits)
     place = np.where(is_hit, hits.gain, 1.0).astype(np.int64) - 1
     gain = np.where(is_hit, values[start[user_of] + place], 0.0)
-    slots = Slots(relevant.rows.items, place, relevant.strata)
+    slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
     return hits._replace(ideal=values, gain=gain), slots
 
 

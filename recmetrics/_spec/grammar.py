@@ -8,6 +8,7 @@ Names and options ignore case and spaces are free. Without ``@k`` the whole list
 """
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -64,6 +65,17 @@ class MetricSpec:
     def stratum(self) -> str | None:
         """The stratum whose relevant items alone are relevant; None for all."""
         return cast(str | None, dict(self.options).get(STRATUM.name))
+
+    @cached_property
+    def is_weighed(self) -> bool:
+        """True where propensities weigh the relevant items."""
+        return self.values.get("weigh", "no") != "no"
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value."""
+        low, high = self.metric.bounds
+        return low, math.inf if self.values.get("weigh") in ("ips", "snips") else high
 
     @cached_property
     def reads_whole_list(self) -> bool:

@@ -115,6 +115,9 @@ class Request:
         if self.strata or shared.get("strata") is not None:
             without = "groups" if level == "groups" else side_words.without_strata
             _refuse_unknown_strata(self, shared.get("strata"), without)
+        if self.weighed:
+            without = "groups" if level == "groups" else side_words.without_strata
+            _refuse_missing_propensity(self.weighed[0], shared.get("propensity"), without)
         if level in _LEVELS:
             _refuse_level(self, level)
             return
@@ -136,14 +139,20 @@ class Request:
         groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = self.whole_rows = False
-        self.of_side: list[MetricSpec] = []  # what may need side information: of lists, of strata
+        self.of_side: list[
+            MetricSpec
+        ] = []  # what may need side information: of lists, of strata, weighed
         self.strata: dict[str, str] = {}  # and for each the first metric that names it
+        self.weighed: list[str] = []
         for text, definition in definitions.items():
             spec = definition.spec
             groups[spec.metric.reads][text] = definition
             if spec.stratum is not None:
                 self.strata.setdefault(spec.stratum, text)
-            if spec.stratum is not None or spec.metric.reads == "lists":
+            if spec.options and spec.is_weighed:
+                self.weighed.append(text)
+                self.of_side.append(spec)
+            elif spec.stratum is not None or spec.metric.reads == "lists":
                 self.of_side.append(spec)
             tied = definition.ties != "index"
             self.ties |= tied
@@ -325,6 +334,22 @@ def _refuse_unknown_strata(request: Request, strata: object, without: str) -> No
             hint = f"did you mean {near[0]!r}?" if near else f"type strata={{{name!r}: items}}"
             msg = f"{text} needs the items of {name!r} in strata=, {has}; {hint}"
             raise ArgumentError(msg)
+
+
+def _refuse_missing_propensity(text: str, propensity: object, without: str) -> None:
+    """Refuse a metric that weighs by propensities that are not given, or cannot be."""
+    if without:
+        msg = (
+            f"{text} weighs by propensities, and {without} have none; leave out weigh=, or type "
+            "Metrics.compute(..., propensity=...)"
+        )
+        raise ArgumentError(msg)
+    if propensity is None:
+        msg = (
+            f"{text} needs propensity= (the chance that a relevant item is observed, (n_items,)); "
+            "type propensity=recmetrics.propensity_from(train)"
+        )
+        raise ArgumentError(msg)
 
 
 def _refuse_undecided_ties(request: Request) -> None:

@@ -26,6 +26,7 @@ from recmetrics._inputs import (
     read_candidates,
     read_exclude,
     read_numbers,
+    read_propensity,
     read_side,
     read_stratum,
     read_truth,
@@ -80,6 +81,9 @@ class TaskGraph:
             checked = {**given, "profile": sp.csr_array(profile.shape)}
         specs = (definition.spec for definition in request.of_lists.values())
         side = read_side(specs, checked, *shape)
+        if request.weighed:  # strata, which read_side would read, are read by workers
+            propensity = read_propensity(given["propensity"], n_items)
+            side = replace(side, propensity=propensity)
         self._job = Job(request, replace(side, profile=None), request.cutoffs(n_items), n_items)
         self._blocks = blocks
         self._sent = _shared(self._job)

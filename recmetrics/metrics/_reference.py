@@ -1,6 +1,7 @@
 """The inputs and the shared helpers of the plain-Python definitions of the metrics."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -10,6 +11,8 @@ class OneUser(NamedTuple):
     gains: list[float]  # relevance of the item at each rank of the list, the whole list
     relevances: list[float]  # all relevances > 0 of the user, descending
     scores: list[float]  # score of the item at each rank
+    propensities: Sequence[float] = ()  # of the item at each rank
+    relevant_propensities: Sequence[float] = ()  # of the items of ``relevances``
 
 
 def is_hit(gain: float, rel: float | None) -> bool:
@@ -30,6 +33,25 @@ def n_relevant(user: OneUser, rel: float | None) -> int:
 def ratio(numerator: float, denominator: float) -> float:
     """The quotient, with 0/0 = 0."""
     return numerator / denominator if denominator else 0.0
+
+
+def weights_of(user: OneUser, rel: float | None, weigh: str) -> tuple[list[float], list[float]]:
+    """The weight of the item at each rank, and of each relevant item; 1 without ``weigh``."""
+    if weigh == "no":
+        return [1.0] * len(user.gains), [1.0] * n_relevant(user, rel)
+    pairs = zip(user.relevances, user.relevant_propensities, strict=True)
+    relevant = [1.0 / p for relevance, p in pairs if is_hit(relevance, rel)]
+    mean = sum(relevant) / len(relevant) if weigh == "snips" else 1.0
+    listed = [1.0 / p / mean for p in user.propensities]
+    return listed, [weight / mean for weight in relevant]
+
+
+def weighed_hits(user: OneUser, k: int, rel: float | None, weigh: str) -> float:
+    """The sum of the weights of the hits in the top k; under "ps" over that of the best order."""
+    listed, relevant = weights_of(user, rel, weigh)
+    total = sum(w for w, hit in zip(listed, hit_list(user, k, rel), strict=False) if hit)
+    best = sum(sorted(relevant, reverse=True)[:k])
+    return ratio(total, best) if weigh == "ps" else total
 
 
 def gain_of(relevance: float, gain: str) -> float:
@@ -59,12 +81,19 @@ def weight_of(rank: int, discount: str) -> float:
     return 1.0 / divisor[discount]
 
 
-def dcg_of(relevances: list[float], gain: str, discount: str) -> float:
-    """Discounted cumulative gain of relevances in ranking order."""
-    return sum(
-        gain_of(relevance, gain) * weight_of(rank, discount)
-        for rank, relevance in enumerate(relevances, start=1)
-    )
+def weighed_gains(
+    user: OneUser, k: int, gain: str, rel: float | None, weigh: str
+) -> tuple[list[float], list[float]]:
+    """The gains in the top k, and those of all relevant items."""
+    listed, relevant = weights_of(user, rel, weigh)
+    in_list = zip(listed, graded(user.gains[:k], rel), strict=False)
+    of_user = zip(relevant, filter(None, graded(user.relevances, rel)), strict=True)
+    return [w * gain_of(g, gain) for w, g in in_list], [w * gain_of(g, gain) for w, g in of_user]
+
+
+def dcg_of(gains: list[float], discount: str) -> float:
+    """Discounted cumulative gain of gains in ranking order."""
+    return sum(gain * weight_of(rank, discount) for rank, gain in enumerate(gains, start=1))
 
 
 class OneList(NamedTuple):

@@ -41,6 +41,8 @@ from recmetrics.metrics._reference import (
     hit_list,
     n_relevant,
     ratio,
+    weighed_gains,
+    weighed_hits,
 )
 
 _MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
@@ -74,6 +76,28 @@ _DISCOUNTS = {
     "ln": "ln(rank + 1)",
     "reciprocal": "rank",
 }
+
+# The weights of relevant items; the catalogue of the metrics below says which sources have them.
+Weigh = Literal["no", "ips", "snips", "ps"]
+_PS = choice(Weigh, "ps")
+_WEIGH_WORDS = {
+    "no": "hits in {top}",
+    "ips": "sum of 1 / propensity over the hits in {top}",
+    "snips": "sum over the hits in {top} of 1 / propensity, over its mean for the user's relevant "
+    "items,",
+    "ps": "sum of 1 / propensity over the hits in {top}, divided by that of the best order, both",
+}
+_WEIGHED = {
+    "no": "",
+    "ips": " / propensity",
+    "snips": " / propensity / (mean of 1 / propensity over the user's relevant items)",
+    "ps": " / propensity, in the ideal as well,",
+}
+Weighed = Annotated[
+    Weigh,
+    "weigh relevant items equally; by 1 / propensity; by that over its mean for the user; or by "
+    "1 / propensity relative to the best order",
+]
 
 # --- Helpers of the kernels ----------------------------------------------------------------------
 # Helpers that take the Hits have one return and no break: with more exits Numba counts references
@@ -121,6 +145,25 @@ def _n_hits(hits: Hits, user: int, depth: int, rel: float) -> float:
         if hits.gain[slot] >= rel:
             count += _share(hits, slot, depth)
     return count
+
+
+@helper
+def _gain_sum(hits: Hits, user: int, cut: int) -> float:
+    total = 0.0
+    for slot in range(hits.start[user], _end(hits, user, cut)):
+        total += hits.gain[slot] * _share(hits, slot, cut)
+    return total
+
+
+@helper
+def _weighed_ratio(hits: Hits, user: int, cut: int, weigh: int, divisor: float) -> float:
+    """The weights of the hits over ``divisor``, or over those of the best order."""
+    first = hits.start[user]
+    if weigh == _PS:
+        divisor = 0.0
+        for slot in range(first, min(first + cut, hits.start[user + 1])):
+            divisor += hits.ideal[slot]
+    return _ratio(_gain_sum(hits, user, cut), divisor)
 
 
 @helper
@@ -212,10 +255,13 @@ _BY_LIST = choice(PrecisionDenom, "list")
 _PRECISION_WORDS = {"k": "/ {k}", "list": "/ {cut}"}
 
 
-def precision_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+def precision_reference(
+    user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str
+) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    return ratio(sum(hit_list(user, k, rel)), min(k, len(user.gains)) if denom == "list" else k)
+    divisor = min(k, len(user.gains)) if denom == "list" else k
+    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor)
 
 
 @helper
@@ -225,19 +271,24 @@ def _precision_of(hits: Hits, user: int, cut: int, of_list: bool, rel: float) ->
 
 
 @kernel
-def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
     for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
+        cut = _cut(hits, k, user)
+        if weigh:  # the gains are weights, of the relevant items alone
+            depth = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+            some = hits.start[user] < hits.start[user + 1]
+            out[user] = _weighed_ratio(hits, user, cut, weigh, depth) if some else np.nan
+        elif _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _precision_of(hits, user, _cut(hits, k, user), denom == _BY_LIST, rel)
+            out[user] = _precision_of(hits, user, cut, denom == _BY_LIST, rel)
 
 
 @metric(
     kernel=_precision,
     reference=precision_reference,
-    formula="hits in {top} {denom}",
-    words={"denom": _PRECISION_WORDS},
+    formula="{weigh} {denom}",
+    words={"denom": _PRECISION_WORDS, "weigh": _WEIGH_WORDS},
     varies=("denom",),
     latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
     citation=_MANNING,
@@ -252,11 +303,16 @@ def precision_at_k(
         PrecisionDenom, "divide by k, or by the length of a list shorter than k"
     ] = "k",
     rel: Rel = None,
+    weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Share of the top k that is relevant.
 
     A list shorter than k still divides by k unless ``denom="list"``.
+
+    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``.
+    ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide it
+    by that of the best order: the mean over users by the mean of ``Metrics.ceiling``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
@@ -274,7 +330,7 @@ _RECALL_CAPPED, _RECALL_RELEVANT, _RECALL_LIST = (
 _RECALL_WORDS = {"capped": "/ min(R, {k})", "relevant": "/ R", "list": "/ min(R, {limits})"}
 
 
-def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) -> float:
+def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, weigh: str) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
         return math.nan
@@ -283,33 +339,44 @@ def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None) ->
         "relevant": relevant,
         "list": min(relevant, k, len(user.gains)),
     }
-    return ratio(sum(hit_list(user, k, rel)), divisor[denom])
+    return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor[denom])
 
 
 @helper
-def _recall_of(hits: Hits, user: int, cut: int, denom: int, rel: float) -> float:
-    divisor = _n_relevant(hits, user, rel)
+def _recall_divisor(hits: Hits, user: int, cut: int, denom: int, relevant: int) -> int:
+    divisor = relevant
     if denom != _RECALL_RELEVANT:
         divisor = min(divisor, cut)
     if denom == _RECALL_LIST:
         divisor = min(divisor, hits.length[user])
+    return divisor
+
+
+@helper
+def _recall_of(hits: Hits, user: int, cut: int, denom: int, rel: float) -> float:
+    divisor = _recall_divisor(hits, user, cut, denom, _n_relevant(hits, user, rel))
     return _ratio(_n_hits(hits, user, cut, rel), divisor)
 
 
 @kernel
-def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
+def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
     for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
+        cut = _cut(hits, k, user)
+        if weigh:  # the gains are weights, of the relevant items alone
+            relevant = hits.start[user + 1] - hits.start[user]
+            divisor = _recall_divisor(hits, user, cut, denom, relevant)
+            out[user] = _weighed_ratio(hits, user, cut, weigh, divisor) if relevant else np.nan
+        elif _n_relevant(hits, user, rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _recall_of(hits, user, _cut(hits, k, user), denom, rel)
+            out[user] = _recall_of(hits, user, cut, denom, rel)
 
 
 @metric(
     kernel=_recall,
     reference=recall_reference,
-    formula="hits in {top} {denom}",
-    words={"denom": _RECALL_WORDS},
+    formula="{weigh} {denom}",
+    words={"denom": _RECALL_WORDS, "weigh": _WEIGH_WORDS},
     varies=("denom",),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
     citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
@@ -325,6 +392,7 @@ def recall_at_k(
         "divide by min(R, k), by all R relevant items, or by min(R, k, length of the list)",
     ] = "capped",
     rel: Rel = None,
+    weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
@@ -336,6 +404,10 @@ def recall_at_k(
     >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
     >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
     {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
+
+    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``.
+    ``recall(denom=relevant, weigh=snips)@k`` is the self-normalised estimator of Yang et al.
+    (RecSys 2018): the weights 1 / propensity of the hits over those of all relevant items.
     """
 
 
@@ -358,8 +430,9 @@ def _of_both(precision: str, recall: str) -> str:
 
 def f1_reference(user: OneUser, k: int, *, denom: str, beta: float, rel: float | None) -> float:
     of_list, of_relevant = "list" in denom, "relevant" in denom
-    precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel)
-    recall = recall_reference(user, k, denom="relevant" if of_relevant else "capped", rel=rel)
+    precision = precision_reference(user, k, denom="list" if of_list else "k", rel=rel, weigh="no")
+    denominator = "relevant" if of_relevant else "capped"
+    recall = recall_reference(user, k, denom=denominator, rel=rel, weigh="no")
     return ratio((1 + beta**2) * precision * recall, beta**2 * precision + recall)
 
 
@@ -642,15 +715,18 @@ def ndcg_reference(
     ideal: str,
     ideal_depth: str,
     rel: float | None,
+    weigh: str,
 ) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    listed = graded(user.gains[:k], rel)
-    best = graded(user.relevances, rel) if ideal == "truth" else sorted(listed, reverse=True)
+    listed, relevant = weighed_gains(user, k, gain, rel, weigh)
+    if weigh in ("ips", "snips"):
+        _, relevant = weighed_gains(user, k, gain, rel, "no")
+    best = sorted(relevant if ideal == "truth" else listed, reverse=True)
     if ideal_depth == "full":
         best = best[:1] * k
     depth = {"k": k, "full": k, "all": len(best), "list": min(k, len(user.gains))}
-    return ratio(dcg_of(listed, gain, discount), dcg_of(best[: depth[ideal_depth]], gain, discount))
+    return ratio(dcg_of(listed, discount), dcg_of(best[: depth[ideal_depth]], discount))
 
 
 @helper
@@ -691,11 +767,12 @@ def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
 @metric(
     kernel=_ndcg,
     reference=ndcg_reference,
-    formula="sum over {top} of {gain} / {discount}, divided by the same sum of the ideal: "
-    "{ideal}, {ideal_depth}",
+    formula="sum over {top} of {gain}{weigh} / {discount}, divided by the same sum of the "
+    "ideal: {ideal}, {ideal_depth}",
     words={
         "gain": _GAINS,
         "discount": _DISCOUNTS,
+        "weigh": _WEIGHED,
         "ideal": {
             "truth": "the user's relevances in descending order",
             "retrieved": "the relevances in {top} in descending order",
@@ -730,6 +807,7 @@ def ndcg_at_k(
         "list), or has its best item at every rank down to k, though the user has fewer",
     ] = "k",
     rel: GradedRel = None,
+    weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Normalised discounted cumulative gain at k.
@@ -737,6 +815,8 @@ def ndcg_at_k(
     ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
     (growing). ``rel`` reads graded truth as 0 and 1; a user without a relevance that reaches it has
     no relevant items.
+
+    ``weigh`` weighs gains by propensities (``propensity=``), the ideal only with "ps".
 
     >>> from recmetrics import Metrics
     >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
@@ -747,10 +827,12 @@ def ndcg_at_k(
 # --- dcg -----------------------------------------------------------------------------------------
 
 
-def dcg_reference(user: OneUser, k: int, *, gain: str, discount: str, rel: float | None) -> float:
+def dcg_reference(
+    user: OneUser, k: int, *, gain: str, discount: str, rel: float | None, weigh: str
+) -> float:
     if n_relevant(user, rel) == 0:
         return math.nan
-    return dcg_of(graded(user.gains[:k], rel), gain, discount)
+    return dcg_of(weighed_gains(user, k, gain, rel, weigh)[0], discount)
 
 
 @kernel
@@ -764,8 +846,8 @@ def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
 @metric(
     kernel=_dcg,
     reference=dcg_reference,
-    formula="sum over {top} of {gain} / {discount}",
-    words={"gain": _GAINS, "discount": _DISCOUNTS},
+    formula="sum over {top} of {gain}{weigh} / {discount}",
+    words={"gain": _GAINS, "discount": _DISCOUNTS, "weigh": _WEIGHED},
     latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
     citation=_JARVELIN,
     bounds=(0.0, math.inf),
@@ -779,11 +861,16 @@ def dcg_at_k(
     gain: Gain = "linear",
     discount: Discount = "log2",
     rel: GradedRel = None,
+    weigh: Annotated[
+        Literal["no", "ips", "snips"],
+        "weigh gains equally; by 1 / propensity; or by that over its mean for the user",
+    ] = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
-    0 for a user without relevant items, unless ``undefined="raise"``.
+    0 for a user without relevant items, unless ``undefined="raise"``. ``weigh`` weighs gains by
+    propensities (``propensity=``).
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
