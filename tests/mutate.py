@@ -65,8 +65,8 @@ FAULTS = [
     ),
     Fault(
         "precision divides by the list as k", "metrics/accuracy.py",
-        "_precision_of(hits, user, _cut(hits, k, user), denom == _BY_LIST, rel)",
-        "_precision_of(hits, user, _cut(hits, k, user), True, rel)",
+        "_precision_of(hits, user, cut, denom == _BY_LIST, rel)",
+        "_precision_of(hits, user, cut, True, rel)",
         KERNELS,
     ),
     Fault(
