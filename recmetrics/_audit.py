@@ -42,6 +42,7 @@ class Finding(NamedTuple):
 
 
 _NONE = Finding()
+_FEW = 0.01  # of the users: ties of so few need no advice
 _MEANINGS = {
     "nan": "scores are NaN, an error unless nan='exclude'",
     "positive_inf": "scores are +inf",
@@ -111,10 +112,21 @@ class Audit:
         users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
         users += f" ({finding.users / self.n_users:.1%})"
         if finding.item is None:
-            return f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
+            line = f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
+            return line + self._advice() if name == "depend_on_ties" else line
         return (
             f"  {_MEANINGS[name]}: {finding.entries:,} of {users}, "
             f"first (user {finding.user}, item {finding.item})"
+        )
+
+    def _advice(self) -> str:
+        """Say what to give instead of scores of two bytes that tie for many users."""
+        is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
+        if not is_half or self.depend_on_ties.users <= _FEW * self.n_users:
+            return ""
+        return (
+            f"\n    {self.dtype} has few values: give the logits, or cast them to float32 before a "
+            "sigmoid;\n    ties='range' gives the least and the greatest value of each metric"
         )
 
 
@@ -129,6 +141,9 @@ def audit(
     progress: Progress = None,
 ) -> Audit:
     """Look for properties that make metrics of these scores misleading, in one pass over them.
+
+    Where equal scores of float16 or bfloat16 decide the values of more than one user in a hundred,
+    the report says what to give instead.
 
     >>> import recmetrics
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))

@@ -23,6 +23,7 @@ from recmetrics._options import (
     ForRanks,
     ForTruth,
     Shared,
+    one_of,
     shared_of,
     spelled_out,
     takes,
@@ -40,6 +41,7 @@ from recmetrics._types import (
     Progress,
     Scores,
     Strata,
+    TiePolicy,
     Ties,
     Truth,
     Undefined,
@@ -75,6 +77,12 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
         options = tuple((name, v) for name, v in keywords.items() if name in own)
         spec = MetricSpec(record.name, cutoff, options)
         shared = {n: v for n, v in keywords.items() if n not in own and n != "k"}
+        if shared.get("ties") == "range":
+            msg = (
+                f"{record.method} gives one array and has no ties='range', which gives three; type "
+                f"Metrics.compute(..., [{str(spec)!r}], ties='range')"
+            )
+            raise ArgumentError(msg)
         values = Metrics.compute(pred_scores, ground_truth, {record.name: spec}, **shared)
         return values[record.name]
 
@@ -84,6 +92,10 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
 
 def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[np.float64]:
     """Find the rank of every relevant item, through a metric that reads whole lists."""
+    ties: object = shared.get("ties")
+    if ties is not None:
+        hint = "; type ties='best' for the first rank of each item, ties='worst' for the last one"
+        one_of("ties", ties, TiePolicy, hint if ties == "range" else "")
     request = Request("mrr", **shared)
     users = read_users(scores, ground_truth, shared, request)
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
@@ -168,9 +180,11 @@ class Metrics:
         ties
             How equal scores rank: "index", by the lower item index; "expected", the exact mean of
             each metric over all of their orders; "worst" and "best", its worst and its best value
-            over these orders. List and catalogue metrics, and ``auc@k``, support only ties="index".
-            ``auc`` averages over ties under "index", too: that is its definition. Default: the
-            convention's rule for each metric, or "index" without a convention.
+            over these orders; "range", the mean under the metric string as it was typed, and then
+            the least and the greatest value: ``values["ndcg@10[least]"]`` and
+            ``values["ndcg@10[greatest]"]``. List and catalogue metrics, and ``auc@k``, support only
+            ties="index". ``auc`` averages over ties under "index", too: that is its definition.
+            Default: the convention's rule for each metric, or "index" without a convention.
         n_threads
             Threads over row blocks; None means the environment variable
             RECMETRICS_NUM_THREADS, else the cores this process may use.
@@ -198,7 +212,8 @@ class Metrics:
         dict
             A float64 array of shape (n_users,) for each metric string as it was typed, in the
             order asked; of shape () for a system metric such as coverage, which has one value for
-            all lists. Threads, batches and memory layout do not change a bit.
+            all lists. ``ties="range"`` has three arrays for each. Threads, batches and memory
+            layout do not change a bit.
 
         Raises
         ------

@@ -26,6 +26,7 @@ from recmetrics._types import (
     NaNPolicy,
     Progress,
     Strata,
+    TiePolicy,
     Ties,
     Truth,
     Undefined,
@@ -99,8 +100,11 @@ class ForRankings(_Relevant, _Meaning, _Threads, _Progress, Side, total=False):
     """The keywords of functions that read rankings: without ties, NaN and other candidates."""
 
 
-class ForRanks(_Sets, _Order, _Threads, _Progress, total=False):
+class ForRanks(_Sets, _Threads, _Progress, total=False):
     """The keywords of functions that find ranks, and compute no metric."""
+
+    nan: NaNPolicy
+    ties: TiePolicy | None
 
 
 class ForGroups(_Meaning, _Order, _Threads, total=False):

@@ -87,7 +87,10 @@ Convention: TypeAlias = Literal[
     "recometrics",
 ]
 """The systems of ``_spec/systems.py``."""
-Ties: TypeAlias = Literal["index", "expected", "worst", "best"]
+TiePolicy: TypeAlias = Literal["index", "expected", "worst", "best"]
+"""How equal scores rank; each gives a metric one value."""
+Ties: TypeAlias = Literal["index", "expected", "worst", "best", "range"]
+"""A tie policy, or "range" for three of them: a request has a definition for each."""
 RankGaps: TypeAlias = Literal["close", "keep"]
 """How the ranks of a table are read where some have no item: in order, or as the ranks they are."""
 Progress: TypeAlias = bool | Callable[[int, int], object] | None

@@ -41,7 +41,7 @@ def check(problem):
             _check_refused(problem, expected)
             return
         got = ENTRIES[problem.entry](problem)
-    assert list(got) == list(problem.metrics)
+    assert list(got) == list(problem.keys)
     for text, values in expected.items():
         assert got[text].dtype == np.float64
         np.testing.assert_allclose(got[text], values, rtol=1e-11, atol=1e-13, err_msg=text)

@@ -49,9 +49,10 @@ def answers(problem):
     refused = _nan(problem)
     if refused:
         return refused
-    specs = {text: parse(text, problem.convention) for text in problem.metrics}
+    keys = problem.keys
+    specs = {key: parse(text, problem.convention) for key, (text, _) in keys.items()}
     reference = _Reference(problem)
-    values = {text: reference.values(spec) for text, spec in specs.items()}
+    values = {key: reference.values(spec, keys[key][1]) for key, spec in specs.items()}
     for text, spec in specs.items():
         undefined = problem.undefined
         if undefined is None and problem.convention is not None:
@@ -107,7 +108,7 @@ class _Reference:
             for key in {_key(parse(text, problem.convention)) for text in problem.metrics}
         }
 
-    def values(self, spec):
+    def values(self, spec, take):
         if spec.metric.reads == "exposure":
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
@@ -124,9 +125,7 @@ class _Reference:
             users = (
                 self.orders[_key(spec)][u] if spec.metric.reads == "hits" else [self._one_list(u)]
             )
-            values.append(
-                np.mean([spec.metric.reference(user, k, **spec.values) for user in users])
-            )
+            values.append(take([spec.metric.reference(user, k, **spec.values) for user in users]))
         return np.array(values)
 
     def _orders(self, u, stratum, is_weighed):

@@ -276,12 +276,13 @@ def groups(problem):
 
 @entry()
 def methods(problem):
-    """Each metric by its own method, or alone where its string says what no method does."""
+    """Each metric by its own method, or alone where no method does what is asked."""
     values = {}
     for text in problem.metrics:
         spec = parse(text)
         arguments = scores_of(problem), truth_of(problem)
-        if problem.convention or (spec.k is None and spec.metric.default_k):
+        whole_list = spec.k is None and spec.metric.default_k
+        if problem.convention or whole_list or problem.ties == "range":
             values |= Metrics.compute(*arguments, text, **_scored(problem))
         else:
             method = getattr(Metrics, METRICS[spec.name].method)
@@ -404,7 +405,7 @@ def evaluator(problem):
         second = Evaluator.from_state(second.state())
     first.merge(second)
     whole = first.counts()
-    assert list(whole) == list(problem.metrics)
+    assert list(whole) == list(problem.keys)
     assert all(sum(counts) == n_users and not counts.not_updated for counts in whole.values())
     return first.compute()
 

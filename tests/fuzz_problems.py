@@ -1,6 +1,6 @@
 """Random problems for the fuzzer: what a call is given, as plain values that print as code."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -67,8 +67,21 @@ class Problem:
 
     @property
     def policy(self):
-        """The tie policy that the entry point computes."""
-        return CONSTANT.get(self.entry, self.ties)
+        """The tie policy that the entry point computes; "expected" also for a range."""
+        return CONSTANT.get(self.entry, "expected" if self.ties == "range" else self.ties)
+
+    @property
+    def keys(self):
+        """The metric of each key of the result, and what is taken of its values over all orders.
+
+        There is one order, except under "expected".
+        """
+        takes = {"": np.mean}
+        if self.ties == "range" and self.entry not in CONSTANT:
+            takes |= {"[least]": np.min, "[greatest]": np.max}
+        return {
+            text + ending: (text, take) for text in self.metrics for ending, take in takes.items()
+        }
 
 
 def draw(seed, entries):
@@ -120,7 +133,7 @@ def draw(seed, entries):
         )
     if not metrics:
         convention, metrics = None, ("ndcg@3",)
-    return Problem(
+    problem = Problem(
         metrics=metrics,
         scores=tuple(tuple(row) for row in scores.tolist()),
         truth=tuple(tuple(row) for row in truth.tolist()),
@@ -142,6 +155,9 @@ def draw(seed, entries):
         tight=bool(rng.random() < 0.4),
         seed=int(rng.integers(1 << 31)),
     )
+    # By the seed: another draw would change the problems that earlier faults are found by.
+    is_range = ties == "expected" and problem.seed % 2
+    return replace(problem, ties="range") if is_range else problem
 
 
 def _size(rng, *, small, factors):

@@ -69,6 +69,25 @@ def test_the_report_reads_like_this():
     ]
 
 
+ADVICE = (
+    "\n    {} has few values: give the logits, or cast them to float32 before a sigmoid;\n"
+    "    ties='range' gives the least and the greatest value of each metric"
+)
+
+
+@pytest.mark.parametrize("dtype", ["float16", ">f2", "float32", "int16"])
+def test_half_precision_that_ties_gets_advice(dtype):
+    scores = np.tile(np.array([4, 3, 2, 1], dtype), (200, 1))
+    truth = [[0]] * 200
+    for n_tied, is_many in ((2, False), (3, True)):  # more than one user in a hundred
+        scores[:n_tied, 1] = 4
+        report = audit(scores, truth, k=2)
+        assert report.depend_on_ties == Finding(n_tied, 0, 0)
+        needs_advice = is_many and dtype in ("float16", ">f2")
+        line = f"equal scores: {n_tied} users ({n_tied / 200:.1%}), first user 0"
+        assert str(report).endswith(line + ADVICE.format(dtype) * needs_advice)
+
+
 def test_with_candidates_their_scores_alone_are_read():
     report = audit(changed(CLEAN, 0, 3, np.nan), TRUTH, candidates=[0, 1, 2], k=2)
     assert report.findings == {}

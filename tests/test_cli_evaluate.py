@@ -340,6 +340,24 @@ def test_ties_are_those_of_compute(files, capsys):
     assert len(set(means)) == 4
 
 
+def test_a_range_of_ties_has_three_rows_and_three_columns(files, capsys):
+    tied = np.round(SCORES / 4).astype(np.float32)
+    np.save(files / "tied.npy", tied)
+    argv = [files / "tied.npy", files / "truth.npz", "-m", "ndcg@3", "--ties", "range", "--chance"]
+    found = run_json(capsys, *argv, "--per-user", files / "values.csv")["metrics"]
+    expected = Metrics.compute(tied, TRUTH, "ndcg@3", ties="range")
+    assert list(found) == list(expected) == ["ndcg@3", "ndcg@3[least]", "ndcg@3[greatest]"]
+    for key, values in expected.items():
+        assert found[key]["mean"] == np.nanmean(values)
+    assert (files / "values.csv").read_text().splitlines()[0] == f"user,{','.join(expected)}"
+    # A random ranking has no ties.
+    chance = np.nanmean(Metrics.chance(TRUTH, "ndcg@3")["ndcg@3"])
+    assert [each["chance"] for each in found.values()] == [chance, None, None]
+    assert main(["evaluate", *map(str, argv)]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:5]
+    assert [row.split()[0] for row in rows] == list(expected)
+
+
 def test_chance_and_ceiling_stand_beside_each_mean(files, capsys):
     sets = {"exclude": TRAIN}
     argv = [files / "scores.npy", files / "truth.npz", "--exclude", files / "train.npz", "--chance"]

@@ -535,7 +535,7 @@ def test_factors(case):
 # --- Cutoffs, ties, conventions ------------------------------------------------------------------
 
 CUTOFF = "k must be an integer >= 1, such as 10, got"
-POLICIES = "ties must be 'index', 'expected', 'worst' or 'best', got"
+POLICIES = "ties must be 'index', 'expected', 'worst', 'best' or 'range', got"
 
 
 def at(k):

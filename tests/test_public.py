@@ -315,6 +315,7 @@ Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
 Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
 Metrics.ndcg_at_k(scores, lists, convention="ranx", undefined=None)
 Metrics.compute_factors(scores, scores, lists, "mrr", exclude=sparse, ties="best", n_threads=2)
+Metrics.compute(scores, lists, "mrr", ties="range")["mrr[least]"]
 Metrics.chance(lists, ["hit@1"], n_items=5, candidates=[0, 1], undefined="zero")
 evaluator = recmetrics.Evaluator(lists, "hit@1", n_items=3, exclude=sparse, nan="exclude")
 evaluator.update(scores, slice(0, 2))
@@ -355,6 +356,7 @@ WRONG = {
     'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", ties="bset")': "[arg-type]",
     'Metrics.compute_ranked(lists, lists, "mrr", ties="best")': "[call-arg]",
+    'Metrics.ranks(scores, lists, ties="range")': "[arg-type]",
     'Metrics.chance(lists, "hit@1", n_threads=2)': "[call-arg]",
     'Metrics.hit_at_k(scores, lists, convention="rancks")': "[arg-type]",
     'recmetrics.overlap(scores, scores, "rbo", ties="best")': "[call-arg]",

@@ -23,13 +23,15 @@ from problems import (
 )
 from test_selection import HOSTILE
 
-from recmetrics import ArgumentError, Metrics
+import recmetrics
+from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator
 from recmetrics._spec.grammar import parse
 from recmetrics._spec.registry import METRICS
 
 POLICIES = ["index", "expected", "worst", "best"]
 OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
 EVERY_POLICY = pytest.mark.parametrize("ties", OVER_ORDERS)
+EVERY_CHOICE = pytest.mark.parametrize("ties", [*OVER_ORDERS, "range"])
 EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda m: m.name)
 REFUSED = [
     (f"{metric.name}({option}={choice})@3", option, choice)
@@ -69,37 +71,54 @@ def over_orders(metric, ties):
     return OVER_ORDERS[ties]
 
 
+@st.composite
+def calls(draw, metric):
+    """The arguments of ``compute`` for one metric, and each user's values over all orders."""
+    scores, truth, exclude, candidates = draw(problems(max_users=3, max_items=7))
+    if draw(st.booleans()):
+        scores = np.sign(scores)  # larger groups
+    spec = draw(specs(metric, max_k=9).filter(lambda spec: not is_refused(spec)))
+    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    sets["propensity"] = side_information(1, truth.shape[1])["propensity"]
+    values = [
+        values_over_orders(
+            spec,
+            row,
+            truth[u],
+            () if exclude is None else exclude[u],
+            None if candidates is None else candidates[u],
+        )
+        for u, row in enumerate(scores)
+    ]
+    return (scores, truth, spec), sets, values
+
+
 @EVERY_POLICY
 @EVERY_ACCURACY
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_a_policy_is_a_mean_or_bound_over_all_orders(metric, ties, data):
-    scores, truth, exclude, candidates = data.draw(problems(max_users=3, max_items=7))
-    if data.draw(st.booleans()):
-        scores = np.sign(scores)  # larger groups
-    spec = data.draw(specs(metric, max_k=9).filter(lambda spec: not is_refused(spec)))
-    got = Metrics.compute(
-        scores,
-        truth,
-        spec,
-        exclude=as_index_arrays(exclude),
-        candidates=as_index_arrays(candidates),
-        ties=ties,
-        propensity=side_information(1, truth.shape[1])["propensity"],
-    )[str(spec)]
-    expected = [
-        over_orders(metric, ties)(
-            values_over_orders(
-                spec,
-                row,
-                truth[u],
-                () if exclude is None else exclude[u],
-                None if candidates is None else candidates[u],
-            )
-        )
-        for u, row in enumerate(scores)
-    ]
+    arguments, sets, values = data.draw(calls(metric))
+    got = Metrics.compute(*arguments, **sets, ties=ties)[str(arguments[-1])]
+    expected = [over_orders(metric, ties)(each) for each in values]
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
+
+
+@EVERY_ACCURACY
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_a_range_is_the_mean_the_least_and_the_greatest_value_over_all_orders(metric, data):
+    arguments, sets, values = data.draw(calls(metric))
+    text = str(arguments[-1])
+    got = Metrics.compute(*arguments, **sets, ties="range")
+    assert list(got) == [text, f"{text}[least]", f"{text}[greatest]"]
+    for value, take in zip(got.values(), (np.mean, np.min, np.max), strict=True):
+        expected = [take(each) for each in values]
+        np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-14)
+    ends = ("worst", "best") if metric.higher_is_better else ("best", "worst")
+    for value, ties in zip(got.values(), ("expected", *ends), strict=True):
+        alone = Metrics.compute(*arguments, **sets, ties=ties)[text]
+        np.testing.assert_array_equal(value, alone)
 
 
 # --- Hand-worked values --------------------------------------------------------------------------
@@ -326,10 +345,105 @@ def test_large_groups_neither_overflow_nor_lose_digits():
     np.testing.assert_allclose(got["auc"], 0.5, rtol=1e-13)
 
 
+# --- A range -------------------------------------------------------------------------------------
+
+TIED = np.array([[5, 2, 2, 2, 1], [1, 1, 1, 1, 1], [1, 2, 3, 4, 5]])
+RELEVANT = np.array([[0, 1, 0, 3, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
+ASKED = ["mrr", "NDCG @ 2", "fallout@3"]
+KEYS = [asked + ending for asked in ASKED for ending in ("", "[least]", "[greatest]")]
+
+
+def test_a_range_has_three_keys_for_each_metric_in_the_order_asked():
+    got = Metrics.compute(TIED, RELEVANT, ASKED, ties="range")
+    assert list(got) == KEYS
+    np.testing.assert_allclose(got["mrr[least]"], [1 / 3, 1 / 5, np.nan])
+    np.testing.assert_allclose(got["mrr[greatest]"], [1 / 2, 1, np.nan])
+    # Of the ranks 1 to 3 one or two have a relevant item, of three others.
+    np.testing.assert_allclose(got["fallout@3[least]"][0], 1 / 3)
+    np.testing.assert_allclose(got["fallout@3[greatest]"][0], 2 / 3)
+
+
+def test_a_range_selects_once():
+    rng = np.random.default_rng(8)
+    scores, truth = rng.integers(0, 9, (50, 200)), rng.random((50, 200)) < 0.1
+    calls = {}
+    for ties in ("expected", "range"):
+        told = calls[ties] = []
+
+        def progress(done, total, told=told):
+            told.append((done, total))
+
+        Metrics.compute(scores, truth, ["ndcg@5", "auc"], ties=ties, n_threads=1, progress=progress)
+    assert calls["range"] == calls["expected"]
+    assert calls["range"][-1] == (50, 50)
+
+
+def test_a_range_overrides_the_ties_of_a_convention_alone():
+    got = Metrics.compute(TIED, RELEVANT, "recall@2", convention="ranx", ties="range")
+    best = Metrics.compute(TIED, RELEVANT, "recall(denom=relevant)@2", ties="best")
+    np.testing.assert_array_equal(got["recall@2[greatest]"], best["recall(denom=relevant)@2"])
+    got = Metrics.compute(TIED, RELEVANT, "ndcg@2", convention="sklearn", ties="range")
+    assert list(got) == ["ndcg@2", "ndcg@2[least]", "ndcg@2[greatest]"]
+    assert [values[2] for values in got.values()] == [0, 0, 0]  # without a relevant item
+
+
+def test_a_range_of_evaluators_and_streams():
+    whole = Metrics.compute(TIED, RELEVANT, ASKED, ties="range")
+    means = {key: np.nanmean(values) for key, values in whole.items()}
+    one, other = (Evaluator(RELEVANT, ASKED, ties="range") for _ in range(2))
+    one.update(TIED[:1], [0])
+    other.update(TIED[1:], [1, 2])
+    one.merge(Evaluator.from_state(other.state()))
+    stream, sums = (StreamEvaluator(ASKED, ties="range", keep=keep) for keep in ("values", "means"))
+    for each in (stream, sums):
+        each.update(TIED, RELEVANT)
+    for each in (one, stream):
+        assert list(each.compute()) == KEYS
+        for key, values in each.compute().items():
+            np.testing.assert_array_equal(values, whole[key])
+    for each in (one, stream, sums):
+        assert list(each.counts()) == KEYS
+        assert each.counts()["mrr[least]"].defined == 2
+        assert each.mean() == pytest.approx(means)
+    assert list(one.mean(at="_at_"))[3:6] == ["NDCG_at_2", "NDCG_at_2_least", "NDCG_at_2_greatest"]
+
+
+def test_a_range_is_no_other_metric_to_a_merge():
+    one, other = (Evaluator(RELEVANT, "mrr", ties=ties) for ties in ("range", "expected"))
+    with pytest.raises(ArgumentError, match="different metrics cannot be merged"):
+        one.merge(other)
+
+
+def test_what_knows_a_metric_knows_the_ends_of_its_range():
+    values = Metrics.compute(TIED, RELEVANT, ["fallout@3", "mrr"], ties="range")
+    compared = recmetrics.compare({"one": values, "other": values})
+    assert compared.lower_is_better == {"fallout@3", "fallout@3[least]", "fallout@3[greatest]"}
+    reasons = {each.metric: each.why for each in recmetrics.summary(values)}
+    assert reasons["mrr[least]"] == reasons["mrr[greatest]"] == reasons["mrr"] != ""
+
+
+def test_a_range_has_no_one_array():
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.ndcg_at_k(TIED, RELEVANT, 2, gain="exp2", ties="range")
+    assert str(caught.value) == (
+        "ndcg_at_k gives one array and has no ties='range', which gives three; type "
+        "Metrics.compute(..., ['ndcg(gain=exp2)@2'], ties='range')"
+    )
+    for ranks, scores in ((Metrics.ranks, [TIED]), (Metrics.ranks_factors, [np.eye(3), TIED.T])):
+        with pytest.raises(ArgumentError) as caught:
+            ranks(*scores, RELEVANT, ties="range")
+        assert str(caught.value) == (
+            "ties must be 'index', 'expected', 'worst' or 'best', got 'range'; type ties='best' "
+            "for the first rank of each item, ties='worst' for the last one"
+        )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ties'"):
+        Metrics.compute_ranked([[0]], [[1]], "mrr", ties="range")
+
+
 # --- What has no policy --------------------------------------------------------------------------
 
 
-@EVERY_POLICY
+@EVERY_CHOICE
 @pytest.mark.parametrize(("text", "option", "choice"), REFUSED)
 def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties):
     default = parse(text).metric.options[option].default
@@ -342,7 +456,7 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
     )
 
 
-@EVERY_POLICY
+@EVERY_CHOICE
 def test_the_pairs_of_the_top_k_are_refused(ties):
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)@2", ties=ties)
@@ -351,10 +465,10 @@ def test_the_pairs_of_the_top_k_are_refused(ties):
         "hold; type auc(rel=1), or give ties='index'"
     )
     got = Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)", ties=ties)["auc(rel=1)"]
-    assert got[0] == {"expected": 1 / 4, "worst": 0, "best": 1 / 2}[ties]
+    assert got[0] == {"worst": 0, "best": 1 / 2}.get(ties, 1 / 4)
 
 
-@EVERY_POLICY
+@EVERY_CHOICE
 @pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda m: m.name)
 def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
     text, side = f"{metric.name}@1", side_information(1, 2)
@@ -372,5 +486,5 @@ def test_an_unknown_policy_is_an_error():
     with pytest.raises(ArgumentError) as caught:
         Metrics.ndcg_at_k([[1, 1]], [[1, 0]], ties="random")
     assert str(caught.value) == (
-        "ties must be 'index', 'expected', 'worst' or 'best', got 'random'"
+        "ties must be 'index', 'expected', 'worst', 'best' or 'range', got 'random'"
     )

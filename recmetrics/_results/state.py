@@ -32,7 +32,7 @@ from recmetrics._types import (
     FloatArray,
     IntArray,
     NaNPolicy,
-    Ties,
+    TiePolicy,
     Undefined,
     UserValues,
 )
@@ -449,7 +449,7 @@ def _named(fields: Mapping[str, npt.NDArray[Any]]) -> Named:
         )
     }
     for _, each_ties, each_undefined in definitions.values():
-        one_of("ties", each_ties, Ties)
+        one_of("ties", each_ties, TiePolicy)
         one_of("undefined", each_undefined, Undefined)
     nan = fields["nan"].item()
     one_of("nan", nan, NaNPolicy)
@@ -511,7 +511,7 @@ def _write_invalid(table: _Table, batch: Added) -> None:
 def _shortly(value: object) -> object:
     """The one policy that all metrics have, or the value unchanged."""
     policies = set(value.values()) if isinstance(value, dict) else set()
-    is_policy = policies <= {*get_args(Ties), *get_args(Undefined)}
+    is_policy = policies <= {*get_args(TiePolicy), *get_args(Undefined)}
     return policies.pop() if len(policies) == 1 and is_policy else value
 
 

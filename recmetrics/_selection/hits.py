@@ -15,6 +15,9 @@ so that metrics do not have to:
   outer end. No other order is worse, or better, since no metric gets worse when a greater relevance
   moves up. Metrics that divide by the hits found may get worse, and are refused.
 
+``ties="range"`` is no policy: the request then has each metric under the last three, which read the
+same hits.
+
 McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
 of tied scores, ECIR 2008.
 """
@@ -27,7 +30,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics._jit import kernel
-from recmetrics._types import BoolArray, FloatArray, IntArray, Ties
+from recmetrics._types import BoolArray, FloatArray, IntArray, TiePolicy
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
 # A relevance above this makes 2^relevance overflow or swamp every other gain.
@@ -179,7 +182,7 @@ class Views:
         self._made: dict[object, Any] = {}
 
     def view(
-        self, ties: Ties, k: int | None, options: dict[str, Any], stratum: str | None = None
+        self, ties: TiePolicy, k: int | None, options: dict[str, Any], stratum: str | None = None
     ) -> Hits:
         """The hits for one metric, by its tie policy, its options, ``k`` and its stratum."""
         gain, weigh = options.get("gain"), options.get("weigh", "no")
@@ -388,7 +391,7 @@ def discounts(discount: str | Callable[[int], float], depth: int) -> FloatArray:
     raise ArgumentError(msg)
 
 
-def under(hits: Hits, ties: Ties) -> Hits:
+def under(hits: Hits, ties: TiePolicy) -> Hits:
     """Set the ranks ``first`` .. ``last`` of each hit by a tie policy."""
     if ties == "index":
         return hits._replace(first=hits.rank, last=hits.rank)

@@ -27,6 +27,7 @@ from recmetrics._spec.grammar import (
     check_k,
     lookup,
     make_spec,
+    metric_of,
     parse,
     split_metrics,
     take_apart,

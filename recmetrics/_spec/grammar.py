@@ -36,6 +36,8 @@ _OPTION = re.compile(
 )
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
 _EXAMPLE = "ndcg(gain=exp2)@10"
+# The keys that ties="range" adds are those of a metric with these endings, which no string has.
+LEAST, GREATEST = "[least]", "[greatest]"
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,20 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
         raise type(error)(msg) from None
+
+
+def metric_of(key: str) -> Metric:
+    """The metric of a key of results.
+
+    >>> metric_of("ndcg@10[least]").name
+    'ndcg'
+
+    Raises
+    ------
+    MetricSpecError
+        If it is the key of no metric.
+    """
+    return parse(key.removesuffix(LEAST).removesuffix(GREATEST)).metric
 
 
 class Parts(NamedTuple):

@@ -12,16 +12,16 @@ from typing import Any, Literal, NamedTuple, Unpack
 from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
-from recmetrics._spec.grammar import MetricsList, MetricSpec, make_spec, parse
+from recmetrics._spec.grammar import GREATEST, LEAST, MetricsList, MetricSpec, make_spec, parse
 from recmetrics._spec.registry import METRICS
-from recmetrics._types import Convention, NaNPolicy, Ties, Undefined
+from recmetrics._types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
 
 class Definition(NamedTuple):
     """A metric of a request, with its resolved policies."""
 
     spec: MetricSpec
-    ties: Ties
+    ties: TiePolicy
     undefined: Undefined
 
 
@@ -62,7 +62,7 @@ ARGUMENTS = SideWords(
     },
 )
 # The tie policy that gives a level, and the words for the level.
-_LEVELS: dict[str, tuple[Ties, str]] = {
+_LEVELS: dict[str, tuple[TiePolicy, str]] = {
     "chance": ("expected", "chance level"),
     "ceiling": ("best", "ceiling"),
 }
@@ -98,7 +98,7 @@ class Request:
         **shared: Unpack[Shared],
     ) -> None:
         undefined, convention = shared.get("undefined"), shared.get("convention")
-        ties = _LEVELS[level][0] if level in _LEVELS else shared.get("ties")
+        ties: Ties | None = _LEVELS[level][0] if level in _LEVELS else shared.get("ties")
         self.nan: NaNPolicy = shared.get("nan", "raise")
         self.n_threads = shared.get("n_threads")
         self.progress = shared.get("progress")
@@ -128,7 +128,7 @@ class Request:
                 _refuse_lists(
                     self, text, "value for groups, whose items have no names", "leave it out"
                 )
-        _refuse_undecided_ties(self)
+        _refuse_undecided_ties(self, ties)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
         """Store the definitions, grouped by the input of their kernels."""
@@ -246,23 +246,35 @@ def _definitions(
         )
         raise MetricSpecError(msg)
     definitions = {}
+    policy: TiePolicy | None = "expected" if ties == "range" else ties
     for text, metric in named:
         if isinstance(metric, MetricSpec):  # made by the caller: unchecked, without a convention
             spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
-            definitions[text] = define(spec, convention, ties, undefined)
+            definitions[text] = define(spec, convention, policy, undefined)
         elif isinstance(metric, str):
-            definitions[text] = _defined(metric, convention, ties, undefined)
+            definitions[text] = _defined(metric, convention, policy, undefined)
         else:
             parse(metric)  # refuses it
     if not definitions:
         msg = "metrics_list is empty; expected metric strings such as ['ndcg@10', 'recall@20']"
         raise MetricSpecError(msg)
-    return definitions
+    return _with_bounds(definitions) if ties == "range" else definitions
+
+
+def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
+    """Add after each metric its least and its greatest value over all orders of equal scores."""
+    ranges: dict[str, Definition] = {}
+    for text, mean in definitions.items():
+        least, greatest = mean._replace(ties="worst"), mean._replace(ties="best")
+        if not mean.spec.metric.higher_is_better:  # the worst order has the greatest value
+            least, greatest = greatest, least
+        ranges |= {text: mean, text + LEAST: least, text + GREATEST: greatest}
+    return ranges
 
 
 @lru_cache(maxsize=1024)  # a definition is constant; a training loop asks for the same every time
 def _defined(
-    text: str, convention: Convention | None, ties: Ties | None, undefined: Undefined | None
+    text: str, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
 ) -> Definition:
     return define(parse(text, convention), convention, ties, undefined)
 
@@ -270,7 +282,7 @@ def _defined(
 def define(
     spec: MetricSpec,
     convention: Convention | None = None,
-    ties: Ties | None = None,
+    ties: TiePolicy | None = None,
     undefined: Undefined | None = None,
 ) -> Definition:
     """Resolve the policies of a metric: those of the caller, else those of the convention.
@@ -352,11 +364,11 @@ def _refuse_missing_propensity(text: str, propensity: object, without: str) -> N
         raise ArgumentError(msg)
 
 
-def _refuse_undecided_ties(request: Request) -> None:
-    """Refuse a metric that has no value under its tie policy."""
+def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
+    """Refuse a metric that has no value under its tie policy; ``given`` is that of the caller."""
     for text, (spec, ties, _) in request.definitions.items():
         if ties != "index":
-            asked, instead = f"ties={ties!r}", "give ties='index'"
+            asked, instead = f"ties={given or ties!r}", "give ties='index'"
             _refuse_lists(request, text, asked, instead)
             _refuse_divisor(text, spec, asked, instead)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from recmetrics._types import Convention, RankGaps, Ties
+from recmetrics._types import Convention, RankGaps, TiePolicy
 
 NoTruth = Literal["nan", "zero", "one"]
 """The value of a user without relevant items; "nan" also where a system leaves the user out."""
@@ -27,7 +27,7 @@ class Line:
     undefined: NoTruth
     options: Mapping[str, str | float] = field(default_factory=dict)
     gap: str = ""  # the remaining difference of the numbers
-    ties: Ties = "index"  # also where a system has another order, or none: see ``System.ties``
+    ties: TiePolicy = "index"  # also where a system has another order, or none: see ``System.ties``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -308,8 +308,9 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--ties",
         choices=get_args(Ties),
-        help="equal scores: by item index, or the mean, the least or the greatest value over all "
-        "of their orders (default: as --convention has it, else index)",
+        help="equal scores: by item index, or the mean, the worst or the best value over all of "
+        "their orders, or a range: the mean, the least and the greatest value, a row for each "
+        "(default: as --convention has it, else index)",
     )
     parser.add_argument(
         "--chance",

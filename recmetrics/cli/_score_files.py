@@ -123,7 +123,7 @@ def evaluate(args: Namespace) -> None:
             matrix, rules = read_scores(scores), read_request(metrics, args, progress=on_progress)
             found = find_hits(matrix, read_users(matrix, truth, sets | side, rules), rules)
             values = whole_values(found, rules)
-        levels = _levels(truth, n_items, request, sets, args) if args.chance else {}
+        levels = _levels(truth, n_items, metrics, request, sets, args) if args.chance else {}
     summary = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values)
@@ -193,10 +193,15 @@ def _audit(
 
 
 def _levels(
-    truth: Any, n_items: int, request: Request, sets: Mapping[str, Any], args: Namespace
+    truth: Any,
+    n_items: int,
+    metrics: Sequence[str],
+    request: Request,
+    sets: Mapping[str, Any],
+    args: Namespace,
 ) -> dict[str, dict[str, float]]:
     """Compute the means of a random and of the best ranking, for the metrics that have them."""
-    able = list(request.of_hits)
+    able = [text for text in metrics if text in request.of_hits]  # not the keys of --ties range
     options = {**sets, "undefined": args.undefined, "convention": args.convention}
     options["n_items"] = n_items
     return {

@@ -20,7 +20,7 @@ from recmetrics._errors import (
     ShapeError,
 )
 from recmetrics._io import Source, read_per_user
-from recmetrics._spec import parse
+from recmetrics._spec import metric_of
 from recmetrics.comparison._align import Frame, align, columns_of, read_frame
 from recmetrics.comparison._statistics import Floats
 
@@ -173,7 +173,7 @@ def _column(frame: Frame, name: str, given: Any) -> Any:
 def _refuse_mean(metric: Any, column: Any) -> None:
     """Refuse one number unless it is that of a system metric."""
     try:
-        is_mean = parse(metric).metric.per_user
+        is_mean = metric_of(metric).per_user
     except MetricSpecError:
         is_mean = not isinstance(column, np.ndarray)
     if is_mean:
