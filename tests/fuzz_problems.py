@@ -6,6 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 from problems import SCORES, is_refused, numbers, of_kind, read
 
+from recmetrics import UnknownOptionError
 from recmetrics._spec.grammar import MetricSpec, parse
 from recmetrics._spec.registry import METRICS
 from recmetrics._spec.request import has_ceiling
@@ -262,7 +263,10 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
             if METRICS[name] not in able:
                 continue
             text = _text(rng, METRICS[name], n_items, cut=bool(cut))
-        spec = parse(text, convention)
+        try:
+            spec = parse(text, convention)
+        except UnknownOptionError:  # the convention chooses what does not read an option of text
+            continue
         allowed = has_ceiling(spec) if entry == "ceiling" else not is_refused(spec)
         # The reference orders the best and the worst lists by relevance alone.
         weighs = policy in ("index", "expected") and entry not in FLAT | {"tables"}

@@ -358,6 +358,17 @@ def test_an_option_that_is_not_read_is_refused(wrong, right, message):
     assert str(parse("map(denom=capped, over=ranks)")) == "map(over=ranks)"
 
 
+def test_an_option_that_a_convention_leaves_unread_is_refused():
+    """It was stored, and a saved evaluator of it could not be read."""
+    assert error_of(lambda text: parse(text, "elliot"), "map(denom=hits)@5") == (
+        UnknownOptionError,
+        "in metric 'map(denom=hits)@5': metric 'map' reads denom only with over=hits, and "
+        "convention='elliot' has over=ranks; type over=hits, or leave out denom",
+    )
+    assert str(parse("map(denom=hits, over=hits)@5", "elliot")) == "map(denom=hits)@5"
+    assert str(parse("map(denom=capped)@5", "elliot")) == "map(over=ranks)@5"
+
+
 def test_what_a_convention_says_about_an_option_that_is_not_read_does_not_count():
     assert str(parse("map@5", "ranx")) == "map(denom=relevant)@5"
     assert str(parse("map(over=ranks)@5", "ranx")) == "map(over=ranks)@5"

@@ -245,19 +245,22 @@ def make_spec(
     """
     metric = lookup(name)
     checked = {key: metric.option(key).check(value) for key, value in (options or {}).items()}
+    typed = checked
+    if convention is not None:
+        line = line_for(convention, metric.name, cutoff=k is not None)
+        checked = {**line.options, **typed}
     for name in metric.unread(checked):
-        if checked.get(name, metric.options[name].default) != metric.options[name].default:
+        if typed.get(name, metric.options[name].default) != metric.options[name].default:
             other, needed = metric.read_with[name]
+            has = ""
+            if other in checked and other not in typed:
+                has = f", and convention={convention!r} has {other}={checked[other]}"
             msg = (
-                f"metric {metric.name!r} reads {name} only with {other}={needed}; type "
+                f"metric {metric.name!r} reads {name} only with {other}={needed}{has}; type "
                 f"{other}={needed}, or leave out {name}"
             )
             raise UnknownOptionError(msg)
-    if convention is not None:
-        line = line_for(convention, metric.name, cutoff=k is not None)
-        merged = {**line.options, **checked}
-        unread = set(metric.unread(merged)) - set(checked)
-        checked = {name: value for name, value in merged.items() if name not in unread}
+        checked.pop(name, None)
     given = tuple(
         (key, checked[key])
         for key, option in {**metric.options, STRATUM.name: STRATUM}.items()
