@@ -52,7 +52,7 @@ class CompactTable:
         if caption is None:
             caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
         grid = latex_grid(*self._cells())
-        notes = compact_legend(self.comparison, "bold", "superscripts")
+        notes = compact_legend(self.comparison, self.metrics, "bold", "superscripts")
         return as_latex_table(grid, notes, caption, label)
 
     def grid(self, *, plain: bool = True) -> Grid:
@@ -78,7 +78,7 @@ class CompactTable:
 
     def legend(self, best: str = "[ ]") -> list[str]:
         """The notes below the table; how ``best`` is written."""
-        return compact_legend(self.comparison, best, "letters")
+        return compact_legend(self.comparison, self.metrics, best, "letters")
 
     def _cells(self) -> tuple[list[str], list[list[Cell]]]:
         return models_by_metrics(self.comparison, self.metrics, digits=self.digits)

@@ -71,8 +71,10 @@ def to_latex(comparison: Compared) -> str:
         headings, rows = models_by_metrics(comparison, comparison.metrics, group)
         parts.append(in_latex(latex_grid(headings, rows), str))
     parts += [in_latex(grid) for grid in _difference_grids(comparison)]
-    superior = [f"{_letter(i)} {one_line(name)}" for i, name in enumerate(comparison.models)]
-    notes = [*legend(comparison), f"superscripts: significantly better than {', '.join(superior)}"]
+    notes = legend(comparison)
+    if comparison.differences:
+        superior = [f"{_letter(i)} {one_line(name)}" for i, name in enumerate(comparison.models)]
+        notes.append(f"superscripts: significantly better than {', '.join(superior)}")
     return as_latex(parts, notes)
 
 
@@ -88,7 +90,7 @@ def grids(comparison: Compared) -> list[Grid]:
 
 def legend(comparison: Compared) -> list[str]:
     """The notes below the tables."""
-    lines = [*_intervals(comparison), *_models(comparison)]
+    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
     if comparison.differences:
         lines += [
             f"* significant: {_significance(comparison)}",
@@ -99,9 +101,11 @@ def legend(comparison: Compared) -> list[str]:
     return [*lines, *_left_out(comparison)]
 
 
-def compact_legend(comparison: Compared, best: str, marks: str) -> list[str]:
+def compact_legend(
+    comparison: Compared, metrics: Sequence[str], best: str, marks: str
+) -> list[str]:
     """The notes below the table of models by metrics; how ``best`` and ``marks`` are written."""
-    lines = [f"{best}: the best mean of a metric", *_models(comparison)]
+    lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
     if comparison.differences:
         baseline = comparison.baseline
         only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
@@ -137,13 +141,13 @@ def _intervals(comparison: Compared) -> Iterable[str]:
         yield f"run std: standard deviation of the means of runs; {_UNCOVERED}"
 
 
-def _models(comparison: Compared) -> Iterable[str]:
+def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
     """Say how users count, which models are not compared, and where lower is better."""
     yield from weighted_by(comparison.n_weightless)
     if comparison.levels:
         names = ", ".join(map(one_line, comparison.levels))
         yield f"not compared: {names}"
-    lower = [metric for metric in comparison.metrics if metric in comparison.lower_is_better]
+    lower = [metric for metric in metrics if metric in comparison.lower_is_better]
     if lower:
         yield f"lower is better: {', '.join(one_line(each) for each in lower)}"
 
@@ -310,8 +314,8 @@ def models_by_metrics(
     metrics = [metric for metric in metrics if (metric, comparison.models[0]) in means]
     rows = []
     for index, model in enumerate((*comparison.models, *comparison.levels)):
-        is_level = model in comparison.levels
-        row = [Cell(one_line(model), "" if is_level else _letter(index))]
+        is_tested = bool(comparison.differences) and model in comparison.models
+        row = [Cell(one_line(model), _letter(index) if is_tested else "")]
         for metric in metrics:
             mean = means.get((metric, model))
             if mean is None:
