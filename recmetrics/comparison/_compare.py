@@ -117,7 +117,7 @@ def compare(
     paired_runs
         True where run i of each model belongs together, such as folds or splits of the data: a
         resample then draws the same runs of all models that have several. By default the runs of
-        two models are drawn apart, as it is right for seeds.
+        two models are drawn apart, which is right for seeds.
     n_resamples
         Resamples of the bootstrap. Of more than 4,096 users random blocks are resampled.
     rng

@@ -148,7 +148,7 @@ def read_result(values: Any, by: Any, weights: Any) -> Result:
     """Read the result of one model, the group of each user, and their weights."""
     if isinstance(values, str | PathLike):
         columns: dict[Any, Any] = dict(read_per_user(Source("values", Path(values))).values)
-    elif isinstance(values, list | tuple):
+    elif isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_ONE_RESULT}; "
             "recmetrics.compare takes several runs of a model, {'a': [run1, run2], 'b': other}"
