@@ -592,7 +592,7 @@ FAULTS = [
     ),
     Fault(
         "a resample of weighted users is divided by their number", "comparison/_statistics.py",
-        "/ over[place]", "/ n",
+        "row[:] = total / divisor", "row[:] = total / n",
         "tests/test_summary.py -k 'scipy or cover'",
     ),
     Fault(
@@ -604,6 +604,26 @@ FAULTS = [
         "users of weight 0 are counted", "comparison/_summarise.py",
         "members[weights[members] > 0]", "members",
         "tests/test_summary.py -k 'weight'",
+    ),
+    Fault(
+        "every resample has all runs once", "comparison/_statistics.py",
+        "times = np.count_nonzero(drawn == run, axis=1)", "times = np.ones(len(drawn))",
+        "tests/test_compare_runs.py -k 'resample or variance'",
+    ),
+    Fault(
+        "unpaired runs are drawn together", "comparison/_statistics.py",
+        "side = 0 if sample.paired else 1", "side = 0",
+        "tests/test_compare_runs.py -k 'apart or resample'",
+    ),
+    Fault(
+        "a user who is undefined in a run counts once in each", "comparison/_statistics.py",
+        "known / counts if weights is None", "1.0 * known if weights is None",
+        "tests/test_compare_runs.py -k 'defined or define'",
+    ),
+    Fault(
+        "the compact table marks the loser", "comparison/_render.py",
+        "if (each.difference < 0) != lower:", "if (each.difference < 0) == lower:",
+        "tests/test_compare_compact.py -k 'letters or text'",
     ),
 ]  # fmt: skip
 

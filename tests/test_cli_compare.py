@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -199,6 +200,109 @@ def test_the_baseline_by_name_or_file(capsys):
     by_name = printed(capsys, "old.npz", "new.npz", "--baseline", "new")
     assert "old -" in by_name
     assert printed(capsys, "old.npz", "new.npz", "--baseline", "new.npz") == by_name
+
+
+# --- Several runs, the compact table --------------------------------------------------------------
+
+
+def run_files():
+    """Three runs of a model; the values of each."""
+    runs = [{m: v + shift for m, v in NEW.items()} for shift in (-0.05, 0.0, 0.02)]
+    for i, values in enumerate(runs):
+        write_per_user(Path(f"seed{i}.csv"), values)
+    return runs, [f"als=seed{i}.csv" for i in range(3)]
+
+
+def test_files_of_one_name_are_runs(capsys):
+    runs, files = run_files()
+    expected = compare({"old": OLD, "als": runs}, baseline="old", rng=0)
+    out = printed(capsys, "old.npz", *files, "--baseline", "old.npz", "--latex")
+    assert out == expected.to_latex()
+    found = json.loads(printed(capsys, "old.npz", *files, "--json"))
+    assert found["models"] == ["old", "als"]
+    assert [(each["n_runs"], each["run_std"]) for each in found["means"]] == [
+        (each.n_runs, each.run_std if each.n_runs > 1 else None) for each in expected.means
+    ]
+    folds = [f"pop=old.{suffix}" for suffix in ("npz", "csv")]
+    paired = compare({"als": runs[:2], "pop": [OLD, OLD]}, paired_runs=True, rng=0)
+    out = printed(capsys, *files[:2], *folds, "--paired-runs", "--markdown")
+    assert out == paired.to_markdown()
+
+
+def test_a_file_whose_name_has_the_sign_is_a_file(capsys):
+    Path("lr=0.1.csv").write_bytes(Path("new.csv").read_bytes())
+    expected = compare({"old": OLD, "lr=0.1": NEW}, rng=0).to_markdown()
+    assert printed(capsys, "old.npz", "lr=0.1.csv", "--markdown") == expected
+    renamed = compare({"before": OLD, "after": NEW}, rng=0).to_markdown()
+    assert printed(capsys, "before=old.npz", "after=lr=0.1.csv", "--markdown") == renamed
+
+
+def test_the_compact_table_is_that_of_the_library(capsys, monkeypatch):
+    table = compare({"old": OLD, "new": NEW}, rng=0).compact("ndcg@10", digits=2)
+    argv = ["old.npz", "new.npz", "--compact", "-m", "ndcg@10", "--digits", "2"]
+    assert sorted(words(printed(capsys, *argv))) == sorted(words(str(table)))
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert printed(capsys, *argv, "--markdown") == table.to_markdown()
+    assert printed(capsys, *argv, "--latex") == table.to_latex()
+    both = compare({"old": OLD, "new": NEW}, rng=0).compact([*OLD][::-1])
+    asked = ["-m", "recall(denom=relevant)@20,ndcg@10"]
+    assert printed(capsys, *argv[:3], *asked, "--latex") == both.to_latex()
+    turned = ["--compact", "-m", *[*OLD][::-1], "old.npz", "new.npz", "--latex"]
+    assert printed(capsys, *turned) == both.to_latex()
+
+
+def test_the_command_in_a_pipe():
+    command = [sys.executable, "-m", "recmetrics", "compare", *run_files()[1], "old.npz"]
+    done = subprocess.run([*command, "--compact"], capture_output=True, check=True, text=True)
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert "means over runs: als 3; " in done.stdout
+    shown = [line.split() for line in done.stdout.splitlines()[:4]]
+    assert [shown[0], [row[:2] for row in shown[2:]]] == [
+        ["model", *OLD],
+        [["a", "als"], ["b", "old"]],
+    ]
+
+
+RUN_ERRORS = [
+    (
+        ["a=old.npz", "a=new.npz"],
+        "give the files of two models or more to compare; see 'recmetrics compare --help'",
+    ),
+    (
+        ["old.npz", "old=new.npz"],
+        "'old' names FILE 'old.npz' and what is given as old=FILE; type old=old.npz if it is a run "
+        "of the same model, or another name",
+    ),
+    (["old.npz", "a=new.npz", "a=./new.npz"], "FILE 'new.npz' is given twice; give every file "),
+    (["old.npz", "a=absent.npz"], "cannot open FILE 'absent.npz': No such file or directory; "),
+    (["old.npz", "x/a=absent.npz"], "cannot open FILE 'x/a=absent.npz': No such file or "),
+    (["old.npz", "=new.npz"], "cannot open FILE '=new.npz': No such file or directory; "),
+    (
+        ["a=old.npz", "a=new.npz", "b=old.csv", "b=new.csv", "b=third.csv", "--paired-runs"],
+        "--paired-runs, and 'a' has 2 runs and 'b' 3; give the same runs of every model, or one ",
+    ),
+    (["old.npz", "new.npz", "--digits", "2"], "--digits is of the compact table; type --compact, "),
+    (["old.npz", "new.npz", "-m", "ndcg@10"], "-m is of the compact table; type --compact, too"),
+    (
+        ["old.npz", "new.npz", "--compact", "--json"],
+        "--json prints every number and no compact table; leave out --compact",
+    ),
+    (
+        ["old.npz", "new.npz", "--compact", "-m", "ndcg@5"],
+        "-m must name metrics of the comparison, 'ndcg@10', 'recall(denom=relevant)@20', got 'ndcg",
+    ),
+    (
+        ["old.npz", "new.npz", "--compact", "--digits", "16"],
+        "--digits must be an integer from 0 to 15, got 16",
+    ),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), RUN_ERRORS)
+def test_bad_runs_and_bad_tables(argv, message, capsys):
+    Path("third.csv").write_bytes(Path("new.csv").read_bytes())
+    assert error(capsys, *argv).startswith(message)
 
 
 # --- Errors --------------------------------------------------------------------------------------

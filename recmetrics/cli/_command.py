@@ -40,6 +40,7 @@ examples:
   recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
   recmetrics compare old.npz new.npz --plot new.png
   recmetrics compare old.csv new.csv --by segments.csv
+  recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
   recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
   recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
   recmetrics metrics
@@ -341,14 +342,21 @@ def _add_compare(commands: _Commands) -> None:
         help="tell whether one model is better than another, by per-user files",
         description="Compare models by the files that 'recmetrics evaluate --per-user' writes, one "
         "for each: means and paired differences with their intervals, and tests. A model is called "
-        "by the name of its file.",
+        "by the name of its file, or by NAME in NAME=FILE; files of the same NAME are runs of one "
+        "model, such as seeds.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(run=compare_files, parser=parser)
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help="per-user values, .npz or .csv"
+        "files", nargs="+", metavar="[NAME=]FILE", help="per-user values, .npz or .csv"
+    )
+    parser.add_argument(
+        "--paired-runs",
+        action="store_true",
+        help="run i of each model belongs together, such as folds of the data; else runs are drawn "
+        "for each model apart",
     )
     parser.add_argument(
         "--baseline",
@@ -387,6 +395,23 @@ def _add_compare(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw it, as .png, .pdf or .svg by the name"
+    )
+    parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="print one table, models by metrics, with letters of significance; with --latex a "
+        "whole table with caption and label",
+    )
+    parser.add_argument(
+        *_METRIC_FLAGS,
+        dest="metrics",
+        type=split_metrics,
+        action="extend",
+        metavar="METRIC",
+        help="to show in the compact table, or several (default: all)",
+    )
+    parser.add_argument(
+        "--digits", type=_integer_from(0), metavar="N", help="decimals of the compact table"
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--markdown", action="store_true", help="print Markdown tables")

@@ -42,4 +42,5 @@ def with_options(message: str) -> str:
         lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[3])}",
         message,
     )
-    return message.replace("in_order=True", "--in-order")
+    message = message.replace("in_order=True", "--in-order")
+    return message.replace("paired_runs=True", "--paired-runs")

@@ -22,10 +22,14 @@ from recmetrics.cli._terminal import INSTALL, require_rich, show, write
 
 def compare_files(args: Namespace) -> None:
     """Read the files, compare, write the picture, then print."""
-    paths: list[Path] = args.files
-    if len(paths) < 2:
-        msg = "give two files or more to compare; see 'recmetrics compare --help'"
+    files = _named(args.files)
+    paths = [path for _, path in files]
+    names = _names(files)
+    if len(set(names)) < 2:
+        what = "two files or more" if len(paths) < 2 else "the files of two models or more"
+        msg = f"give {what} to compare; see 'recmetrics compare --help'"
         raise CommandError(msg)
+    _check_options(args)
     if not (args.markdown or args.latex or args.json):
         require_rich()
     if args.plot is not None:
@@ -34,10 +38,9 @@ def compare_files(args: Namespace) -> None:
             raise CommandError(msg)
         inputs = paths if args.by is None else [*paths, args.by]
         check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
-    names = model_names(paths)
     baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
-        msg = f"--baseline {baseline!r} is none of the models: {', '.join(names)}"
+        msg = f"--baseline {baseline!r} is none of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
     read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in paths}
     users = [(source, each.users) for source, each in read.items()]
@@ -46,35 +49,83 @@ def compare_files(args: Namespace) -> None:
         groups = read_groups(by)
         users.append((by, groups.users))
     _require_same_users(users)
-    with naming({"by": by}):
+    runs: dict[str, list[Any]] = {}
+    for name, each in zip(names, read.values(), strict=True):
+        runs.setdefault(name, []).append(each.values)
+    with naming({"by": by, "digits": "--digits", "metrics": "-m"}):
         found = compare(
-            {name: each.values for name, each in zip(names, read.values(), strict=True)},
+            runs,
             baseline=baseline,
             confidence=args.confidence,
             tests=args.tests or "t",
             correction=None if args.correction == "none" else args.correction,
             by=None if groups is None else groups.labels,
+            paired_runs=args.paired_runs,
             rng=args.seed,
         )
+        shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
     if args.plot is not None:
         _picture.plot_comparison(args.plot, found)
     if args.markdown:
-        write(found.to_markdown())
+        write(shown.to_markdown())
     elif args.latex:
-        write(found.to_latex())
+        write(shown.to_latex())
     elif args.json:
         write(_to_json(found))
     else:
-        show(*comparison_tables(found))
+        show(*comparison_tables(shown))
 
 
-def model_names(paths: Sequence[Path]) -> list[str]:
-    """Name each file by its stem, and by as much of its path as makes the names different."""
+def _check_options(args: Namespace) -> None:
+    """Refuse options that the output asked for does not have."""
+    for option, given in (("-m", args.metrics), ("--digits", args.digits)):
+        if given is not None and not args.compact:
+            msg = f"{option} is of the compact table; type --compact, too"
+            raise CommandError(msg)
+    if args.compact and args.json:
+        msg = "--json prints every number and no compact table; leave out --compact"
+        raise CommandError(msg)
+
+
+def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
+    """Tell NAME=FILE from a file whose name has the sign."""
+    named: list[tuple[str | None, Path]] = []
+    for each in files:
+        name, sign, path = each.partition("=")
+        is_named = sign and name.strip() and path and not set(name) & {"/", os.sep}
+        if is_named and not Path(each).exists():
+            named.append((name, Path(path)))
+        else:
+            named.append((None, Path(each)))
+    return named
+
+
+def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
+    """The model of each file: as it is given, or by the name of the file."""
+    paths = [path for _, path in files]
     full = [Path(os.path.realpath(path)) for path in paths]
     for i, path in enumerate(paths):
         if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
+    given = {name for name, _ in files if name is not None}
+    found = iter(model_names([path for name, path in files if name is None]))
+    names = []
+    for name, path in files:
+        own = next(found) if name is None else name
+        if name is None and own in given:
+            msg = (
+                f"{own!r} names FILE {str(path)!r} and what is given as {own}=FILE; type "
+                f"{own}={path} if it is a run of the same model, or another name"
+            )
+            raise CommandError(msg)
+        names.append(own)
+    return names
+
+
+def model_names(paths: Sequence[Path]) -> list[str]:
+    """Name each file by its stem, and by as much of its path as makes the names different."""
+    full = [Path(os.path.realpath(path)) for path in paths]
     stems = [path.parent / path.stem for path in full]
     depth = 1
     while True:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 from recmetrics import Comparison, Summary
 from recmetrics._explain import interval
 from recmetrics._spec import Reads
-from recmetrics.comparison import grids, legend, percent, shown, shown_count, shown_interval
+from recmetrics.comparison import (
+    CompactTable,
+    grids,
+    legend,
+    percent,
+    shown,
+    shown_count,
+    shown_interval,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,12 +47,16 @@ def evaluation_table(
     return table
 
 
-def comparison_tables(comparison: Comparison) -> list[RenderableType]:
+def comparison_tables(comparison: Comparison | CompactTable) -> list[RenderableType]:
     """Lay out the tables of a comparison for the terminal's width, and its legend."""
     from rich.text import Text
 
+    if isinstance(comparison, CompactTable):
+        laid_out, notes = [comparison.grid()], comparison.legend()
+    else:
+        laid_out, notes = grids(comparison), legend(comparison)
     parts: list[RenderableType] = []
-    for grid in grids(comparison):
+    for grid in laid_out:
         table = _table()
         table.padding = (0, 1, 0, 0)  # little, for the widest tables of the command
         for i, column in enumerate(grid.columns):
@@ -58,7 +70,7 @@ def comparison_tables(comparison: Comparison) -> list[RenderableType]:
             strong = ("bold" if (i, j) in grid.strong else "" for j in range(len(row)))
             table.add_row(*map(Text, row, strong))
         parts += [table, ""]
-    return [*parts, *legend(comparison)]
+    return [*parts, *notes]
 
 
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:

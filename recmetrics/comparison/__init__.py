@@ -8,6 +8,7 @@
     _statistics   means, quantiles, bootstrap, tests and corrections
     _records      the numbers: ``Mean``, ``Difference``, and ``Compared`` with all of them
     _comparison   ``Comparison``: ``Compared`` with methods that print, export and draw it
+    _compact      ``CompactTable``: models by metrics, with marks of significance
     _render       the tables of a comparison, and their legend
     _grids        tables of text: plain, Markdown, LaTeX, HTML
     _frame_of     records -> a data frame
@@ -16,6 +17,7 @@
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
 """
 
+from recmetrics.comparison._compact import CompactTable
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._grids import intervals_by, percent, shown, shown_count, shown_interval
@@ -26,4 +28,13 @@ from recmetrics.comparison._statistics import Correction, Test, mean_of
 from recmetrics.comparison._summaries import MetricSummary, Summary
 from recmetrics.comparison._summarise import summarise, summary
 
-__all__ = ["Comparison", "Difference", "Mean", "MetricSummary", "Summary", "compare", "summary"]
+__all__ = [
+    "CompactTable",
+    "Comparison",
+    "Difference",
+    "Mean",
+    "MetricSummary",
+    "Summary",
+    "compare",
+    "summary",
+]

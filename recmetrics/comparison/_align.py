@@ -22,6 +22,17 @@ class Frame:
     keys: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The name of a result in messages: that of its model, or which of its runs it is."""
+
+    model: str
+    run: int | None = None  # from 1; None where there is one result
+
+    def __repr__(self) -> str:
+        return repr(self.model) if self.run is None else f"run {self.run} of {self.model!r}"
+
+
 def read_frame(native: Any) -> Frame | None:
     """Read a data frame; None for any other object.
 
@@ -52,19 +63,40 @@ def _names_lists(native: Any) -> bool:
     return set(others) <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 
-def align(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the columns of every model, those of frames in the order of the first frame."""
-    frames = {model: each for model, each in results.items() if isinstance(each, Frame)}
+def align(results: dict[Given, Any]) -> dict[Given, dict[str, Any]]:
+    """Give the columns of every result, those of frames in the order of the first frame."""
+    frames = {name: each for name, each in results.items() if isinstance(each, Frame)}
     if not frames:
         return results
+    frames |= _completed_folds(frames)
     first, reference = next(iter(frames.items()))
     columns = {}
-    for model, result in results.items():
-        columns[model] = result
-        if isinstance(result, Frame):
-            rows = _in_order_of(first, reference, model, result)
-            columns[model] = columns_of(replace(result, rows=rows))
+    for name, result in results.items():
+        columns[name] = result
+        if name in frames:
+            rows = _in_order_of(first, reference, name, frames[name])
+            columns[name] = columns_of(replace(frames[name], rows=rows))
     return columns
+
+
+def _completed_folds(frames: dict[Given, Frame]) -> dict[Given, Frame]:
+    """Add to runs of a model that share no user the users of the others, undefined."""
+    import narwhals as nw
+
+    completed = {}
+    for model in {name.model for name in frames}:
+        folds = {name: each for name, each in frames.items() if name.model == model}
+        keys = next(iter(folds.values())).keys
+        if len(folds) < 2 or not keys or any(each.keys != keys for each in folds.values()):
+            continue
+        users = [_names(name, each) for name, each in folds.items()]
+        if sum(map(len, users)) > len(set().union(*users)):
+            continue
+        for name, fold in folds.items():
+            others = [each.rows.select(keys) for each in folds.values() if each is not fold]
+            own = fold.rows.select([*keys, *fold.metrics])
+            completed[name] = replace(fold, rows=nw.concat([own, *others], how="diagonal"))
+    return completed
 
 
 def columns_of(frame: Frame) -> dict[str, Any]:
@@ -72,7 +104,7 @@ def columns_of(frame: Frame) -> dict[str, Any]:
     return {metric: _values(frame.rows[metric]) for metric in frame.metrics}
 
 
-def _in_order_of(first: str, reference: Frame, model: str, frame: Frame) -> Any:
+def _in_order_of(first: Given, reference: Frame, model: Given, frame: Frame) -> Any:
     if frame.keys != reference.keys:
         msg = (
             f"the lists of {first!r} are named by the columns {reference.keys} and those of "
@@ -115,7 +147,7 @@ def _constant_keys(keys: list[str], *names: dict[tuple[Any, ...], int]) -> list[
     return constant if len(constant) < len(keys) else []
 
 
-def _names(model: str, frame: Frame) -> dict[tuple[Any, ...], int]:
+def _names(model: Given, frame: Frame) -> dict[tuple[Any, ...], int]:
     """The row of each list by its keys."""
     keys = [frame.rows[key].to_list() for key in frame.keys]
     places: dict[tuple[Any, ...], int] = {}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from recmetrics._errors import ArgumentError
 from recmetrics.comparison import _render
+from recmetrics.comparison._compact import CompactTable
 from recmetrics.comparison._frame_of import frame_of
 from recmetrics.comparison._records import Compared
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["means", "differences"]
+_MOST_DIGITS = 15  # of a double
 
 
 class Comparison(Compared):
@@ -34,8 +39,10 @@ class Comparison(Compared):
     means, differences
         ``Mean`` and ``Difference`` records: those of all users, whose ``group`` is None, then
         those of each group. Levels (e.g. chance) appear in ``means`` only.
-    baseline, confidence, tests, correction, lower_is_better, n_resamples
+    baseline, confidence, tests, correction, lower_is_better, n_resamples, paired_runs
         The settings of the comparison.
+    n_runs
+        The number of runs of each model that has several.
     """
 
     __slots__ = ()
@@ -44,6 +51,43 @@ class Comparison(Compared):
         return _render.to_text(self)
 
     __repr__ = __str__
+
+    def compact(
+        self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
+    ) -> CompactTable:
+        """Give the means of all users as a table of models by metrics, with marks of significance.
+
+        It prints, and writes Markdown and a whole LaTeX ``table``. The p-values are corrected for
+        all metrics of the comparison, whichever are shown.
+
+        Parameters
+        ----------
+        metrics
+            The metrics to show, in this order; None shows all.
+        digits
+            Decimals of the means; None shows four, or as many as small means need.
+
+        Raises
+        ------
+        ArgumentError
+            Metrics that the comparison does not have, or digits outside 0 to 15.
+        """
+        asked = (metrics,) if isinstance(metrics, str) else metrics
+        shown = self.metrics if asked is None else tuple(asked)
+        for metric in shown:
+            if metric not in self.metrics:
+                known = ", ".join(map(repr, self.metrics))
+                msg = f"metrics must name metrics of the comparison, {known}, got {metric!r}"
+                raise ArgumentError(msg)
+        if not shown:
+            msg = "metrics is empty; expected metrics of the comparison, or None for all"
+            raise ArgumentError(msg)
+        given: object = digits
+        is_integer = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+        if digits is not None and not (is_integer and 0 <= digits <= _MOST_DIGITS):
+            msg = f"digits must be an integer from 0 to {_MOST_DIGITS}, got {digits!r}"
+            raise ArgumentError(msg)
+        return CompactTable(comparison=self, metrics=shown, digits=digits)
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
         """Give a dict of plain values for each row of ``table``, "differences" or "means"."""

@@ -58,6 +58,23 @@ def as_markdown(grids: Sequence[Grid], notes: Iterable[str]) -> str:
     return "\n\n".join([*map(_in_markdown, grids), lines]) + "\n"
 
 
+def as_latex_table(grid: Grid, notes: Iterable[str], caption: str, label: str) -> str:
+    """Write a whole ``table`` of LaTeX with notes below it; its cells and caption are LaTeX."""
+    lines = [
+        "% \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{caption}}}",
+        rf"\label{{{label}}}",
+        in_latex(grid, str),
+        r"\par\smallskip",
+        r"\footnotesize",
+        " \\\\\n".join(escape_latex(line) for line in notes),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def as_latex(tables: Iterable[str], notes: Iterable[str]) -> str:
     """Write LaTeX tables that are written already, and notes below them."""
     # With LaTeX line breaks: these lines would be one paragraph otherwise.
@@ -121,13 +138,19 @@ def _in_html(grid: Grid) -> str:
 
     def row(cells: Iterable[str], tag: str) -> str:
         written = (
-            f'<{tag} style="text-align: {align}">{html.escape(cell)}</{tag}>'
+            f'<{tag} style="text-align: {align}">{cell}</{tag}>'
             for cell, align in zip(cells, aligns, strict=True)
         )
         return f"<tr>{''.join(written)}</tr>"
 
-    head = row((column.heading for column in grid.columns), "th")
-    body = "\n".join(row(cells, "td") for cells in grid.rows)
+    def cell(i: int, j: int) -> str:
+        text = html.escape(grid.rows[i][j])
+        return f"<b>{text}</b>" if (i, j) in grid.strong else text
+
+    head = row((html.escape(column.heading) for column in grid.columns), "th")
+    body = "\n".join(
+        row((cell(i, j) for j in range(len(aligns))), "td") for i in range(len(grid.rows))
+    )
     return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
@@ -180,9 +203,9 @@ def weighted_by(n_weightless: int | None) -> Iterable[str]:
         yield f"left out: {counted(n_weightless, 'user')} of weight 0"
 
 
-def intervals_by(level: float, n_resamples: int, noun: str = "user") -> str:
-    """Say how the intervals of means are computed; ``noun`` is the word for what is drawn."""
-    how = f"percentile bootstrap over {noun}s, {n_resamples:,} resamples"
+def intervals_by(level: float, n_resamples: int, drawn: str = "users") -> str:
+    """Say how the intervals of means are computed; ``drawn`` is the word for what is drawn."""
+    how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
     return f"{percent(level)} intervals by {how}"
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from recmetrics.comparison._statistics import Correction, Test
 
+_OPTIONAL = ("n_effective", "n_runs", "run_std")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
@@ -19,6 +21,8 @@ class Mean:
     have a value, and for a system metric, whose user counts are None. ``group`` is None for all
     users together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is
     (sum w)^2 / sum w^2 of the users' weights, NaN for a system metric, None without weights.
+    ``n_runs`` counts the runs of the model, and ``run_std`` is the standard deviation of their
+    means, with n - 1, NaN for one run; both are None where every model has one.
     """
 
     metric: str
@@ -31,6 +35,8 @@ class Mean:
     n_undefined: int | None
     best: bool = False
     n_effective: float | None = None
+    n_runs: int | None = None
+    run_std: float | None = None
 
     @property
     def value(self) -> float:
@@ -38,8 +44,8 @@ class Mean:
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Write the fields with their names; ``n_effective`` only with weights."""
-        return without_effective(asdict(self))
+        """Write the fields with their names; those of weights and of runs only where there are."""
+        return without_unset(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +107,13 @@ class Compared:
     lower_is_better: frozenset[str]
     n_resamples: int
     n_weightless: int | None = None  # users of weight 0; None without weights
+    paired_runs: bool = False
+
+    @property
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model that has several."""
+        counts = {each.model: each.n_runs or 1 for each in self.means}
+        return {model: count for model, count in counts.items() if count > 1}
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None
@@ -128,10 +141,10 @@ class Compared:
         return _worst(own, metric not in self.lower_is_better) if own else None
 
 
-def without_effective(fields: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the field of weights where there are none."""
+def without_unset(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the fields of weights and of runs where there are none."""
     return {
-        name: value for name, value in fields.items() if name != "n_effective" or value is not None
+        name: value for name, value in fields.items() if name not in _OPTIONAL or value is not None
     }
 
 

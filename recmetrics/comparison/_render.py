@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recmetrics.comparison._grids import (
     UNDEFINED,
@@ -39,7 +39,17 @@ _TESTS = {
     "wilcoxon": "Wilcoxon signed-rank test",
     "permutation": "sign-flip permutation test",
 }
+_FEW_RUNS = 10  # below which the legend says that their part of the intervals is rough
+_UNCOVERED = "p-values are of the users' means over runs, and do not cover runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+
+
+class Cell(NamedTuple):
+    """A name or a mean in the table of models by metrics."""
+
+    text: str
+    marks: str = ""
+    is_best: bool = False
 
 
 def to_text(comparison: Compared) -> str:
@@ -58,10 +68,13 @@ def to_latex(comparison: Compared) -> str:
     for group in (None, *comparison.groups):
         if group is not None:
             parts.append(f"% group {one_line(group)}")
-        parts.append(in_latex(*_models_by_metrics(comparison, group)))
+        headings, rows = models_by_metrics(comparison, comparison.metrics, group)
+        parts.append(in_latex(latex_grid(headings, rows), str))
     parts += [in_latex(grid) for grid in _difference_grids(comparison)]
-    superior = [f"{_letter(i)} {one_line(name)}" for i, name in enumerate(comparison.models)]
-    notes = [*legend(comparison), f"superscripts: significantly better than {', '.join(superior)}"]
+    notes = legend(comparison)
+    if comparison.differences:
+        superior = [f"{_letter(i)} {one_line(name)}" for i, name in enumerate(comparison.models)]
+        notes.append(f"superscripts: significantly better than {', '.join(superior)}")
     return as_latex(parts, notes)
 
 
@@ -77,37 +90,87 @@ def grids(comparison: Compared) -> list[Grid]:
 
 def legend(comparison: Compared) -> list[str]:
     """The notes below the tables."""
-    tested = [each for each in comparison.differences if each.group is None]
-    lines = [
-        intervals_by(comparison.confidence, comparison.n_resamples),
-        *weighted_by(comparison.n_weightless),
-    ]
-    if comparison.levels:
-        names = ", ".join(map(one_line, comparison.levels))
-        lines.append(f"not compared: {names}")
-    lower = [metric for metric in comparison.metrics if metric in comparison.lower_is_better]
-    if lower:
-        lines.append(f"lower is better: {', '.join(one_line(each) for each in lower)}")
-    if tested:
-        n_metrics = len({each.metric for each in tested})
-        n_pairs = len(tested) // n_metrics
-        family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
-        if comparison.groups:
-            family += f"; apart from these, for the {len(comparison.groups)} groups together"
-        how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
-        if comparison.correction is None:
-            how = "not corrected for their number"
-        first, *others = [_TESTS[test] for test in comparison.tests]
-        also = f" (also {', '.join(others)})" if others else ""
+    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
+    if comparison.differences:
         lines += [
-            f"* significant: p < {1 - comparison.confidence:.2g} by {first}{also}, {how}",
+            f"* significant: {_significance(comparison)}",
             f"{COLUMNS}: mean / standard deviation of the differences; "
             "w/t/l: users for whom the first model is better, equal, worse",
             *_few_users(comparison),
         ]
+    return [*lines, *_left_out(comparison)]
+
+
+def compact_legend(
+    comparison: Compared, metrics: Sequence[str], best: str, marks: str
+) -> list[str]:
+    """The notes below the table of models by metrics; how ``best`` and ``marks`` are written."""
+    lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
+    if comparison.differences:
+        baseline = comparison.baseline
+        only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
+        lines += [
+            f"{marks}: significantly better than the model of that letter{only}",
+            f"significant: {_significance(comparison)}",
+            *_few_users(comparison),
+        ]
+    if comparison.n_runs:
+        names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
+        lines.append(f"means over runs: {names}; {_UNCOVERED}")
+    return [*lines, *_left_out(comparison)]
+
+
+def _intervals(comparison: Compared) -> Iterable[str]:
+    """Say how the intervals are computed, and what they cover where there are runs."""
+    counts = comparison.n_runs
+    drawn = "users and runs" if counts else "users"
+    how = intervals_by(comparison.confidence, comparison.n_resamples, drawn)
+    if len(counts) > 1 and comparison.paired_runs:
+        how += "; the same runs of all models are drawn"
+    elif len(counts) > 1:
+        how += "; runs of each model are drawn apart"
+    yield how
+    if counts:
+        has_single = len(counts) < len(comparison.models)
+        single = "other runs of models with one, or " if has_single else ""
+        covered = f"intervals do not cover {single}what all runs share, such as the data"
+        few = [count for count in counts.values() if count < _FEW_RUNS]
+        if few:
+            covered += f"; with {_between(few, 'run')} the part of runs is rough and too small"
+        yield covered
+        yield f"run std: standard deviation of the means of runs; {_UNCOVERED}"
+
+
+def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
+    """Say how users count, which models are not compared, and where lower is better."""
+    yield from weighted_by(comparison.n_weightless)
+    if comparison.levels:
+        names = ", ".join(map(one_line, comparison.levels))
+        yield f"not compared: {names}"
+    lower = [metric for metric in metrics if metric in comparison.lower_is_better]
+    if lower:
+        yield f"lower is better: {', '.join(one_line(each) for each in lower)}"
+
+
+def _significance(comparison: Compared) -> str:
+    """Say by which test and which correction differences are significant."""
+    tested = [each for each in comparison.differences if each.group is None]
+    n_metrics = len({each.metric for each in tested})
+    n_pairs = len(tested) // n_metrics
+    family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
+    if comparison.groups:
+        family += f"; apart from these, for the {len(comparison.groups)} groups together"
+    how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
+    if comparison.correction is None:
+        how = "not corrected for their number"
+    first, *others = [_TESTS[test] for test in comparison.tests]
+    also = f" (also {', '.join(others)})" if others else ""
+    return f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
+
+
+def _left_out(comparison: Compared) -> Iterable[str]:
     if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
-        lines.append("left out: users whose value is undefined, in a pair in either model")
-    return lines
+        yield "left out: users whose value is undefined, in a pair in either model"
 
 
 def _few_users(comparison: Compared) -> Iterable[str]:
@@ -119,11 +182,11 @@ def _few_users(comparison: Compared) -> Iterable[str]:
     if overall:
         n_all = sum(each.group is None for each in comparison.differences)
         where = "" if len(overall) == n_all else f" in {len(overall)} of {n_all} differences"
-        yield f"{_between(overall)}{where}: {why}"
+        yield f"{_between(overall, 'user')}{where}: {why}"
     of_groups = [each for each in few if each.group is not None]
     if of_groups:
         n_groups = len({each.group for each in of_groups})
-        users = _between([each.n_users for each in of_groups])
+        users = _between([each.n_users for each in of_groups], "user")
         yield f"{users} in {n_groups} of {counted(len(comparison.groups), 'group')}: {why}"
 
 
@@ -152,6 +215,7 @@ def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
         Column(interval),
         Column("users"),
         *([Column("effective")] if weighted else []),
+        *([Column("runs"), Column("run std")] if comparison.n_runs else []),
         *([Column("left out")] if left_out else []),
         Column("", is_number=False),
         *([Column("worst group", is_number=False)] if worst_of else []),
@@ -169,6 +233,7 @@ def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
                 shown_interval(each.low, each.high, places),
                 shown_count(each.n_users),
                 *([shown_effective(each.n_effective)] if weighted else []),
+                *(_runs(each, places) if comparison.n_runs else []),
                 *([shown_count(each.n_undefined)] if left_out else []),
                 "best" if each.best else "",
                 *([_worst(worst, places)] if worst_of else []),
@@ -229,8 +294,13 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
     return Grid(columns, ditto(rows, 2 if by_group else 1))
 
 
-def _models_by_metrics(comparison: Compared, group: Any) -> tuple[Grid, Callable[[str], str]]:
-    """The table for a paper, with cells in LaTeX already."""
+def models_by_metrics(
+    comparison: Compared, metrics: Sequence[str], group: Any = None, digits: int | None = None
+) -> tuple[list[str], list[list[Cell]]]:
+    """The means of a group, with the headings of their columns; names are cells, too.
+
+    The marks of a name are its letter, those of a mean the letters of the models that it beats.
+    """
     better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
@@ -241,30 +311,38 @@ def _models_by_metrics(comparison: Compared, group: Any) -> tuple[Grid, Callable
             letter = _letter(comparison.models.index(loser))
             better.setdefault((each.metric, winner), []).append(letter)
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
-    metrics = [metric for metric in comparison.metrics if (metric, comparison.models[0]) in means]
+    metrics = [metric for metric in metrics if (metric, comparison.models[0]) in means]
     rows = []
-    for index, model in enumerate(comparison.models):
-        row = [f"{escape_latex(one_line(model))}$^{{{_letter(index)}}}$"]
+    for index, model in enumerate((*comparison.models, *comparison.levels)):
+        is_tested = bool(comparison.differences) and model in comparison.models
+        row = [Cell(one_line(model), _letter(index) if is_tested else "")]
         for metric in metrics:
-            mean = means[metric, model]
-            text = shown(mean.mean, decimals(comparison, metric))
-            text = rf"\textbf{{{text}}}" if mean.best else text
+            mean = means.get((metric, model))
+            if mean is None:
+                row.append(Cell(UNDEFINED))
+                continue
+            places = decimals(comparison, metric) if digits is None else digits
             marks = "".join(sorted(better.get((metric, model), [])))
-            row.append(f"{text}$^{{{marks}}}$" if marks else text)
+            row.append(Cell(shown(mean.mean, places), marks, mean.best))
         rows.append(row)
-    for level in comparison.levels:
-        of_level = [means.get((metric, level)) for metric in metrics]
-        rows.append(
-            [
-                escape_latex(one_line(level)),
-                *(
-                    UNDEFINED if each is None else shown(each.mean, decimals(comparison, metric))
-                    for metric, each in zip(metrics, of_level, strict=True)
-                ),
-            ]
-        )
-    headings = [Column(escape_latex(one_line(metric))) for metric in metrics]
-    return Grid([Column("model", is_number=False), *headings], rows), str
+    return [one_line(metric) for metric in metrics], rows
+
+
+def latex_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Grid:
+    """Write models by metrics with cells in LaTeX."""
+    columns = [Column("model", is_number=False), *(Column(escape_latex(each)) for each in headings)]
+    return Grid(columns, [[_latex_cell(cell) for cell in row] for row in rows])
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = escape_latex(cell.text)
+    text = rf"\textbf{{{text}}}" if cell.is_best else text
+    return f"{text}$^{{{cell.marks}}}$" if cell.marks else text
+
+
+def _runs(mean: Mean, places: int) -> list[str]:
+    std = math.nan if mean.run_std is None else mean.run_std
+    return [shown_count(mean.n_runs), shown(std, places)]
 
 
 def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:
@@ -283,9 +361,9 @@ def _p(value: float) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _between(numbers: Sequence[int]) -> str:
+def _between(numbers: Sequence[int], what: str) -> str:
     low, high = min(numbers), max(numbers)
-    return counted(high, "user") if low == high else f"{low} to {high} users"
+    return counted(high, what) if low == high else f"{low} to {high} {what}s"
 
 
 def _letter(index: int) -> str:

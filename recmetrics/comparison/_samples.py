@@ -21,8 +21,8 @@ from recmetrics._errors import (
 )
 from recmetrics._io import Source, read_per_user
 from recmetrics._spec import metric_of
-from recmetrics.comparison._align import Frame, align, columns_of, read_frame
-from recmetrics.comparison._statistics import Floats
+from recmetrics.comparison._align import Frame, Given, align, columns_of, read_frame
+from recmetrics.comparison._statistics import Floats, mean_over_runs
 
 _MANY_GROUPS = 50
 _ONE_RESULT = (
@@ -38,17 +38,29 @@ _RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Values per model and metric: (n_users,), NaN where undefined; () for a system metric."""
+    """Values per model and metric: (n_users,), NaN where undefined; () for a system metric.
+
+    Those of a model with several runs are means over its runs, which ``runs`` has: (n_runs,
+    n_users) or (n_runs,).
+    """
 
     models: tuple[str, ...]
     levels: tuple[str, ...]  # shown beside the models; they may lack metrics
     metrics: tuple[str, ...]
     values: dict[str, dict[str, Floats]]
+    runs: dict[str, dict[str, Floats]]  # of models with several
     n_users: int
 
     def having(self, metric: str) -> list[str]:
         """List the models, and the levels that have a metric."""
         return [*self.models, *(each for each in self.levels if metric in self.values[each])]
+
+    def runs_of(self, model: str, metric: str) -> Floats:
+        """Give the values of each run of a model, (n_runs, n_users), or (n_runs, 1)."""
+        if model in self.runs:
+            runs = self.runs[model][metric]
+            return runs if runs.ndim > 1 else runs[:, None]
+        return np.atleast_2d(self.values[model][metric])
 
     def is_system(self, metric: str) -> bool:
         """Say whether a metric has one value for all users together."""
@@ -66,10 +78,10 @@ class Result(NamedTuple):
 
 def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Results:
     """Check that models, and levels, were measured by the same metrics on the same users."""
-    for what, given in (("results", results), ("levels", levels)):
-        if not isinstance(given, Mapping):
-            msg = f"{what} must be a dict of name and result, got {type(given).__name__}"
-            if hasattr(given, "columns"):
+    for what, named in (("results", results), ("levels", levels)):
+        if not isinstance(named, Mapping):
+            msg = f"{what} must be a dict of name and result, got {type(named).__name__}"
+            if hasattr(named, "columns"):
                 msg += (
                     "; for a frame with a column that names the model type {name: part.drop("
                     f"columns='model') for name, part in {what}.groupby('model')}}"
@@ -78,37 +90,70 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
-    for name in (*results, *levels):
-        model: object = name
-        if not isinstance(model, str) or not model.strip():
-            msg = f"names of models must be strings that are not blank, got {model!r}"
+    for each in (*results, *levels):
+        called: object = each
+        if not isinstance(called, str) or not called.strip():
+            msg = f"names of models must be strings that are not blank, got {called!r}"
             raise InputError(msg)
-    both = next((name for name in levels if name in results), None)
+    both = next((level for level in levels if level in results), None)
     if both is not None:
         msg = f"{both!r} names a model and a level; expected a name of its own for each"
         raise InputError(msg)
-    given = {**results, **levels}
-    read = align({n: _read(f"the result of {n!r}", each, _RESULT) for n, each in given.items()})
+    given = {name: run for model, each in results.items() for name, run in _runs(model, each)}
+    given |= {Given(level): each for level, each in levels.items()}
+    read = align({name: _read(_result_of(name), each, _RESULT) for name, each in given.items()})
     values = {
-        model: {
-            metric: _finite(f"metric {metric!r} of {model!r}", metric, column)
-            for metric, column in columns.items()
-        }
-        for model, columns in read.items()
+        name: {metric: _finite(name, metric, column) for metric, column in columns.items()}
+        for name, columns in read.items()
     }
     first, *others = values
     for name in others:
-        _require_same_metrics(first, values[first], name, values[name], may_lack=name in levels)
+        may_lack = name.model in levels
+        _require_same_metrics(first, values[first], name, values[name], may_lack=may_lack)
     if not values[first]:
-        msg = f"the result of {first!r} holds no metric; expected {_RESULT}"
+        msg = f"{_result_of(first)} holds no metric; expected {_RESULT}"
         raise InputError(msg)
-    return Results(tuple(results), tuple(levels), tuple(values[first]), values, _n_users(values))
+    metrics, n_users = tuple(values[first]), _n_users(values)
+    runs: dict[str, dict[str, Floats]] = {}
+    of_models: dict[str, dict[str, Floats]] = {}
+    for model in (*results, *levels):
+        own = [columns for name, columns in values.items() if name.model == model]
+        of_models[model] = own[0]
+        if len(own) > 1:
+            runs[model] = {metric: np.stack([each[metric] for each in own]) for metric in own[0]}
+            of_models[model] = {
+                metric: mean_over_runs(each) for metric, each in runs[model].items()
+            }
+    return Results(tuple(results), tuple(levels), metrics, of_models, runs, n_users)
+
+
+def _runs(model: str, given: Any) -> list[tuple[Given, Any]]:
+    """Name the runs of a model; a result alone is one run."""
+    if not isinstance(given, list | tuple):
+        return [(Given(model), given)]
+    if not given:
+        msg = (
+            f"the result of {model!r} is an empty {type(given).__name__}; expected one or more runs"
+        )
+        raise InputError(msg)
+    several = len(given) > 1
+    return [(Given(model, i if several else None), each) for i, each in enumerate(given, start=1)]
+
+
+def _result_of(name: Given) -> str:
+    return f"the result of {name!r}" if name.run is None else repr(name)
 
 
 def read_result(values: Any, by: Any, weights: Any) -> Result:
     """Read the result of one model, the group of each user, and their weights."""
     if isinstance(values, str | PathLike):
         columns: dict[Any, Any] = dict(read_per_user(Source("values", Path(values))).values)
+    elif isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
+        msg = (
+            f"values is a {type(values).__name__}; expected one result, {_ONE_RESULT}; "
+            "recmetrics.compare takes several runs of a model, {'a': [run1, run2], 'b': other}"
+        )
+        raise InputTypeError(msg)
     else:
         read = _read("values", values, _ONE_RESULT)
         columns = read
@@ -130,7 +175,7 @@ def read_result(values: Any, by: Any, weights: Any) -> Result:
     }
     for metric, column in columns.items():
         if not arrays[metric].ndim:
-            _refuse_mean(metric, column)
+            _refuse_mean(f"metric {metric!r}", metric, column, "quantiles")
     sizes = {metric: array.size for metric, array in arrays.items() if array.ndim}
     n_users = next(iter(sizes.values()), 0)
     for metric, size in sizes.items():
@@ -170,7 +215,7 @@ def _column(frame: Frame, name: str, given: Any) -> Any:
     return frame.rows[given].to_list()
 
 
-def _refuse_mean(metric: Any, column: Any) -> None:
+def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
     """Refuse one number unless it is that of a system metric."""
     try:
         is_mean = metric_of(metric).per_user
@@ -178,9 +223,9 @@ def _refuse_mean(metric: Any, column: Any) -> None:
         is_mean = not isinstance(column, np.ndarray)
     if is_mean:
         msg = (
-            f"metric {metric!r} is one number, {column}; expected the value of every user, "
-            "(n_users,), from which intervals and quantiles are computed: give what "
-            "Metrics.compute or the compute() of an Evaluator returns, not means"
+            f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
+            f"which intervals and {computed} are computed: give what Metrics.compute or the "
+            "compute() of an Evaluator returns, not means"
         )
         raise InputTypeError(msg)
 
@@ -319,8 +364,11 @@ def _real(what: str, column: Any) -> Floats:
     return values
 
 
-def _finite(what: str, metric: Any, column: Any) -> Floats:
+def _finite(name: Given, metric: Any, column: Any) -> Floats:
+    what = f"metric {metric!r} of {name!r}"
     values = _array(what, metric, column)
+    if not values.ndim:
+        _refuse_mean(what, metric, column, "tests")
     infinite = np.isinf(values)
     if infinite.any():
         if not values.ndim:
@@ -335,11 +383,16 @@ def _finite(what: str, metric: Any, column: Any) -> Floats:
 
 
 def _require_same_metrics(
-    first: str, expected: dict[str, Floats], model: str, given: dict[str, Floats], *, may_lack: bool
+    first: Given,
+    expected: dict[str, Floats],
+    name: Given,
+    given: dict[str, Floats],
+    *,
+    may_lack: bool,
 ) -> None:
     for lacking, missing, having in (
-        (model, [metric for metric in expected if metric not in given and not may_lack], first),
-        (first, [metric for metric in given if metric not in expected], model),
+        (name, [metric for metric in expected if metric not in given and not may_lack], first),
+        (first, [metric for metric in given if metric not in expected], name),
     ):
         if missing:
             msg = (
@@ -351,29 +404,57 @@ def _require_same_metrics(
         if values.ndim != expected[metric].ndim:
             msg = (
                 f"metric {metric!r} has shape {expected[metric].shape} for {first!r} "
-                f"and {values.shape} for {model!r}"
+                f"and {values.shape} for {name!r}"
             )
             raise ShapeError(msg)
 
 
-def _n_users(values: dict[str, dict[str, Floats]]) -> int:
+def _n_users(values: dict[Given, dict[str, Floats]]) -> int:
     sizes = {
-        (model, metric): column.size
-        for model, columns in values.items()
+        (name, metric): column.size
+        for name, columns in values.items()
         for metric, column in columns.items()
         if column.ndim
     }
     if not sizes:
         return 0
-    (model, metric), n_users = next(iter(sizes.items()))
-    for (other, name), size in sizes.items():
+    (first, metric), n_users = next(iter(sizes.items()))
+    for (name, other), size in sizes.items():
         if size != n_users:
             msg = (
-                f"metric {metric!r} of {model!r} has {n_users:,} users and metric {name!r} of "
-                f"{other!r} {size:,}; compare results on the same users"
+                f"metric {metric!r} of {first!r} has {n_users:,} users and metric {other!r} of "
+                f"{name!r} {size:,}; compare results on the same users"
             )
             raise ShapeError(msg)
     return n_users
+
+
+def check_runs(results: Results, paired_runs: object) -> None:
+    """Refuse runs that cannot be paired, and folds of users that have to be."""
+    if not isinstance(paired_runs, bool):
+        msg = f"paired_runs must be True or False, got {paired_runs!r}"
+        raise ArgumentError(msg)
+    counts = {model: len(next(iter(runs.values()))) for model, runs in results.runs.items()}
+    if len(counts) < 2:
+        return
+    (first, expected), *others = counts.items()
+    if paired_runs:
+        for model, count in others:
+            if count != expected:
+                msg = (
+                    f"paired_runs=True, and {first!r} has {expected} runs and {model!r} {count}; "
+                    "give the same runs of every model, or one result"
+                )
+                raise ArgumentError(msg)
+        return
+    for model, runs in results.runs.items():
+        for metric, values in runs.items():
+            if values.ndim > 1 and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
+                msg = (
+                    f"no user has a value of metric {metric!r} in two runs of {model!r}: these are "
+                    "folds of users, which are the same for every model; type paired_runs=True"
+                )
+                raise InputError(msg)
 
 
 def check_baseline(baseline: object, models: tuple[str, ...]) -> None:

@@ -36,6 +36,18 @@ class Sums(NamedTuple):
     weights: Floats | None
 
 
+class Runs(NamedTuple):
+    """What is resampled of a model with several runs: the sums of each run, all of one size.
+
+    For a difference those of the other model, too, unless they are subtracted already. The runs of
+    the two models are drawn apart from each other, or where they are ``paired`` together.
+    """
+
+    model: tuple[Sums, ...]
+    against: tuple[Sums, ...] = ()
+    paired: bool = False
+
+
 NOTHING = Sums(np.empty(0), None)
 """What has no interval."""
 
@@ -57,13 +69,31 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
     return Sums(*(each.astype(np.float64, copy=False) for each in sums))
 
 
+def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums, ...]:
+    """Make what is resampled of several runs, (n_runs, n_users), of users with a value in any.
+
+    A user who is undefined in some runs has a share of one in the others together, so that all runs
+    together have the mean of the users' means over runs.
+    """
+    known = ~np.isnan(runs)
+    counts = known.sum(axis=0)
+    if (counts == len(runs)).all():
+        return tuple(sums_of(run, weights, seed) for run in runs)
+    shares = known / counts if weights is None else weights * known / counts
+    return tuple(
+        sums_of(run, share, seed)
+        for run, share in zip(np.where(known, runs, 0.0), shares, strict=True)
+    )
+
+
 def bootstrap_intervals(
-    samples: Sequence[Sums], confidence: float, n_resamples: int, seed: int
+    samples: Sequence[Sums | Runs], confidence: float, n_resamples: int, seed: int
 ) -> list[tuple[float, float]]:
     """Compute percentile bootstrap intervals of means, weighted or not, of users.
 
     Samples of one size are resampled at the same places, which depend only on the size and the
-    seed. The interval of fewer than two values is NaN.
+    seed. The interval of fewer than two values is NaN. Of several runs a resample draws runs, too,
+    with replacement, and all of them have the users of that resample.
 
     The percentile method, because the mean needs no other: the jackknife of BCa takes time
     quadratic in the number of users. Written out, because importing scipy.stats takes longer than
@@ -72,7 +102,7 @@ def bootstrap_intervals(
     found = [(math.nan, math.nan)] * len(samples)
     of_size: dict[int, list[int]] = {}
     for place, sample in enumerate(samples):
-        of_size.setdefault(sample.totals.size, []).append(place)
+        of_size.setdefault(_parts(sample)[0].totals.size, []).append(place)
     for size, places in of_size.items():
         if size >= 2:
             means = _resampled([samples[place] for place in places], n_resamples, seed)
@@ -85,18 +115,27 @@ def bootstrap_intervals(
 def _middle(means: Floats, share: float) -> list[list[float]]:
     """The bounds of the middle share of each row: all lower ones, then all upper ones."""
     tail = (1 - share) / 2
-    return np.percentile(means, [100 * tail, 100 * (1 - tail)], axis=1).tolist()  # type: ignore[no-any-return]
+    bounds = [100 * tail, 100 * (1 - tail)]
+    found = np.percentile(means, bounds, axis=1)
+    for row in np.flatnonzero(np.isnan(found[0])):
+        # In the drawn runs none of the drawn users has a value: such resamples are left out.
+        known, _ = defined(means[row])
+        if known.size:
+            found[:, row] = np.percentile(known, bounds)
+    return found.tolist()  # type: ignore[no-any-return]
 
 
 @without_warnings  # of sums that overflow
-def _resampled(samples: Sequence[Sums], n_resamples: int, seed: int) -> Floats:
+def _resampled(samples: Sequence[Sums | Runs], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
-    n = samples[0].totals.size
+    # The runs of a model stand in its mean and in its differences: they are summed once.
+    sums = {id(each): each for sample in samples for each in _parts(sample)}
+    n = next(iter(sums.values())).totals.size
     generator = np.random.default_rng(seed)
-    # Few samples differ in their weights: these are summed once.
+    # Few samples differ in their weights: so are these.
     weights: list[Floats | None] = []
-    own = [_place(sample.weights, weights) for sample in samples]
-    means = np.empty((len(samples), n_resamples))
+    own = [_place(each.weights, weights) for each in sums.values()]
+    totals, over = np.empty((len(sums), n_resamples)), np.empty((len(weights), n_resamples))
     at_once = max(1, _DRAW_BYTES // (_BYTES_PER_DRAW * n))
     for start in range(0, n_resamples, at_once):
         stop = min(start + at_once, n_resamples)
@@ -104,10 +143,41 @@ def _resampled(samples: Sequence[Sums], n_resamples: int, seed: int) -> Floats:
         times = np.empty((stop - start, n))
         for row, drawn in zip(times, generator.integers(n, size=times.shape), strict=True):
             row[:] = np.bincount(drawn, minlength=n)
-        over = [n if each is None else _dot(times, each) for each in weights]
-        for row, sample, place in zip(means, samples, own, strict=True):
-            row[start:stop] = _dot(times, sample.totals) / over[place]
+        for row, each in zip(totals, sums.values(), strict=True):
+            row[start:stop] = _dot(times, each.totals)
+        for row, divisor in zip(over, weights, strict=True):
+            row[start:stop] = n if divisor is None else _dot(times, divisor)
+    found = dict(zip(sums, zip(totals, (over[place] for place in own), strict=True), strict=True))
+    means = np.empty((len(samples), n_resamples))
+    for row, sample in zip(means, samples, strict=True):
+        if isinstance(sample, Runs):
+            row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
+            if sample.against:
+                side = 0 if sample.paired else 1
+                row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
+        else:
+            total, divisor = found[id(sample)]
+            row[:] = total / divisor
     return means
+
+
+def _parts(sample: Sums | Runs) -> tuple[Sums, ...]:
+    return (*sample.model, *sample.against) if isinstance(sample, Runs) else (sample,)
+
+
+def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
+    """The mean of drawn runs, by their totals and what divides these in each resample of users.
+
+    Which runs are drawn depends on their number, the seed and the side of a difference.
+    """
+    n = len(runs)
+    drawn = np.random.default_rng([seed, n, side]).integers(n, size=(runs[0][0].size, n))
+    total, over = np.zeros((2, drawn.shape[0]))
+    for run, (own, divisor) in enumerate(runs):
+        times = np.count_nonzero(drawn == run, axis=1)
+        total += times * own
+        over += times * divisor
+    return total / over
 
 
 def _place(weights: Floats | None, known: list[Floats | None]) -> int:
@@ -136,6 +206,19 @@ def mean_of(values: Floats, weights: Floats | None = None) -> float:
     if weights is None:
         return float(values.mean())
     return float(_dot(weights, values) / weights.sum())
+
+
+@without_warnings  # of differences that overflow
+def mean_over_runs(runs: Floats) -> Floats:
+    """Compute the mean of each user over the runs, (n_runs, n_users), in which it is defined.
+
+    Equal runs have exactly their value, and the order of runs changes no bit: users who are equal
+    in two models stay equal.
+    """
+    ordered = np.sort(runs, axis=0)
+    counts = np.count_nonzero(~np.isnan(runs), axis=0)
+    least = ordered[0]
+    return np.asarray(least + np.nansum(ordered - least, axis=0) / np.maximum(counts, 1))
 
 
 @without_warnings  # of infinite values

@@ -26,7 +26,7 @@ from recmetrics.comparison._grids import (
     shown_interval,
     weighted_by,
 )
-from recmetrics.comparison._records import without_effective
+from recmetrics.comparison._records import without_unset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class MetricSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Write the fields with their names; ``n_effective`` only with weights."""
-        return without_effective(asdict(self))
+        return without_unset(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -1,0 +1,232 @@
+"""The compact table of a comparison: what it shows, in each form."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from recmetrics import ArgumentError, compare
+
+OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
+NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
+WORST = [0.0, 0.3, 0.1, 0.2, 0.0, 0.4]
+RESULTS = {
+    "a_b": {"ndcg@10": OLD, "gini@5": NEW, "coverage@5": np.array(0.25)},
+    "new": {"ndcg@10": NEW, "gini@5": OLD, "coverage@5": np.array(0.5)},
+    "95%": {"ndcg@10": WORST, "gini@5": NEW, "coverage@5": np.array(0.5)},
+}
+SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
+
+
+def test_the_table_as_text():
+    table = compare(RESULTS, rng=0).compact()
+    assert str(table).splitlines() == [
+        "   model     ndcg@10    gini@5  coverage@5",
+        "-  -----  ----------  --------  ----------",
+        "a  a_b     0.2500  c   0.4000      0.2500",
+        "b  new    [0.4000] c  [0.2500]    [0.5000]",
+        "c  95%     0.1667      0.4000     [0.5000]",
+        "",
+        "[ ]: the best mean of a metric",
+        "lower is better: gini@5",
+        "letters: significantly better than the model of that letter",
+        SIGNIFICANT,
+    ]
+    assert repr(table) == str(table)
+
+
+def test_the_letters_are_the_significant_differences():
+    rng = np.random.default_rng(0)
+    shared = rng.random(100)
+    values = {
+        f"m{i}": {m: shared + rng.normal(mean, 0.1, 100) for m in ("gini@5", "ndcg@5")}
+        for i, mean in enumerate((0.0, 0.05, 0.03, 0.06))
+    }
+    for baseline in (None, "m1"):
+        found = compare(values, baseline=baseline, rng=0)
+        rows = found.compact().grid(plain=False).rows
+        letters = dict(zip(values, "abcd", strict=True))
+        for row, model in zip(rows, values, strict=True):
+            for cell, metric in zip(row[2:], ("gini@5", "ndcg@5"), strict=True):
+                beaten = ""
+                for each in found.differences:
+                    if not each.significant or each.metric != metric:
+                        continue
+                    is_better = (each.difference > 0) == (metric == "ndcg@5")
+                    pair = (each.model, each.against)
+                    if pair[not is_better] == model:
+                        beaten += letters[pair[is_better]]
+                assert "".join(cell.split()[1:]) == "".join(sorted(beaten))
+        assert sum(len(cell.split()) > 1 for row in rows for cell in row[2:]) >= 2
+
+
+def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
+    table = compare(RESULTS, baseline="a_b", rng=0).compact("ndcg@10")
+    assert str(table).splitlines() == [
+        "   model     ndcg@10",
+        "-  -----  ----------",
+        "a  a_b     0.2500  c",
+        "b  new    [0.4000]",
+        "c  95%     0.1667",
+        "",
+        "[ ]: the best mean of a metric",
+        "letters: significantly better than the model of that letter; "
+        "each is compared with a_b alone",
+        SIGNIFICANT.replace("3 pairs", "2 pairs"),
+    ]
+
+
+def test_the_table_in_markdown():
+    assert compare(RESULTS, rng=0).compact(digits=2).to_markdown() == (
+        "|  | model | ndcg@10 | gini@5 | coverage@5 |\n"
+        "| --- | --- | ---: | ---: | ---: |\n"
+        "| a | a\\_b | 0.25 c | 0.40 | 0.25 |\n"
+        "| b | new | **0.40 c** | **0.25** | **0.50** |\n"
+        "| c | 95% | 0.17 | 0.40 | **0.50** |\n"
+        "\n"
+        "- bold: the best mean of a metric\n"
+        "- lower is better: gini@5\n"
+        "- letters: significantly better than the model of that letter\n"
+        f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
+    )
+
+
+LATEX = r"""% \usepackage{booktabs}
+\begin{table}
+\centering
+\caption{Means over users.}
+\label{tab:comparison}
+\begin{tabular}{lrr}
+\toprule
+model & coverage@5 & ndcg@10 \\
+\midrule
+a\_b$^{a}$ & 0.250 & 0.250$^{c}$ \\
+new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{c}$ \\
+95\%$^{c}$ & \textbf{0.500} & 0.167 \\
+\bottomrule
+\end{tabular}
+\par\smallskip
+\footnotesize
+bold: the best mean of a metric \\
+superscripts: significantly better than the model of that letter \\
+significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs
+\end{table}
+"""
+
+
+def test_the_table_in_latex():
+    table = compare(RESULTS, rng=0).compact(["coverage@5", "ndcg@10"], digits=3)
+    assert table.to_latex() == LATEX
+    own = table.to_latex(caption=r"Users of $\mathcal{U}$, 5\,\%.", label="tab:mine")
+    assert "\\caption{Users of $\\mathcal{U}$, 5\\,\\%.}\n\\label{tab:mine}\n" in own
+
+
+def test_latex_is_balanced_and_escaped():
+    odd = r"m_{1}^2 & 5% #3 $x$ ~ \a [b] <c> *"
+    values = {odd: {odd: OLD}, "b": {odd: np.array(NEW) - 1}}
+    text = compare(values, rng=0, levels={"[l": {odd: OLD}}).compact().to_latex()
+    begun = re.findall(r"\\begin\{(\w+)\}", text)
+    assert begun == ["table", "tabular"] == re.findall(r"\\end\{(\w+)\}", text)[::-1]
+    unescaped = re.sub(r"\\.", "", text)
+    assert unescaped.count("{") == unescaped.count("}")
+    assert unescaped.count("$") % 2 == 0
+    rows = [line for line in unescaped.splitlines() if line.count("&")]
+    assert {line.count("&") for line in rows} == {1}
+    assert re.findall(r"%.*", unescaped) == ["% sepackage{booktabs}"]
+    assert "& $-$0.6000" in text
+    assert (
+        r"model & m\_\{1\}\textasciicircum{}2 \& 5\% \#3 \$x\$ \textasciitilde{} "
+        r"\textbackslash{}a {[}b] \textless{}c\textgreater{} {*} \\"
+    ) in text
+    assert "\n{[}l & 0.2500 \\\\\n" in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path):
+    page = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+    (tmp_path / "page.tex").write_text(f"{page}{LATEX}\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "page.pdf").exists()
+
+
+def test_a_notebook_shows_the_table():
+    html = compare(RESULTS, rng=0).compact(digits=2)._repr_html_()
+    assert html.startswith("<table>\n<thead><tr>")
+    assert '<td style="text-align: right"><b>0.40 c</b></td>' in html
+    assert '<td style="text-align: left">95%</td>' in html
+    assert "significant: p &lt; 0.05" in html
+
+
+def test_metrics_and_digits_change_what_is_shown_and_no_p_value():
+    found = compare(RESULTS, rng=0)
+    table = found.compact("ndcg@10", digits=0)
+    assert (table.metrics, table.digits) == (("ndcg@10",), 0)
+    assert [line.split() for line in str(table).splitlines()[:5:4]] == [
+        ["model", "ndcg@10"],
+        ["c", "95%", "0"],
+    ]
+    assert SIGNIFICANT in str(table)
+    assert "gini" not in str(table)
+    turned = found.compact(["gini@5", "ndcg@10"])
+    assert str(turned).split("\n")[0].split() == ["model", "gini@5", "ndcg@10"]
+    assert "0.250000000000000" in str(found.compact(digits=np.int64(15)))
+
+
+def test_what_else_a_table_may_have():
+    levels = {"chance": {"ndcg@10": [0.1] * 6}}
+    values = {name: {"ndcg@10": each["ndcg@10"]} for name, each in RESULTS.items()}
+    values["new"] = [values["new"], {"ndcg@10": NEW[::-1]}]
+    weights = [1, 2, 1, 1, 1, 0]
+    found = compare(values, levels=levels, weights=weights, by=["x", "y"] * 3, rng=0)
+    lines = str(found.compact()).splitlines()
+    assert [line.split()[:2] for line in lines[2:6]] == [
+        ["a", "a_b"], ["b", "new"], ["c", "95%"], ["chance", "0.1000"],
+    ]  # fmt: skip
+    assert lines[8:11] == [
+        "weighted; effective: (sum of the weights)^2 / sum of their squares",
+        "left out: 1 user of weight 0",
+        "not compared: chance",
+    ]
+    assert lines[-1] == (
+        "means over runs: new 2; p-values are of the users' means over runs, and do not cover runs"
+    )
+    assert "Means over users and runs." in found.compact().to_latex()
+
+
+def test_nothing_tested_has_no_letters():
+    found = compare({"a": {"coverage@5": np.array(0.5)}, "b": {"coverage@5": np.array(0.25)}})
+    assert str(found.compact()).splitlines() == [
+        "  model  coverage@5",
+        "  -----  ----------",
+        "  a        [0.5000]",
+        "  b         0.2500",
+        "",
+        "[ ]: the best mean of a metric",
+    ]
+    assert "\na & \\textbf{0.5000} \\\\\n" in found.compact().to_latex()
+    assert "superscripts" not in found.to_latex()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"metrics": "ndcg@5"},
+            "metrics must name metrics of the comparison, 'ndcg@10', 'gini@5', 'coverage@5', "
+            "got 'ndcg@5'",
+        ),
+        ({"metrics": ["gini@5", 3]}, "metrics must name metrics of the comparison, 'ndcg@10', "),
+        ({"metrics": []}, "metrics is empty; expected metrics of the comparison, or None for all"),
+        ({"digits": -1}, "digits must be an integer from 0 to 15, got -1"),
+        ({"digits": 16}, "digits must be an integer from 0 to 15, got 16"),
+        ({"digits": 2.0}, "digits must be an integer from 0 to 15, got 2.0"),
+        ({"digits": True}, "digits must be an integer from 0 to 15, got True"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ArgumentError) as caught:
+        compare(RESULTS, rng=0).compact(**options)
+    assert str(caught.value).startswith(message)
