@@ -355,7 +355,7 @@ FAULTS = [
     ),
     Fault(
         "a convention wins over what is typed", "_spec/grammar.py",
-        "merged = {**line.options, **checked}", "merged = {**checked, **line.options}",
+        "checked = {**line.options, **typed}", "checked = {**typed, **line.options}",
         "tests/test_conventions.py -k wins",
     ),
     # --- Inputs

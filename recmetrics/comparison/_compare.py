@@ -134,6 +134,15 @@ def compare(
     The effect size is Cohen's d_z: mean of the differences / their standard deviation. The
     statistics are those of ``scipy.stats``.
 
+    The t test is not defined where all n differences are equal: their standard deviation is at most
+    1e-12 of their mean. Its p-value is then that of the exact sign-flip test, 2^(1-n). No test of
+    signs gives less for n users. A note below the tables says where that is too much for the
+    confidence, such as below 6 users at 95 %. The t test may find differences there all the same.
+
+    The signed ranks have their exact distribution for up to 50 users who differ, or up to 13 where
+    ranks are tied, and a normal one otherwise. In order of size, an absolute difference is tied
+    with the one before unless it is larger by more than 1e-12 of the largest.
+
     Where a model has several runs, the value of a user is the mean over the runs in which it is
     defined. Intervals then cover users and runs: each resample draws users, and of each model with
     several runs as many runs as it has, both with replacement (a nested bootstrap). The tests are
