@@ -1,12 +1,14 @@
-"""Sparse scores, and streams of events: time and memory.
+"""Sparse scores, streams of events, and options of the relevant items: time and memory.
 
 python benchmarks/forms.py sparse      100,000 x 1,000,000 with 200 stored per row
 python benchmarks/forms.py stream      an update beside Evaluator.update, in turn
+python benchmarks/forms.py relevant    strata, propensities and ranks beside a plain call, in turn
 python benchmarks/forms.py memory      100,000 updates of a stream that keeps sums
 """
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +71,52 @@ def stream() -> None:
         print(f"{n_rows} x {n_items:,}: {shown}")
 
 
+def relevant() -> None:
+    """Time calls with strata, weights and ranks, each over the plain call."""
+    rng = np.random.default_rng(0)
+    for n_users, n_items in ((2_000, 50_000), (10_000, 3_700), (100_000, 1_000)):
+        scores = rng.random((n_users, n_items), dtype=np.float32)
+        items = np.argpartition(rng.random((n_users, n_items), dtype=np.float32), 10)[:, :10]
+        rows = np.repeat(np.arange(n_users), 10)
+        truth = sp.csr_array((np.ones(rows.size), (rows, items.ravel())), scores.shape)
+        bought = sp.random_array(scores.shape, density=50 / n_items, rng=rng, format="csr")
+        tail, train = rng.random(n_items) < 0.8, bought + truth * (rng.random(truth.shape[1]) < 0.5)
+        propensity = rng.uniform(0.01, 1.0, n_items)
+        plain = ["recall@20", "ndcg@20"]
+        of_tail, of_both = ["recall(of=tail)@20"], ["recall(of=tail)@20", "recall(of=again)@20"]
+        compute = partial(Metrics.compute, scores, truth)
+        calls = {
+            "plain": partial(compute, plain),
+            "of=tail": partial(compute, [*plain, *of_tail], strata={"tail": tail}),
+            "of=tail, of=again": partial(
+                compute, [*plain, *of_both], strata={"tail": tail, "again": train}
+            ),
+            "weigh=snips": partial(
+                compute, [*plain, "recall(weigh=snips)@20"], propensity=propensity
+            ),
+            "whole list": partial(compute, "mrr"),
+            "ranks": partial(Metrics.ranks, scores, truth),
+        }
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for turn in range(12):
+            for name, call in calls.items():
+                begin = time.perf_counter()
+                call()
+                if turn:  # the first compiles
+                    times[name].append(time.perf_counter() - begin)
+        median = {name: float(np.median(found)) for name, found in times.items()}
+        beside = {"ranks": "whole list"}
+        shown = ", ".join(
+            f"{name} {median[name] / median[beside.get(name, 'plain')]:.2f}"
+            for name in calls
+            if name not in ("plain", "whole list")
+        )
+        print(
+            f"{n_users:,} x {n_items:,}: plain {1e3 * median['plain']:.1f} ms, whole list "
+            f"{1e3 * median['whole list']:.1f} ms; over these: {shown}"
+        )
+
+
 def memory(n_updates: int = 100_000) -> None:
     """Print the memory while a stream takes many updates."""
     rng = np.random.default_rng(0)
@@ -82,4 +130,4 @@ def memory(n_updates: int = 100_000) -> None:
 
 
 if __name__ == "__main__":
-    {"sparse": sparse, "stream": stream, "memory": memory}[sys.argv[1]]()
+    {"sparse": sparse, "stream": stream, "relevant": relevant, "memory": memory}[sys.argv[1]]()

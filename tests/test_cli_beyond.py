@@ -8,7 +8,7 @@ import pytest
 from problems import of_kind, side_information
 from scipy import sparse
 
-from recmetrics import Metrics, popularity_from
+from recmetrics import Metrics, popularity_from, propensity_from
 from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 
@@ -145,3 +145,89 @@ def test_the_catalogue_says_what_a_metric_needs_and_when_it_is_undefined(
     assert main(["metrics"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in needed)
+
+
+# --- Strata and propensities ---------------------------------------------------------------------
+
+OF_RELEVANT = [
+    *("recall@3", "recall(of=tail)@3", "ndcg(of=had)@3"),
+    *("recall(weigh=snips)@3", "precision(weigh=ips, of=tail)@3"),
+]
+
+
+@pytest.mark.parametrize("form", ["mask", "indices", "dense", "sparse", "text"])
+def test_strata_and_propensities_are_those_of_the_library(capsys, form):
+    tail = np.array([True, False, False, True, True])
+    had = np.array([[0, 1, 0, 0, 1], [0, 0, 0, 1, 0]])
+    of_tail, file = tail, "tail.npy"
+    if form == "indices":
+        np.save(file, np.flatnonzero(tail))
+    elif form == "mask":
+        np.save(file, tail)
+    elif form == "dense":
+        np.save(file, np.tile(tail, (2, 1)))
+    elif form == "sparse":
+        file = "tail.npz"
+        sparse.save_npz(file, sparse.csr_array(np.tile(tail, (2, 1))))
+    else:
+        file = "tail.tsv"
+        Path(file).write_text("".join(f"{u}\t{i}\n" for u in (0, 1) for i in np.flatnonzero(tail)))
+    np.save("had.npy", had)
+    options = ["--stratum", f"tail={file}", "--stratum", "had=had.npy"]
+    options += ["--propensity-from", "train.npz", "--chance"]
+    got = run(capsys, *options, metrics=OF_RELEVANT)
+    given = {"strata": {"tail": of_tail, "had": had}, "propensity": propensity_from(TRAIN)}
+    expected = Metrics.compute(SCORES, TRUTH, OF_RELEVANT, **given)
+    chance = Metrics.chance(TRUTH, OF_RELEVANT, n_items=5, **given)
+    for metric in OF_RELEVANT:
+        assert got[metric]["mean"] == np.nanmean(expected[metric])
+        assert got[metric]["chance"] == np.nanmean(chance[metric])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (
+            ["-m", "recall(of=tial)@3", "--stratum", "tail=mask.npy"],
+            "recall(of=tial)@3 needs the items of 'tial' in --stratum, which has 'tail'; did you "
+            "mean 'tail'?",
+        ),
+        (
+            ["-m", "recall(of=tail)@3"],
+            "recall(of=tail)@3 needs the items of 'tail' in --stratum, got none; type --stratum "
+            "tail=FILE",
+        ),
+        (
+            ["-m", "recall(weigh=ips)@3"],
+            "recall(weigh=ips)@3 needs --propensity-from, got none; type --propensity-from TRAIN",
+        ),
+        (
+            ["-m", "recall(of=tail)@3", "--stratum", "tail=items.npy"],
+            "--stratum tail 'items.npy' names item 9, which is outside the catalogue; expected "
+            "0 .. 4",
+        ),
+        (
+            ["-m", "recall(of=tail)@3", "--stratum", "tail"],
+            "argument --stratum: expected NAME=FILE, such as tail=items.npy, got 'tail'; see "
+            "'recmetrics evaluate --help'",
+        ),
+        (
+            ["-m", "mrr(of=a)", "--stratum", "a=mask.npy", "--stratum", "a=items.npy"],
+            "--stratum has a name twice; give each stratum a name of its own",
+        ),
+    ],
+)
+def test_errors_of_strata_and_propensities_name_the_options(capsys, argv, message):
+    np.save("mask.npy", np.ones(5, bool))
+    np.save("items.npy", np.array([1, 9]))
+    assert main(["evaluate", "scores.npy", "truth.npy", *argv]) == 2
+    assert capsys.readouterr().err == f"recmetrics: error: {message}\n"
+
+
+def test_a_table_has_no_strata(capsys):
+    Path("recs.csv").write_text("user,item,score\na,b,1\n")
+    assert main(["evaluate", "recs.csv", "recs.csv", "--stratum", "a=mask.npy"]) == 2
+    assert capsys.readouterr().err == (
+        "recmetrics: error: --stratum goes with SCORES, an .npy or .npz; RECS is a table of "
+        "recommendations\n"
+    )

@@ -200,7 +200,7 @@ ERRORS = {
         lambda: compute(),
         ArgumentError,
         "recall(weigh=ips)@5 needs propensity= (the chance that a relevant item is observed, "
-        "(n_items,)); type propensity=recmetrics.propensity_from(train)",
+        "(n_items,)), got none; type propensity=recmetrics.propensity_from(train)",
     ),
     "short": (
         lambda: compute(propensity=PROPENSITY[:3]),
@@ -278,6 +278,18 @@ def test_errors(name):
         call()
     assert type(caught.value) is error
     assert str(caught.value) == message
+
+
+def test_the_effective_number_of_items_is_said(capsys):
+    """Weights 2 and 4: (2 + 4)^2 / (2^2 + 4^2) = 1.8."""
+    options = {"propensity": [0.5, 1.0, 0.25], "progress": True}
+    Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall(weigh=ips)@2", **options)
+    assert (
+        "weighed by propensities, the 2 relevant items count as 1.8 of equal weight\n"
+        in capsys.readouterr().err
+    )
+    Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall@2", **options)
+    assert "propensities" not in capsys.readouterr().err
 
 
 def test_explain_has_the_bounds_of_weights():

@@ -21,6 +21,7 @@ from recmetrics._results.measure import (
     measured,
     ranks_of,
     settled,
+    size_of_weights,
     system_values,
     user_values,
     users_of_means,

@@ -60,7 +60,8 @@ def values_of(
     means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
     if found.invalid is not None:
         print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
-    for line in users_of_means(means, len(found.hits.n_hits), request):
+    lines = users_of_means(means, len(found.hits.n_hits), request)
+    for line in lines + size_of_weights(found):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
@@ -97,6 +98,16 @@ def users_of_means(
         for n_counted, texts in groups.items()
         if n_counted < n_users
     ]
+
+
+def size_of_weights(found: Found) -> list[str]:
+    """Say how few relevant items the weights of propensities count as, which widens intervals."""
+    weights = np.empty(0) if found.slots is None else found.slots.weights
+    if not weights.size:
+        return []
+    size = weights.sum() ** 2 / (weights @ weights)  # Kish's effective sample size
+    items = f"the {weights.size:,} relevant items count as {size:,.1f} of equal weight"
+    return [f"weighed by propensities, {items}"]
 
 
 def logger_key(text: str, at: str) -> str:

@@ -53,12 +53,16 @@ ARGUMENTS = SideWords(
         "genres": "genres= (1 where an item has the genre, (n_items, g))",
         "profile": "profile= (the genres of each user, (n_users, g), or the training matrix, "
         "(n_users, n_items))",
+        "strata": "strata=",
+        "propensity": "propensity= (the chance that a relevant item is observed, (n_items,))",
     },
     make={
         "popularity": "popularity=recmetrics.popularity_from(train)",
         "features": "features=train.T to compare items by the users who have them",
         "genres": "genres=item_genres, such as pandas.get_dummies of one genre per item",
         "profile": "profile=train",
+        "strata": "strata={{{name!r}: items}}",
+        "propensity": "propensity=recmetrics.propensity_from(train)",
     },
 )
 # The tie policy that gives a level, and the words for the level.
@@ -114,10 +118,11 @@ class Request:
         self._hold(_definitions(metrics_list, convention, ties, undefined))
         if self.strata or shared.get("strata") is not None:
             without = "groups" if level == "groups" else side_words.without_strata
-            _refuse_unknown_strata(self, shared.get("strata"), without)
+            _refuse_unknown_strata(self, shared.get("strata"), without, side_words)
         if self.weighed:
             without = "groups" if level == "groups" else side_words.without_strata
-            _refuse_missing_propensity(self.weighed[0], shared.get("propensity"), without)
+            propensity = shared.get("propensity")
+            _refuse_missing_propensity(self.weighed[0], propensity, without, side_words)
         if level in _LEVELS:
             _refuse_level(self, level)
             return
@@ -323,7 +328,9 @@ def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: Side
                 raise ArgumentError(msg)
 
 
-def _refuse_unknown_strata(request: Request, strata: object, without: str) -> None:
+def _refuse_unknown_strata(
+    request: Request, strata: object, without: str, words: SideWords
+) -> None:
     """Refuse a metric of a stratum that is not given; ``without`` names inputs that have none."""
     if without:
         text = next(iter(request.strata.values()))
@@ -342,13 +349,17 @@ def _refuse_unknown_strata(request: Request, strata: object, without: str) -> No
     for name, text in request.strata.items():
         if name not in known:
             near = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
-            has = f"strata has {', '.join(map(repr, known))}" if known else "got none"
-            hint = f"did you mean {near[0]!r}?" if near else f"type strata={{{name!r}: items}}"
-            msg = f"{text} needs the items of {name!r} in strata=, {has}; {hint}"
+            has = f"which has {', '.join(map(repr, known))}" if known else "got none"
+            hint = f"type {words.make['strata'].format(name=name)}"
+            if near:
+                hint = f"did you mean {near[0]!r}?"
+            msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
             raise ArgumentError(msg)
 
 
-def _refuse_missing_propensity(text: str, propensity: object, without: str) -> None:
+def _refuse_missing_propensity(
+    text: str, propensity: object, without: str, words: SideWords
+) -> None:
     """Refuse a metric that weighs by propensities that are not given, or cannot be."""
     if without:
         msg = (
@@ -357,10 +368,7 @@ def _refuse_missing_propensity(text: str, propensity: object, without: str) -> N
         )
         raise ArgumentError(msg)
     if propensity is None:
-        msg = (
-            f"{text} needs propensity= (the chance that a relevant item is observed, (n_items,)); "
-            "type propensity=recmetrics.propensity_from(train)"
-        )
+        msg = f"{text} needs {words.named['propensity']}, got none; type {words.make['propensity']}"
         raise ArgumentError(msg)
 
 

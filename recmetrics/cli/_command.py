@@ -234,6 +234,23 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--candidates", type=Path, metavar="FILE", help="the only items to recommend, per user"
     )
+    parser.add_argument(
+        "--stratum",
+        dest="strata",
+        type=_stratum,
+        action="append",
+        metavar="NAME=FILE",
+        help="some of the items, for metrics such as 'recall(of=NAME)@20': per user, or an .npy of "
+        "items for all; once for each stratum",
+    )
+    parser.add_argument(
+        "--propensity-from",
+        dest="propensity",
+        type=Path,
+        metavar="TRAIN",
+        help="training interactions, in a form of TRUTH: for metrics such as "
+        "'recall(weigh=snips)@20'",
+    )
     for name, (option, meaning) in SIDE.items():
         flag, metavar = option.split()
         parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
@@ -455,6 +472,15 @@ def _integer_from(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _stratum(text: str) -> tuple[str, Path]:
+    """Read the name and the file of a stratum."""
+    name, _, file = text.partition("=")
+    if not re.fullmatch(r"[\w.-]+", name) or not file:
+        msg = f"expected NAME=FILE, such as tail=items.npy, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name, Path(file)
 
 
 def _fail(message: str) -> int:

@@ -29,7 +29,7 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
 
 def with_files(message: str, sources: Mapping[str, object]) -> str:
     """Turn the argument's name, with which a message begins, into its file."""
-    found = re.match(r"\w+", message)
+    found = re.match(r"\w+(\['[\w.-]+'\])?", message)
     if found is None or found[0] not in sources:
         return message
     return f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', message[found.end() :])}"

@@ -61,12 +61,18 @@ def open_scores(source: Source) -> Any:
     return scores
 
 
-def read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:
-    """Read relevance (``graded``) or a set of items per user (not), of the scores' shape."""
+def read_matrix(
+    source: Source, shape: tuple[int, int], *, graded: bool, for_all: bool = False
+) -> Any:
+    """Read relevance (``graded``) or a set of items per user (not), of the scores' shape.
+
+    ``for_all`` accepts an array of items for all users, too.
+    """
 
     def check(found: tuple[int, ...]) -> None:
         # A truth may have one item index for each user.
-        if found != shape and not (graded and found == shape[:1]):
+        is_flat = (graded and found == shape[:1]) or (for_all and len(found) == 1)
+        if found != shape and not is_flat:
             msg = f"{source} has shape {found}; expected that of the scores, {shape}"
             if found == shape[::-1]:
                 msg += "; it looks transposed: its rows must be the users"

@@ -11,10 +11,18 @@ from contextlib import contextmanager
 from math import isfinite, isnan, nan
 from typing import Any, Literal
 
-from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit, popularity_from
+from recmetrics import (
+    Audit,
+    Metrics,
+    RecmetricsWarning,
+    __version__,
+    audit,
+    popularity_from,
+    propensity_from,
+)
 from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
 from recmetrics._io import Source
-from recmetrics._results import is_swallowed, users_of_means, whole_values
+from recmetrics._results import is_swallowed, size_of_weights, users_of_means, whole_values
 from recmetrics._selection import Found, find_hits, read_scores
 from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
 from recmetrics._types import Convention
@@ -22,6 +30,7 @@ from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
 from recmetrics.cli._named import unchanged
 from recmetrics.cli._output import check_output, write_per_user
+from recmetrics.cli._table_files import is_table
 from recmetrics.cli._tables import evaluation_table, title
 from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
 from recmetrics.comparison import Summary, intervals_by, mean_of, summarise
@@ -55,6 +64,7 @@ _LABELS = {
     "truth": "TRUTH",
     "exclude": "--exclude",
     "candidates": "--candidates",
+    "propensity": "--propensity-from",
     **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
 }
 """The label of each file on the command line, by the argument that it becomes."""
@@ -70,7 +80,11 @@ _FORMS: dict[Form, str] = {
 }
 """The forms of the first file."""
 _GOES_WITH: dict[Form, tuple[str, ...]] = {
-    "SCORES": ("exclude", "candidates", *SIDE, "ties", "chance", "audit"),
+    "SCORES": (
+        *("exclude", "candidates", "strata", "propensity"),
+        *SIDE,
+        *("ties", "chance", "audit"),
+    ),
     "RECS": ("popularity", *_OF_TABLES),
     "GROUPS": ("group", "score", "relevance", "ties"),
 }
@@ -100,6 +114,11 @@ def evaluate(args: Namespace) -> None:
         for name, label in _LABELS.items()
         if (path := getattr(args, name)) is not None
     }
+    strata = {name: Source(f"--stratum {name}", path) for name, path in args.strata or ()}
+    if len(strata) < len(args.strata or ()):
+        msg = "--stratum has a name twice; give each stratum a name of its own"
+        raise CommandError(msg)
+    sources |= {f"strata[{name!r}]": source for name, source in strata.items()}
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
@@ -113,6 +132,15 @@ def evaluate(args: Namespace) -> None:
             for name in ("exclude", "candidates")
             if name in sources
         }
+        of_relevant: dict[str, Any] = {}
+        if strata:
+            of_relevant["strata"] = {
+                name: read_matrix(source, shape, graded=False, for_all=True)
+                for name, source in strata.items()
+            }
+        if "propensity" in sources:
+            train = read_matrix(sources["propensity"], shape, graded=False)
+            of_relevant["propensity"] = propensity_from(train)
         side = {name: _read_side(name, sources[name], shape) for name in SIDE if name in sources}
         report = _audit(scores, truth, request, sets, args) if args.audit else None
         if report is not None and not args.json:
@@ -121,9 +149,12 @@ def evaluate(args: Namespace) -> None:
         with progress("evaluating") as on_progress:
             # As Metrics.compute does, which warns where the footer says it.
             matrix, rules = read_scores(scores), read_request(metrics, args, progress=on_progress)
-            found = find_hits(matrix, read_users(matrix, truth, sets | side, rules), rules)
+            given = sets | of_relevant | side
+            found = find_hits(matrix, read_users(matrix, truth, given, rules), rules)
             values = whole_values(found, rules)
-        levels = _levels(truth, n_items, metrics, request, sets, args) if args.chance else {}
+        levels = {}
+        if args.chance:
+            levels = _levels(truth, n_items, metrics, request, sets | of_relevant, args)
     summary = summarise(values)
     if args.per_user is not None:
         write_per_user(args.per_user, values)
@@ -144,6 +175,7 @@ def evaluate(args: Namespace) -> None:
             + intervals_by(summary.level, summary.n_resamples),
             *(_excluded(found) if "exclude" in sets else ()),
             *left_out(n_users, summary, request),
+            *size_of_weights(found),
         )
 
 
@@ -172,7 +204,8 @@ def refuse_options(args: Namespace, form: Form) -> None:
     for name in dict.fromkeys(name for names in _GOES_WITH.values() for name in names):
         given = getattr(args, name) != args.parser.get_default(name)
         if given and name not in _GOES_WITH[form]:
-            option = _LABELS.get(name, "--" + name.replace("_", "-"))
+            option = "--stratum" if name == "strata" else "--" + name.replace("_", "-")
+            option = _LABELS.get(name, option)
             takers = [each for each, names in _GOES_WITH.items() if name in names]
             wanted = ", or ".join(f"{each}, {_FORMS[each]}" for each in takers)
             got = f"{form} is {_FORMS[form]}"
@@ -219,9 +252,13 @@ def read_request(
 ) -> Request:
     """Read the request, and refuse a faulty one before a file is read."""
     options = {name: option for name, (option, _) in SIDE.items()}
+    options |= {"strata": "--stratum", "propensity": "--propensity-from"}
+    make = {"strata": "--stratum {name}=FILE", "propensity": "--propensity-from TRAIN"}
     ending = "; see 'recmetrics evaluate --help'"
-    words = SideWords(named=options, ending=ending, without_strata="files")
-    given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
+    without = "tables" if is_table(args.scores) else ""
+    words = SideWords(named=options, ending=ending, make=make, without_strata=without)
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*SIDE, "propensity")}
+    given["strata"] = None if args.strata is None else dict(args.strata)
     shared = {**rules_of(args), **given}
     return Request(metrics, level=level, side_words=words, progress=progress, **shared)
 
