@@ -552,8 +552,8 @@ FAULTS = [
     ),
     Fault(
         "a stratum keeps the ideal of the whole truth", "_selection/hits.py",
-        "hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit))",
-        "hits = _chosen(hits, among | True, user_of, np.flatnonzero(is_hit))",
+        "            hits = _chosen(hits, among, self._among(self._slots, among))",
+        "            hits = _chosen(hits, among | True, self._among(self._slots, among))",
         "tests/test_strata.py -k hand_worked",
     ),
     Fault(

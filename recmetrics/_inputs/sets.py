@@ -110,18 +110,17 @@ class Rows(NamedTuple):
 def _mark_among(
     start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray, found: BoolArray
 ) -> None:
-    """Mark as ``Rows.among``, by a search for each item."""
+    """Mark as ``Rows.among``, by a search for each item, without a branch that is hard to guess."""
     for user in range(start.size - 1):
-        end = other_start[user + 1]
+        begin, end = other_start[user], other_start[user + 1]
         for i in range(start[user], start[user + 1]):
-            low, high = other_start[user], end
-            while low < high:
-                middle = (low + high) // 2
-                if other_items[middle] < items[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            found[i] = low < end and other_items[low] == items[i]
+            item = items[i]
+            low, size = begin, end - begin
+            while size > 1:
+                half = size // 2
+                low = low + half if other_items[low + half - 1] < item else low
+                size -= half
+            found[i] = size == 1 and other_items[low] == item
 
 
 @kernel

@@ -223,19 +223,13 @@ class Views:
             hits = hits._replace(ideal=np.ones_like(hits.ideal))
         if gain != "linear":
             hits = _with_gain(hits, gain)
-        user_of, is_hit = hits_of_slots(hits)
-        weights = slots.weights
-        if weigh == "snips":  # their mean over the relevant items of a user is 1
-            n_users = len(hits.n_hits)
-            sums = np.bincount(user_of, weights * among, n_users)
-            means = sums / np.maximum(1, np.bincount(user_of, among, n_users))
-            weights = weights / np.where(means > 0.0, means, 1.0)[user_of]
-        gains = hits.ideal * weights
-        at = hits.start[user_of] + slots.place
-        hits = hits._replace(
-            gain=np.where(is_hit, gains[at], 0.0), ideal=gains if weigh == "ps" else hits.ideal
+        gains, listed = np.empty(len(slots.items)), np.zeros(len(slots.items))
+        _weigh(
+            *(hits.start, hits.n_hits, slots.place, among, slots.weights, weigh == "snips"),
+            *(hits.ideal, gains, listed),
         )
-        hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit & among[at]))
+        hits = hits._replace(gain=listed, ideal=gains if weigh == "ps" else hits.ideal)
+        hits = _chosen(hits, among, self._among(slots, among))
         return hits._replace(ideal=_descending(hits.start, hits.ideal))
 
     def _of(self, stratum: str | None) -> Hits:
@@ -243,10 +237,14 @@ class Views:
         hits = self._hits
         if stratum is not None and self._slots is not None:
             among = self._slots.strata[stratum]
-            user_of, is_hit = hits_of_slots(hits)
-            is_hit &= among[hits.start[user_of] + self._slots.place]
-            hits = _chosen(hits, among, user_of, np.flatnonzero(is_hit))
+            hits = _chosen(hits, among, self._among(self._slots, among))
         return hits._replace(ideal=_descending(hits.start, hits.ideal))
+
+    def _among(self, slots: Slots, among: BoolArray) -> BoolArray:
+        """Say which slots have a hit that is one of the relevant items ``among`` all."""
+        kept = np.zeros(len(among), np.bool_)
+        _mark_hits(self._hits.start, self._hits.n_hits, slots.place, among, kept)
+        return kept
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
         """The number of ranks to weigh; not more, since a callable may fail for them."""
@@ -274,27 +272,121 @@ def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
     return user_of, np.arange(len(user_of)) - hits.start[user_of] < hits.n_hits[user_of]
 
 
+def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The relevance of each hit, and its place among the relevant items, whose number is its gain.
+
+    ``values`` are the relevances in the order of the numbers 1, 2, 3, ... of each user.
+    """
+    gain, place = np.zeros(len(values)), np.zeros(len(values), np.int64)
+    _read_labels(hits.start, hits.n_hits, hits.gain, values, gain, place)
+    return gain, place
+
+
+# The next four pass over all slots once. In NumPy they took twice as long: for 100,000 users and
+# 1,000 items a call with a stratum took 1.9 times as long as without, and now 1.4 times.
+
+
+@kernel
+def _read_labels(
+    start: IntArray,
+    n_hits: IntArray,
+    numbers: FloatArray,
+    values: FloatArray,
+    gain: FloatArray,
+    place: IntArray,
+) -> None:
+    for user in range(n_hits.size):
+        first = start[user]
+        for slot in range(first, first + n_hits[user]):
+            place[slot] = int(numbers[slot]) - 1
+            gain[slot] = values[first + place[slot]]
+
+
+@kernel
+def _mark_hits(
+    start: IntArray, n_hits: IntArray, place: IntArray, among: BoolArray, kept: BoolArray
+) -> None:
+    for user in range(n_hits.size):
+        first = start[user]
+        for slot in range(first, first + n_hits[user]):
+            kept[slot] = among[first + place[slot]]
+
+
+@kernel
+def _weigh(
+    start: IntArray,
+    n_hits: IntArray,
+    place: IntArray,
+    among: BoolArray,
+    weights: FloatArray,
+    to_mean: bool,
+    values: FloatArray,
+    gains: FloatArray,
+    listed: FloatArray,
+) -> None:
+    """Weigh the ``values`` of the relevant items, as ``gains``, and those of the hits."""
+    for user in range(n_hits.size):
+        first, end = start[user], start[user + 1]
+        total = 0.0
+        count = 0
+        for slot in range(first, end):
+            if among[slot]:
+                total += weights[slot]
+                count += 1
+        # The mean weight of the user's relevant items becomes 1.
+        divisor = total / count if to_mean and count > 0 else 1.0
+        for slot in range(first, end):
+            gains[slot] = values[slot] * (weights[slot] / divisor)
+        for slot in range(first, first + n_hits[user]):
+            listed[slot] = gains[first + place[slot]]
+
+
+@kernel
+def _count_kept(
+    start: IntArray,
+    n_hits: IntArray,
+    ideal: BoolArray,
+    kept: BoolArray,
+    new_start: IntArray,
+    new_hits: IntArray,
+    source: IntArray,
+    target: IntArray,
+) -> None:
+    """Find the slots that hits move from and to, in order."""
+    moved = 0
+    for user in range(n_hits.size):
+        first = start[user]
+        count = 0
+        for slot in range(first, start[user + 1]):
+            count += ideal[slot]
+        new_start[user + 1] = new_start[user] + count
+        before = moved
+        for slot in range(first, first + n_hits[user]):
+            if kept[slot]:
+                source[moved] = slot
+                target[moved] = new_start[user] + moved - before
+                moved += 1
+        new_hits[user] = moved - before
+
+
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    user_of, is_hit = hits_of_slots(hits)
-    kept = np.flatnonzero(is_hit & (hits.gain >= rel))
-    hits = _chosen(hits, hits.ideal >= rel, user_of, kept)
+    hits = _chosen(hits, hits.ideal >= rel, hits.gain >= rel)
     return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
 
 
-def _chosen(hits: Hits, ideal: BoolArray, user_of: IntArray, kept: IntArray) -> Hits:
-    """Keep the slots of ``ideal`` and the hits ``kept``; ``user_of`` is the user of each slot."""
-    n_kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(ideal, dtype=np.int64)))
-    start: IntArray = n_kept[hits.start]
-    n_hits = np.bincount(user_of[kept], minlength=len(hits.n_hits))
-    before = np.cumsum(n_hits) - n_hits
-    slots = np.arange(len(kept)) + (start[:-1] - before)[user_of[kept]]
+def _chosen(hits: Hits, ideal: BoolArray, kept: BoolArray) -> Hits:
+    """Keep the slots of ``ideal`` and the hits ``kept``, which is read where a slot has a hit."""
+    start, n_hits = np.zeros_like(hits.start), np.zeros_like(hits.n_hits)
+    places = np.empty((2, len(ideal)), np.int64)
+    _count_kept(hits.start, hits.n_hits, ideal, kept, start, n_hits, places[0], places[1])
+    source, target = places[:, : n_hits.sum()]
 
     def moved(values: Any) -> Any:
         if not len(values):  # such as the ranks of tie groups, which no policy asked for
             return values
         new = np.zeros(start[-1], values.dtype)
-        new[slots] = values[kept]
+        new[target] = values[source]
         return new
 
     return hits._replace(

@@ -30,7 +30,7 @@ from recmetrics._inputs import (
 from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
-from recmetrics._selection.hits import Hits, Slots, hits_of_slots, join
+from recmetrics._selection.hits import Hits, Slots, join, read_labels
 from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.rankings import GivenRanker, hits_of_lists
@@ -173,10 +173,8 @@ def _labelled(relevant: _Marked) -> Rows:
 
 def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
     """Read the numbers of ``_labelled`` in hits, and put the relevances back."""
-    start, _, values = relevant.rows
-    user_of, is_hit = hits_of_slots(hits)
-    place = np.where(is_hit, hits.gain, 1.0).astype(np.int64) - 1
-    gain = np.where(is_hit, values[start[user_of] + place], 0.0)
+    _, _, values = relevant.rows
+    gain, place = read_labels(hits, values)
     slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
     return hits._replace(ideal=values, gain=gain), slots
 
