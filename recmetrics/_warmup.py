@@ -8,17 +8,18 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._compute import Metrics
-from recmetrics._spec import METRICS, MetricsList
+from recmetrics._spec import METRICS, MetricsList, MetricSpec, parse
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
     """Compile the kernels of ``Metrics.compute``, so that its first call does not wait for them.
 
     Machine code is kept on disk where that is possible; then a warm-up costs seconds once and a
-    tenth of a second in every later process. ``ties=`` and factors compile at their first use.
+    tenth of a second in every later process. ``ties=`` and factors compile at their first use;
+    strata and propensities, too, unless a metric of ``metrics_list`` reads them.
 
     >>> import recmetrics
-    >>> recmetrics.warmup(["ndcg@10", "recall@20"], dtype="float32")
+    >>> recmetrics.warmup(["ndcg@10", "recall@20", "recall(of=tail)@20"], dtype="float32")
 
     Parameters
     ----------
@@ -39,14 +40,18 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         warmup([name for name, metric in METRICS.items() if metric.averages_ties], dtype)
         return
 
+    asked = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
+    specs = [each if isinstance(each, MetricSpec) else parse(each) for each in asked]
+    strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
+
     def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
         side: dict[str, Any] = {name: np.eye(n_items) for name in ("features", "genres", "profile")}
+        side |= {name: np.ones(n_items) for name in ("popularity", "propensity")}
+        side |= {"strata": strata} if strata else {}
         scores, truth = np.zeros((n_items, n_items), dtype), np.eye(n_items, dtype=np.float32)
         if n_items > 2:
             truth[:] = 1  # ranks of many relevant items are searched, not counted
-        Metrics.compute(
-            scores, form(truth), metrics_list, popularity=np.ones(n_items), **side, **options
-        )
+        Metrics.compute(scores, form(truth), specs, **side, **options)
 
     compute(2, np.asarray, exclude=1 - np.eye(2))
     compute(2, sp.csr_array, exclude=1 - np.eye(2))

@@ -23,15 +23,15 @@ class Listener(event.Listener):
     def on_start(self, event): compiled.append(event.data["dispatcher"])
     def on_end(self, event): pass
 
-metrics = ["hit@10"]
+metrics, options = ["hit@10"], {{}}
 {before}
 event.register("numba:compile", Listener())
 scores = np.random.default_rng(0).random((3, 3_000), dtype=np.float32)
 truth = np.zeros((3, 3_000), np.float32)
 truth[:, 5] = 1
 for form in (truth, sp.csr_array(truth)):
-    recmetrics.Metrics.compute(scores, form, metrics, exclude=[np.array([7])] * 3)
-recmetrics.Metrics.compute(scores, truth, metrics, candidates=[3, 5])
+    recmetrics.Metrics.compute(scores, form, metrics, exclude=[np.array([7])] * 3, **options)
+recmetrics.Metrics.compute(scores, truth, metrics, candidates=[3, 5], **options)
 print(len(compiled))
 """
 
@@ -49,9 +49,16 @@ def compilations(before, cache, **environment):
 
 
 def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
-    """The warm-up calls itself, for metrics with and without ties."""
+    """The warm-up calls itself, for metrics with and without ties; strata and weights are asked."""
     everything = "{name: recmetrics._warmup.METRICS[name] for name in ('hit', 'auc')}"  # for time
-    code = f"recmetrics._warmup.METRICS = {everything}; recmetrics.warmup()"
+    code = f"""
+recmetrics._warmup.METRICS = {everything}
+recmetrics.warmup()
+of_some = ["recall(of=tail)@10", "recall(of=tail, weigh=snips)@10"]
+recmetrics.warmup(of_some)
+metrics += of_some
+options = {{"strata": {{"tail": [5, 6]}}, "propensity": np.ones(3_000)}}
+"""
     assert compilations(code, tmp_path) == 0
 
 
