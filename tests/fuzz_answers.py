@@ -113,11 +113,10 @@ class _Reference:
             return np.array(spec.metric.reference(self._all_lists(spec.k), **spec.values))
         n_items = self.n_items
         of_lists = self.problem.entry in RANKINGS and self.problem.truth_form in INDEX_FORMS
-        # Propensities have a number for each item, so they tell it.
-        weighed = any(
-            parse(text, self.problem.convention).is_weighed for text in self.problem.metrics
-        )
-        if (of_lists and not weighed) or self.problem.entry in FLAT:
+        # Propensities have a number for each item, so they tell it; tables of them do not.
+        asked = [parse(text, self.problem.convention) for text in self.problem.metrics]
+        told = self.problem.entry == "ranked" and any(each.is_weighed for each in asked)
+        if (of_lists and not told) or self.problem.entry in FLAT:
             n_items = math.inf  # which nothing tells
         values = []
         for u, items in enumerate(self.lists):

@@ -680,6 +680,15 @@ def tables(problem):
         for name, key in (("features", "item"), ("genres", "item"), ("profile", "user")):
             columns = {f"c{i}": column for i, column in enumerate(side[name])}
             options[name] = table(**{key: items if key == "item" else users}, **columns)
+    options["propensity"] = table(item=items, chance=side["propensity"])
+    if problem.stratum is not None:
+        if problem.stratum_form in SHARED_FORMS:
+            columns = {"item": items[np.array(problem.stratum[0], np.int64)]}
+        else:
+            pairs = [(u, item) for u, own in enumerate(problem.stratum) for item in own]
+            whose, which = np.array(pairs, np.int64).reshape(-1, 2).T
+            columns = {"user": users[whose], "item": items[which]}
+        options["strata"] = {"s": table(**columns)}
     found = evaluate_table(
         table(user=users[of_user], item=ids[of_item], **order),
         table(user=users[known[0]], item=items[known[1]], rating=truth[known]),

@@ -116,7 +116,7 @@ def draw(seed, entries):
     if entry in RANKINGS | FLAT:
         candidates = exclude = None
     stratum, stratum_form = None, "arrays"
-    if rng.random() < 0.3 and entry not in FLAT | {"tables"}:
+    if rng.random() < 0.3 and entry not in FLAT:
         stratum = _sets(rng, n_users, n_items)
         forms = [*LIST_FORMS, *DENSE_FORMS, *SPARSE_FORMS, *SHARED_FORMS]
         stratum_form = pick(*(SHARED_FORMS if entry == "stream" else forms))
@@ -269,7 +269,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
             continue
         allowed = has_ceiling(spec) if entry == "ceiling" else not is_refused(spec)
         # The reference orders the best and the worst lists by relevance alone.
-        weighs = policy in ("index", "expected") and entry not in FLAT | {"tables"}
+        weighs = policy in ("index", "expected") and entry not in FLAT
         if (policy == "index" or allowed) and (weighs or not spec.is_weighed):
             found[text] = spec
     return tuple(found)

@@ -224,10 +224,25 @@ def test_errors_of_strata_and_propensities_name_the_options(capsys, argv, messag
     assert capsys.readouterr().err == f"recmetrics: error: {message}\n"
 
 
-def test_a_table_has_no_strata(capsys):
-    Path("recs.csv").write_text("user,item,score\na,b,1\n")
-    assert main(["evaluate", "recs.csv", "recs.csv", "--stratum", "a=mask.npy"]) == 2
-    assert capsys.readouterr().err == (
-        "recmetrics: error: --stratum goes with SCORES, an .npy or .npz; RECS is a table of "
-        "recommendations\n"
-    )
+def test_strata_and_propensities_of_tables(capsys):
+    """a has x and y of the stratum in both lists; y weighs 1, w (1 / 2)^-1.5."""
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    Path("recs.csv").write_text("user,item,rank\na,x,1\na,y,2\nb,y,1\nb,z,2\n")
+    Path("liked.csv").write_text("user,item\na,y\na,w\nb,y\n")
+    Path("tail.csv").write_text("item\nw\n")
+    Path("had.csv").write_text("user,item\na,y\n")
+    Path("had.tsv").write_text("item\tuser\ny\ta\n")
+    Path("train.csv").write_text("user,item\na,y\nb,x\nb,y\nc,w\n")
+    expected = {
+        "recall(denom=relevant)@2": (1 / 2 + 1) / 2,
+        "recall(of=tail)@2": 0.0,
+        "recall(of=had)@2": 1.0,
+        "recall(denom=relevant, weigh=snips)@2": (1 / (1 + 0.5**-1.5) + 1) / 2,
+    }
+    options = ["--stratum", "tail=tail.csv", "--propensity-from", "train.csv", "--json"]
+    for had in ("had.csv", "had.tsv"):
+        argv = ["evaluate", "recs.csv", "liked.csv", *options, "--stratum", f"had={had}"]
+        assert main([*argv, *(word for metric in expected for word in ("-m", metric))]) == 0
+        found = json.loads(capsys.readouterr().out)["metrics"]
+        assert {text: each["mean"] for text, each in found.items()} == pytest.approx(expected)
+    assert found["recall(of=tail)@2"]["users"] == 1

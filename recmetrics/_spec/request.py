@@ -42,7 +42,6 @@ class SideWords(NamedTuple):
     ending: str = ", got none"
     make: Mapping[str, str] = {}  # text to type for it
     of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
-    without_strata: str = ""  # the inputs of an entry point that takes no strata
 
 
 ARGUMENTS = SideWords(
@@ -117,12 +116,10 @@ class Request:
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
         if self.strata or shared.get("strata") is not None:
-            without = "groups" if level == "groups" else side_words.without_strata
-            _refuse_unknown_strata(self, shared.get("strata"), without, side_words)
+            _refuse_unknown_strata(self, shared.get("strata"), level, side_words)
         if self.weighed:
-            without = "groups" if level == "groups" else side_words.without_strata
             propensity = shared.get("propensity")
-            _refuse_missing_propensity(self.weighed[0], propensity, without, side_words)
+            _refuse_missing_propensity(self.weighed[0], propensity, level, side_words)
         if level in _LEVELS:
             _refuse_level(self, level)
             return
@@ -329,13 +326,13 @@ def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: Side
 
 
 def _refuse_unknown_strata(
-    request: Request, strata: object, without: str, words: SideWords
+    request: Request, strata: object, level: str | None, words: SideWords
 ) -> None:
-    """Refuse a metric of a stratum that is not given; ``without`` names inputs that have none."""
-    if without:
+    """Refuse a metric of a stratum that is not given, or of groups."""
+    if level == "groups":
         text = next(iter(request.strata.values()))
         msg = (
-            f"{text} names a stratum, and {without} have none; give a truth in which the items "
+            f"{text} names a stratum, and groups have none; give a truth in which the items "
             "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
         )
         raise ArgumentError(msg)
@@ -358,12 +355,12 @@ def _refuse_unknown_strata(
 
 
 def _refuse_missing_propensity(
-    text: str, propensity: object, without: str, words: SideWords
+    text: str, propensity: object, level: str | None, words: SideWords
 ) -> None:
-    """Refuse a metric that weighs by propensities that are not given, or cannot be."""
-    if without:
+    """Refuse a metric that weighs by propensities that are not given, or of groups."""
+    if level == "groups":
         msg = (
-            f"{text} weighs by propensities, and {without} have none; leave out weigh=, or type "
+            f"{text} weighs by propensities, and groups have none; leave out weigh=, or type "
             "Metrics.compute(..., propensity=...)"
         )
         raise ArgumentError(msg)

@@ -240,8 +240,8 @@ def _add_evaluate(commands: _Commands) -> None:
         type=_stratum,
         action="append",
         metavar="NAME=FILE",
-        help="some of the items, for metrics such as 'recall(of=NAME)@20': per user, or an .npy of "
-        "items for all; once for each stratum",
+        help="some of the items, for metrics such as 'recall(of=NAME)@20': per user, or for all an "
+        ".npy of items, or with RECS a table of items; once for each stratum",
     )
     parser.add_argument(
         "--propensity-from",

@@ -19,6 +19,7 @@ from recmetrics.cli._score_files import (
     left_out,
     read_request,
     refuse_options,
+    strata_of,
     to_json,
 )
 from recmetrics.cli._table_files import Advice, Columns, read_frame
@@ -28,6 +29,7 @@ from recmetrics.comparison import intervals_by, summarise
 
 _EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
 _CATALOGUE = "a table .csv, .tsv or .parquet with a header and the column item"
+_STRATUM = "a table .csv, .tsv or .parquet with a header and the column item, or user and item"
 _IDS = ("user", "item")
 
 
@@ -47,16 +49,20 @@ def evaluate_recommendations(args: Namespace) -> None:
         raise CommandError(msg)
     if not args.json:
         require_rich()
-    given = (args.scores, args.truth, args.popularity, args.catalogue)
-    inputs = [path for path in given if path is not None]
-    if args.per_user is not None:
-        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
     sources = {
         "recs": Source("RECS", args.scores),
         "truth": Source("TRUTH", args.truth),
         "popularity": Source("--popularity-from", args.popularity),
+        "propensity": Source("--propensity-from", args.propensity),
         "catalogue": Source("--catalogue", args.catalogue),
     }
+    strata = strata_of(args)
+    sources |= {f"strata[{name!r}]": source for name, source in strata.items()}
+    if args.per_user is not None:
+        given = (args.scores, args.truth, args.popularity, args.propensity, args.catalogue)
+        inputs = [path for path in given if path is not None]
+        inputs += [source.path for source in strata.values()]
+        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
 
     def advice(_: str, has: Sequence[str]) -> str:
         groups = not {"group", "qid"}.isdisjoint(has)
@@ -70,6 +76,12 @@ def evaluate_recommendations(args: Namespace) -> None:
         recs = _read(sources["recs"], ("rank", "score"), maybe=None, advice=advice)
     truth = _read(sources["truth"], ("rating",), maybe=("score", "rank"))
     train = None if args.popularity is None else _read(sources["popularity"], ())
+    stratum = Columns(_STRATUM, ["item"], (), maybe_ids=["user"])
+    of_relevant: dict[str, Any] = {
+        "strata": {name: read_frame(each, stratum).to_native() for name, each in strata.items()}
+    }
+    if args.propensity is not None:
+        of_relevant["propensity"] = _read(sources["propensity"], ())
     items = None
     if args.catalogue is not None:
         items = read_frame(sources["catalogue"], Columns(_CATALOGUE, ["item"], ())).to_native()
@@ -95,6 +107,7 @@ def evaluate_recommendations(args: Namespace) -> None:
             unknown=args.unknown,
             popularity=train,
             return_summary=True,
+            **of_relevant,
         )
     frame = nw.from_native(result, eager_only=True)
     _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train})

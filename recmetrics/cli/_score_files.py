@@ -30,7 +30,6 @@ from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
 from recmetrics.cli._named import unchanged
 from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._table_files import is_table
 from recmetrics.cli._tables import evaluation_table, title
 from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, write
 from recmetrics.comparison import Summary, intervals_by, mean_of, summarise
@@ -85,7 +84,7 @@ _GOES_WITH: dict[Form, tuple[str, ...]] = {
         *SIDE,
         *("ties", "chance", "audit"),
     ),
-    "RECS": ("popularity", *_OF_TABLES),
+    "RECS": ("strata", "propensity", "popularity", *_OF_TABLES),
     "GROUPS": ("group", "score", "relevance", "ties"),
 }
 """The options that not every form takes, by their arguments."""
@@ -114,10 +113,7 @@ def evaluate(args: Namespace) -> None:
         for name, label in _LABELS.items()
         if (path := getattr(args, name)) is not None
     }
-    strata = {name: Source(f"--stratum {name}", path) for name, path in args.strata or ()}
-    if len(strata) < len(args.strata or ()):
-        msg = "--stratum has a name twice; give each stratum a name of its own"
-        raise CommandError(msg)
+    strata = strata_of(args)
     sources |= {f"strata[{name!r}]": source for name, source in strata.items()}
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
@@ -255,8 +251,7 @@ def read_request(
     options |= {"strata": "--stratum", "propensity": "--propensity-from"}
     make = {"strata": "--stratum {name}=FILE", "propensity": "--propensity-from TRAIN"}
     ending = "; see 'recmetrics evaluate --help'"
-    without = "tables" if is_table(args.scores) else ""
-    words = SideWords(named=options, ending=ending, make=make, without_strata=without)
+    words = SideWords(named=options, ending=ending, make=make)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*SIDE, "propensity")}
     given["strata"] = None if args.strata is None else dict(args.strata)
     shared = {**rules_of(args), **given}
@@ -267,6 +262,16 @@ def rules_of(args: Namespace) -> dict[str, Any]:
     """Give the options shared with the library, under its names."""
     rules = {name: getattr(args, name) for name in ("undefined", "convention", "nan", "ties")}
     return {**rules, "n_threads": args.threads}
+
+
+def strata_of(args: Namespace) -> dict[str, Source]:
+    """Give the file of each stratum."""
+    given = args.strata or []
+    strata = {name: Source(f"--stratum {name}", path) for name, path in given}
+    if len(strata) < len(given):
+        msg = "--stratum has a name twice; give each stratum a name of its own"
+        raise CommandError(msg)
+    return strata
 
 
 def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:

@@ -48,6 +48,7 @@ class Columns(NamedTuple):
     required: bool = False  # whether each of the numbers must be there
     maybe: Collection[str] | None = ()
     advice: Advice | None = None
+    maybe_ids: Collection[str] = ()  # read as text where they are there
 
     def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
         """Give the columns to read, and those to read if they hold numbers."""
@@ -62,7 +63,7 @@ class Columns(NamedTuple):
                 advice = "" if self.advice is None else self.advice(name, has)
                 msg = f"{source} has no column {name!r} but {named}; expected {expected}{advice}"
                 raise CommandError(msg)
-        read = [name for name in has if name in (*self.ids, *self.numbers)]
+        read = [name for name in has if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in read):
             return read, []
         others = (name for name in has if name not in read)
@@ -89,7 +90,8 @@ def read_frame(source: Source, columns: Columns) -> DataFrame[Any]:
         with opened(source, expected) as file, reading(source, expected):
             refuse_other_formats(source, file, expected)
             cells = _read_text(source, file, columns)
-        schema = {name: nw.String if name in columns.ids else nw.Float64 for name in cells}
+        ids = {*columns.ids, *columns.maybe_ids}
+        schema = {name: nw.String if name in ids else nw.Float64 for name in cells}
         frame = nw.from_dict(cells, schema, backend=backend)
     if not len(frame):
         msg = f"{source} has no row; expected {expected}"
@@ -122,16 +124,17 @@ def _read_parquet(source: Source, columns: Columns, backend: Backend) -> DataFra
             msg = "it is damaged"
             raise ValueError(msg) from error
     names, maybe = columns.found(source, frame.columns)
-    for name in columns.ids:
+    id_names = [name for name in names if name in (*columns.ids, *columns.maybe_ids)]
+    for name in id_names:
         dtype = frame.schema[name]
         if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
             msg = f"its column {name!r} holds {dtype}; expected text or integers"
             raise ValueError(msg)
         if backend != "polars":  # the others read bytes that are no text, and fail later
             frame[name].to_arrow().validate(full=True)
-    ids = [nw.col(name).cast(nw.String) for name in columns.ids]
+    ids = [nw.col(name).cast(nw.String) for name in id_names]
     more = [name for name in maybe if frame.schema[name].is_numeric()]
-    return frame.select(*ids, *(name for name in names if name not in columns.ids), *more)
+    return frame.select(*ids, *(name for name in names if name not in id_names), *more)
 
 
 def _n_rows(path: Path, backend: Backend) -> int:
@@ -150,7 +153,8 @@ def _read_text(source: Source, file: BufferedReader, columns: Columns) -> dict[s
     _, header = next(rows, (1, []))
     names, maybe = columns.found(source, header)
     read: dict[str, list[Any]] = {name: [] for name in (*names, *maybe)}
-    places = [(header.index(name), read[name], name, name in columns.ids) for name in names]
+    ids = {*columns.ids, *columns.maybe_ids}
+    places = [(header.index(name), read[name], name, name in ids) for name in names]
     maybe_places = {name: header.index(name) for name in maybe}
     for line, cells in rows:
         for place, column, name, is_id in places:

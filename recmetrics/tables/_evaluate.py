@@ -11,7 +11,7 @@ from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._options import one_of
 from recmetrics._results import RowNames, settled
 from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
-from recmetrics._types import Convention, IntArray, Invalid, RankGaps, Undefined
+from recmetrics._types import Convention, FloatArray, IntArray, Invalid, RankGaps, Undefined
 from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
 from recmetrics.tables._frames import (
     Frame,
@@ -31,9 +31,11 @@ from recmetrics.tables._side_tables import (
     matrix_of,
     popularity_of,
     profile_of,
+    propensity_of,
     refuse_repeats,
     similarity_columns,
     similarity_of,
+    stratum_of,
 )
 from recmetrics.tables._summary import Missing, summarise
 from recmetrics.tables._values import StringMetric, measure_problem
@@ -61,6 +63,8 @@ def evaluate_table(
     catalogue: Any = None,
     repeats: Invalid = "raise",
     unknown: Invalid = "raise",
+    strata: Mapping[str, Any] | None = None,
+    propensity: Any = None,
     popularity: Any = None,
     features: Any = None,
     similarity: Any = None,
@@ -127,6 +131,12 @@ def evaluate_table(
         An item that its list names again, and an item of ``recs`` outside the catalogue, as in
         ``Metrics.compute_ranked``: "raise", "waste" or "drop". The summary counts them;
         ``nrecs`` counts the other items. ``unknown`` needs ``catalogue``.
+    strata
+        Tables by name, for metrics such as ``recall(of=tail)@20``: each of the items that count, or
+        of users and the items that count for each.
+    propensity
+        A table of the item and its propensity, for metrics such as ``recall(weigh=snips)@20``, or
+        the training interactions, users and items, from which ``propensity_from`` estimates it.
     popularity
         A table of the item and its share of users, 0 to 1, or the training interactions, users and
         items. An item without a row has 0.
@@ -171,7 +181,7 @@ def evaluate_table(
         "convention": convention,
         "n_threads": n_threads,
     }
-    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
+    request = Request(metrics_list, ties="index", side_words=TABLES, strata=strata, **rules, **side)
     system = None if convention is None else CONVENTIONS[read_convention(convention)]
     if rank_gaps is not None:
         one_of("rank_gaps", rank_gaps, RankGaps)
@@ -196,7 +206,7 @@ def evaluate_table(
     if not in_order:
         refuse_unread_numbers(frame, columns)
         refuse_ordered_truth(relevant, columns)
-    tables = _side_tables(request, side, frame)
+    tables = _side_tables(request, side, strata or {}, frame)
     items = _ItemNumbers(frame, relevant, tables, item, unknown)
     problem = read_problem(
         frame,
@@ -220,7 +230,7 @@ def evaluate_table(
     values = measure_problem(
         problem,
         [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()],
-        _side_arrays(items, problem, user),
+        _side_arrays(items, problem, user, request),
         request,
         items.n_items if "catalogue" in tables else None,
         _systems(problem, by),
@@ -277,15 +287,21 @@ def _refuse_short_lists(problem: Problem, text: str, n_items: int) -> None:
         raise InputError(msg)
 
 
-def _side_tables(request: Request, side: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
+def _side_tables(
+    request: Request, side: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
+) -> dict[str, Frame]:
     """The tables that a metric of the call needs, and the catalogue where there is one."""
     metrics = [definition.spec.metric for definition in request.definitions.values()]
     needed = {name for metric in metrics for group in metric.needs for name in group}
+    needed |= {"propensity"} if request.weighed else set()
     tables = {
         name: read_frame(value, name)
         for name, value in side.items()
         if value is not None and (name in needed or name == "catalogue")
     }
+    for name in request.strata:
+        what = f"strata[{name!r}]"
+        tables[what] = read_frame(strata[name], what)
     for name, frame in tables.items():
         require_same_kind(recs, "recs", frame, name)
     return tables
@@ -342,6 +358,13 @@ class _ItemNumbers:
             self.table(name), self.n_items, (self.recs, self.item, self._codes["recs"])
         )
 
+    def propensity(self, user: str, truth: Frame) -> FloatArray:
+        """The propensity of each item."""
+        codes = self._codes["truth"]
+        return propensity_of(
+            self.table("propensity"), user, self.n_items, (truth, self.item, codes)
+        )
+
     def similarity(self) -> Any:
         """The similarity of every two items."""
         return similarity_of(
@@ -349,9 +372,17 @@ class _ItemNumbers:
         )
 
 
-def _side_arrays(items: _ItemNumbers, problem: Problem, user: str) -> dict[str, Any]:
+def _side_arrays(
+    items: _ItemNumbers, problem: Problem, user: str, request: Request
+) -> dict[str, Any]:
     """The side information as ``Metrics.compute_ranked`` takes it."""
     arrays: dict[str, Any] = {}
+    if "propensity" in items.tables:
+        arrays["propensity"] = items.propensity(user, problem.truth)
+    arrays["strata"] = {
+        name: stratum_of(items.table(f"strata[{name!r}]"), user, problem.keys, items.n_items)
+        for name in request.strata
+    }
     if "popularity" in items.tables:
         arrays["popularity"] = popularity_of(items.table("popularity"), user, items.n_items)
     for name in ("features", "genres"):

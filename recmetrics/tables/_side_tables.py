@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
+from recmetrics._inputs import propensity_from
 from recmetrics._spec import SideWords
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import Frame, numbers_of, require_columns, value_at
@@ -19,6 +20,8 @@ from recmetrics.tables._numbering import combine, first_repeat, number
 FORMS = {
     "popularity": "a table of 'item' and the share of users who have it, or of the training "
     "interactions, 'user' and 'item'",
+    "propensity": "a table of 'item' and the chance that it is observed where it is relevant, or "
+    "of the training interactions, 'user' and 'item'",
     "features": "a table of 'item' and the numbers of its vector",
     "similarity": "a table of 'item', another item, and their similarity",
     "genres": "a table of 'item' and a column for each genre, 1 where the item has it",
@@ -28,9 +31,9 @@ FORMS = {
 
 
 TABLES = SideWords(
-    named={name: f"{name}= ({form})" for name, form in FORMS.items()},
+    named={name: f"{name}= ({form})" for name, form in FORMS.items()} | {"strata": "strata="},
+    make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
     of_catalogue=(("catalogue",),),
-    without_strata="tables",
 )
 
 
@@ -44,7 +47,8 @@ class ItemTable:
     codes: IntArray
 
     def __post_init__(self) -> None:
-        if self.what not in ("popularity", "similarity"):  # unique by a pair of columns
+        # The others are unique by a pair of columns, or sets.
+        if self.what in ("features", "genres"):
             refuse_repeats(self.frame, self.what, [self.item], self.codes)
 
     def columns(self, *but: str) -> list[str]:
@@ -67,13 +71,7 @@ def refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntAr
 def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
     """Compute the share of users who have each item; 0 where the table has no row of it."""
     if user not in table.frame.columns:
-        columns = table.columns()
-        if len(columns) != 1:
-            has = ", ".join(map(repr, table.frame.columns))
-            msg = f"popularity must be {FORMS['popularity']}; it has {has}"
-            raise InputError(msg)
-        refuse_repeats(table.frame, table.what, [table.item], table.codes)
-        return _spread(numbers_of(table.frame, table.what, columns[0]), table.codes, n_items)
+        return _spread(_numbers(table), table.codes, n_items)
     users, first_of_user = number(as_integers([(table.frame, table.what, user)]))
     _, first = number(combine([table.codes, users]))  # a pair counts once
     items = table.codes[first]
@@ -81,9 +79,59 @@ def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
     return counts / max(1, len(first_of_user))
 
 
-def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray]) -> FloatArray:
-    """Read the numbers of each item, one row per item; every item of recs must have them."""
-    frame, item, codes = recs
+def propensity_of(
+    table: ItemTable, user: str, n_items: int, truth: tuple[Frame, str, IntArray]
+) -> FloatArray:
+    """Read or estimate the propensity of each item; every relevant one must have it."""
+    if user in table.frame.columns:
+        users, first = number(as_integers([(table.frame, table.what, user)]))
+        inside = table.codes < n_items
+        places = users[inside], table.codes[inside]
+        shape = len(first), n_items
+        return propensity_from(sp.csr_array((np.ones(len(places[0])), places), shape=shape))
+    _refuse_absent(table, n_items, truth, "truth")
+    propensity = _numbers(table)
+    wrong = ~((propensity > 0.0) & (propensity <= 1.0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = (
+            f"propensity, column {table.columns()[0]!r}: row {row} (counted from 0) holds "
+            f"{propensity[row]:g}; expected a chance above 0 and at most 1"
+        )
+        raise InputError(msg)
+    found = np.ones(n_items)  # of items that nobody finds relevant
+    inside = table.codes < n_items
+    found[table.codes[inside]] = propensity[inside]
+    return found
+
+
+def stratum_of(table: ItemTable, user: str, keys: Frame, n_items: int) -> Any:
+    """Read the items of a stratum: for all users, or with a column of users those of each list."""
+    inside = table.codes < n_items
+    if user not in table.frame.columns:
+        return np.unique(table.codes[inside])
+    codes, first = number(as_integers([(keys, "recs", user), (table.frame, table.what, user)]))
+    lists, users = codes[: len(keys)], codes[len(keys) :]
+    places = users[inside], table.codes[inside]
+    return sp.csr_array((np.ones(len(places[0])), places), shape=(len(first), n_items))[lists]
+
+
+def _numbers(table: ItemTable) -> FloatArray:
+    """The one column of numbers of a table, whose items are unique."""
+    columns = table.columns()
+    if len(columns) != 1:
+        has = ", ".join(map(repr, table.frame.columns))
+        msg = f"{table.what} must be {FORMS[table.what]}; it has {has}"
+        raise InputError(msg)
+    refuse_repeats(table.frame, table.what, [table.item], table.codes)
+    return numbers_of(table.frame, table.what, columns[0])
+
+
+def _refuse_absent(
+    table: ItemTable, n_items: int, listed: tuple[Frame, str, IntArray], what: str
+) -> None:
+    """Refuse items of ``recs`` or ``truth`` that a table has no row of."""
+    frame, item, codes = listed
     known = np.zeros(n_items + 1, bool)
     known[n_items] = True  # all items outside the catalogue, which no list keeps
     known[table.codes[table.codes < n_items]] = True
@@ -91,10 +139,15 @@ def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray])
     if absent.any():
         row = int(absent.argmax())
         msg = (
-            f"{table.what} has no row for item {value_at(frame, item, row)!r}, which recs lists in "
-            f"row {row} (counted from 0); expected a row for every item listed"
+            f"{table.what} has no row for item {value_at(frame, item, row)!r}, which {what} lists "
+            f"in row {row} (counted from 0); expected a row for every item listed"
         )
         raise InputError(msg)
+
+
+def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray]) -> FloatArray:
+    """Read the numbers of each item, one row per item; every item of recs must have them."""
+    _refuse_absent(table, n_items, recs, "recs")
     columns = table.columns()
     if not columns:
         msg = f"{table.what} must be {FORMS[table.what]}; it has {table.item!r} alone"

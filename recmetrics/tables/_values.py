@@ -187,10 +187,13 @@ def _systems(
 def _lengths(
     lists: _Lists, given: Mapping[str, Any]
 ) -> Iterator[tuple[IntArray, Mapping[str, Any]]]:
-    """The lists of similar length, and the profiles of their users."""
+    """The lists of similar length, and the profiles and strata of their users."""
     profile: Any = given.get("profile")  # a dense matrix with one row per list
+    strata = given.get("strata", {})  # an array of items for all, or a sparse row per list
     for chosen in _of_similar_length(lists.lengths):
-        yield chosen, {**given, "profile": None if profile is None else profile[chosen]}
+        own = {name: each[chosen] if each.ndim == 2 else each for name, each in strata.items()}
+        rows = None if profile is None else profile[chosen]
+        yield chosen, {**given, "profile": rows, "strata": own}
 
 
 def _of_similar_length(lengths: IntArray) -> list[IntArray]:
@@ -216,8 +219,7 @@ def _compute(
     n_items: int | None,
 ) -> dict[str, UserValues]:
     """Compute as ``Metrics.compute_ranked`` does, for a catalogue of any size."""
-    specs = (definition.spec for definition in request.of_lists.values())
-    side = read_side(specs, given, len(rankings.lists), n_items)
+    side = read_side(request.of_side, given, len(rankings.lists), n_items)
     users = Users(truth, side=side, n_items=n_items)
     return measured(find_hits(rankings, users, request), request)
 
