@@ -76,8 +76,8 @@ def overlap(
     -------
     dict
         A float64 array of shape (n_users,) for each string as it was typed, in the order asked.
-        A user whose two lists are empty has NaN; a user with one empty list has 0. Exchanging the
-        models, or the number of threads, does not change a bit.
+        A user whose two lists are empty has NaN; a user with one empty list has 0. The values are
+        the same, bit for bit, if the models are exchanged, and for any number of threads.
 
     Raises
     ------
@@ -94,7 +94,8 @@ def overlap(
     Of the lists A and B, cut at k where there is one:
 
     ``overlap``
-        Items in both / k, or / the longer list where both are shorter than k.
+        Items in both lists / k. If both are shorter than k, the divisor is the length of the longer
+        one.
     ``jaccard``
         Items in both / items in either.
     ``rbo(p=0.9, form=ext)``
@@ -104,8 +105,8 @@ def overlap(
         ``form=ext`` is RBO_ext, which extrapolates the agreement at the end of the lists, also of
         a shorter one; ``form=min`` is RBO_min, the least value of all continuations; ``form=sum``
         has no such part, so that equal lists have 1 - p^l; ``form=norm`` divides ``sum`` by that.
-        The higher p, the deeper it reads: the first 10 ranks have 86 % of the weight of p=0.9,
-        the first 50 that of p=0.98.
+        A higher p reads deeper: the first 10 ranks have 86 % of the weight with p=0.9, the first 50
+        ranks 86 % with p=0.98.
 
     Equal lists have 1 except under ``form=min`` and ``form=sum``, lists without a common item 0.
     The order is that of all metrics: equal scores by the lower item index, and no item that is

@@ -256,7 +256,12 @@ ERRORS = {
     "gamma": (
         lambda: propensity_from(TRAIN, gamma=-1),
         ArgumentError,
-        "gamma must be a number >= 0, finite, got -1",
+        "gamma must be a finite number >= 0, got -1",
+    ),
+    "b": (
+        lambda: propensity_from(TRAIN, model="jain", b=0),
+        ArgumentError,
+        "b must be a finite number above 0, got 0",
     ),
     "least": (
         lambda: propensity_from(TRAIN, least=1),

@@ -251,9 +251,9 @@ def propensity_from(
     r"""Estimate the propensity of each item from how often it is in the training data.
 
     - "power": the number of users who have the item, to the power of (gamma + 1) / 2, divided by
-      the largest of these (Yang et al., RecSys 2018, after Steck 2011). ``gamma`` says how steep
-      the popularities of the items fall; the paper tries 1.5 to 3. An item that nobody has counts
-      as one that one user has.
+      the largest of these (Yang et al., RecSys 2018, after Steck 2011). ``gamma`` says how
+      steeply popularity falls; the paper tries 1.5 to 3. An item that nobody has counts as if one
+      user had it.
     - "jain": 1 / (1 + C exp(-a log(n + b))), n the number of users who have the item, C =
       (log(N) - 1) (b + 1)^a, N the number of users (Jain, Prabhu, Varma, KDD 2016, who give a and b
       for several data sets).
@@ -270,12 +270,12 @@ def propensity_from(
     model
         "power" or "jain".
     gamma
-        The exponent of "power", at least 0.
+        How steeply popularity falls, for "power"; at least 0. The exponent is (gamma + 1) / 2.
     a, b
         The parameters of "jain", above 0.
     least
-        The least propensity, at least 0 and below 1; smaller ones are clipped to it. Few items of
-        small propensity decide the values otherwise.
+        The least propensity, at least 0 and below 1; smaller ones are clipped to it.
+        Otherwise a few items of small propensity may decide the values.
     n_items
         The size of the catalogue; needed where ``train`` is a list with one array of item indices
         per user.
@@ -293,16 +293,16 @@ def propensity_from(
         If ``train`` cannot be read, or has too few users for "jain" (fewer than 3).
     """
     one_of("model", model, Literal["power", "jain"])
-    for name, value, low, high in (
-        ("gamma", gamma, 0.0, math.inf),
-        ("a", a, 0.0, math.inf),
-        ("b", b, 0.0, math.inf),
-        ("least", least, 0.0, 1.0),
+    for name, value, expected in (
+        ("gamma", gamma, "a finite number >= 0"),
+        ("a", a, "a finite number above 0"),
+        ("b", b, "a finite number above 0"),
+        ("least", least, "a number >= 0 and below 1"),
     ):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not low <= value < high:
-            limit = " and below 1" if high == 1.0 else ", finite"
-            msg = f"{name} must be a number >= 0{limit}, got {value!r}"
+        in_range = is_number and 0.0 <= value < (1.0 if name == "least" else math.inf)
+        if not in_range or (name in "ab" and not value):
+            msg = f"{name} must be {expected}, got {value!r}"
             raise ArgumentError(msg)
     counts, n_users = _counts(train, n_items, "propensity_from")
     if model == "power":
@@ -323,9 +323,9 @@ def popularity_strata(
 ) -> dict[str, BoolArray]:
     """Divide the items into the popular ones and the rest, for ``strata=``.
 
-    The head is what ``long_tail(tail=...)`` takes as the head: the fewest most popular items that
-    have at least 1 - ``tail`` of the interactions; equally popular items are in order of their
-    indices.
+    The head is the smallest set of the most popular items that has at least 1 - ``tail`` of the
+    interactions, as in ``long_tail(tail=...)``. Of equally popular items the lower index comes
+    first.
 
     >>> import recmetrics
     >>> strata = recmetrics.popularity_strata([[1, 0, 1], [1, 0, 0], [1, 1, 0]], tail=0.5)
@@ -337,7 +337,7 @@ def popularity_strata(
     train
         The training interactions (n_users, n_items), as in ``popularity_from``.
     tail
-        The share of all interactions that the tail has at most, above 0 and below 1.
+        The largest share of the interactions that the tail may have, above 0 and below 1.
     n_items
         The size of the catalogue; needed where ``train`` is a list with one array of item indices
         per user.

@@ -96,9 +96,9 @@ def compare(
         For a binary metric such as hit, "permutation" is the sign test, which has few p-values and
         so is conservative: where about 50 users differ it rejects a true null in 3.7 %, not 5 %.
     correction
-        Correction of the p-values of each test, for all pairs and metrics together (and for all
-        groups together, if any): "holm" for the chance of a single false discovery, "bh"
-        (Benjamini and Hochberg) for the share of false ones, or None.
+        Correction of the p-values of each test. Those of all pairs and metrics are corrected
+        together, and those of the groups apart from these: "holm" bounds the chance of any false
+        discovery, "bh" (Benjamini and Hochberg) the share of false ones; or None.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity: adds means
         and differences of each group, and the worst group.
@@ -135,23 +135,24 @@ def compare(
     statistics are those of ``scipy.stats``.
 
     The t test is not defined where all n differences are equal: their standard deviation is at most
-    1e-12 of their mean. Its p-value is then that of the exact sign-flip test, 2^(1-n). No test of
-    signs gives less for n users. A note below the tables says where that is too much for the
-    confidence, such as below 6 users at 95 %. The t test may find differences there all the same.
+    1e-12 of their mean. Its p-value is then that of the exact sign-flip test, 2^(1-n), the smallest
+    that a test of signs can have with n users. Where that cannot be significant, such as with fewer
+    than 6 users at 95 %, a note below the tables says so. If differences are unequal, the t test
+    can still be significant there.
 
-    The signed ranks have their exact distribution for up to 50 users who differ, or up to 13 where
-    ranks are tied, and a normal one otherwise. In order of size, an absolute difference is tied
-    with the one before unless it is larger by more than 1e-12 of the largest.
+    "wilcoxon" is exact for up to 50 users who differ, or 13 where ranks are tied, and normal
+    otherwise. Absolute differences are sorted; neighbours are tied if they differ by at most 1e-12
+    of the largest.
 
     Where a model has several runs, the value of a user is the mean over the runs in which it is
     defined. Intervals then cover users and runs: each resample draws users, and of each model with
     several runs as many runs as it has, both with replacement (a nested bootstrap). The tests are
-    of the users' means over runs: p-values cover users, and not runs. Neither covers what all runs
-    share, such as the data and, where the runs are seeds, the split. Of few runs their part is
-    rough and too small: where runs differ much more than users do, a 95 % interval covers the mean
-    of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5 and 90 % with 10. Folds of
-    users are runs in each of which other users have a value: frames that share no user, or arrays
-    with NaN for the others. They need ``paired_runs=True``.
+    of the users' means over runs: p-values cover users, and not runs. Neither intervals nor
+    p-values cover what all runs share: the data and, where runs are seeds, the split. With few runs
+    the intervals are rough and too narrow: where runs differ much more than users do, a 95 %
+    interval covers the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5 and
+    90 % with 10. Folds of users are runs in each of which other users have a value: frames that
+    share no user, or arrays with NaN for the others. They need ``paired_runs=True``.
 
     Raises
     ------

@@ -70,9 +70,9 @@ def summary(
     level
         Confidence of the intervals, above 0 and below 1.
     rng
-        Seed or generator of the bootstrap; None draws anew at each call. The interval of a metric
-        depends on its own values, on those alone, and on the seed: it is the one that ``compare``
-        gives for the same seed, and ``recmetrics evaluate`` for seed 0.
+        Seed or generator of the bootstrap; None draws anew at each call. Other metrics do not
+        change the interval of a metric. ``compare`` gives the same one for the same seed,
+        confidence and weights, and ``recmetrics evaluate`` for seed 0.
 
     Returns
     -------
@@ -97,9 +97,10 @@ def summary(
     random blocks of users are drawn. The intervals say how the mean varies with the users that
     happen to be in the data, not with the training of the model.
 
-    A quantile is the least value up to which users have the share of the weight or more, and where
-    they have exactly the share, the mean of that value and the next one ("averaged_inverted_cdf" of
-    NumPy). So the median is the usual one, and a user of weight 2 counts as two users of weight 1.
+    The q quantile is the least value such that the users up to it have at least the share q of all
+    weight. If they have exactly q, it is the mean of that value and the next one
+    ("averaged_inverted_cdf" of NumPy). So the median is the usual one, and a user of weight 2
+    counts as two users of weight 1.
     """
     read = read_result(values, by, weights)
     found = summarise(

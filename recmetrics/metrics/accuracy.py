@@ -311,8 +311,8 @@ def precision_at_k(
     A list shorter than k still divides by k unless ``denom="list"``.
 
     ``weigh`` corrects for items that are observed more often than others, by ``propensity=``.
-    ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide it
-    by that of the best order: the mean over users by the mean of ``Metrics.ceiling``.
+    ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide its
+    mean over all users by the mean of the best possible values, which ``Metrics.ceiling`` gives.
 
     >>> from recmetrics import Metrics
     >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
@@ -816,7 +816,8 @@ def ndcg_at_k(
     (growing). ``rel`` reads graded truth as 0 and 1; a user without a relevance that reaches it has
     no relevant items.
 
-    ``weigh`` weighs gains by propensities (``propensity=``), the ideal only with "ps".
+    ``weigh`` multiplies gains by 1 / propensity (``propensity=``). The ideal has these weights with
+    "ps", and with ``ideal="retrieved"``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
@@ -869,8 +870,8 @@ def dcg_at_k(
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
-    0 for a user without relevant items, unless ``undefined="raise"``. ``weigh`` weighs gains by
-    propensities (``propensity=``).
+    0 for a user without relevant items, unless ``undefined="raise"``. ``weigh`` multiplies gains
+    by 1 / propensity (``propensity=``).
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)

@@ -223,7 +223,7 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
     bounds=(1.0, math.inf),
     counts_all_items=True,
-    undefined="no relevant item, or no item that may be recommended",
+    undefined="no relevant item, or without a cutoff no item that may be recommended",
     higher_is_better=False,
 )
 def mean_rank(
@@ -236,9 +236,10 @@ def mean_rank(
 ) -> UserValues:
     """Mean rank of the relevant items.
 
-    1 is the best rank. A relevant item that may not be recommended counts as just below the list.
-    With a cutoff, so does each one below the top k: its rank is k + 1. ``Metrics.ranks`` gives the
-    rank of each item. A given ranking that lacks items is refused without a cutoff.
+    1 is the best rank. An item that may not be recommended has the rank after the last one: the
+    length of the list + 1. With a cutoff, it and every item below the top k have rank k + 1.
+    ``Metrics.ranks`` gives the rank of each item. A given ranking that lacks items is refused
+    without a cutoff.
 
     >>> from recmetrics import Metrics
     >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2
@@ -297,12 +298,13 @@ def percentile_rank(
 ) -> UserValues:
     """Mean percentile rank of the relevant items: 0 at the top of the list, 1 at its end.
 
-    0.5 is the value of a random order. A relevant item that may not be recommended is at 1. With a
-    cutoff, so is each one below the top k. A given ranking that lacks items is refused without a
-    cutoff.
+    Without a cutoff a random order has 0.5 on average. A relevant item that may not be recommended
+    counts as 1; with a cutoff, so does an item below the top k. A given ranking that lacks items is
+    refused without a cutoff.
 
-    Hu, Koren and Volinsky take one mean over all relevant items of all users. For truth of 0 and 1
-    that is ``recmetrics.summary(values, weights=n)``, n the number of relevant items of each user.
+    Hu, Koren and Volinsky take one mean over all relevant items of all users. For truth of 0 and 1,
+    ``recmetrics.summary(values, weights=n)`` gives this mean, where n is the number of relevant
+    items of each user.
 
     >>> from recmetrics import Metrics
     >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]])  # (1/3 + 3/3) / 2
