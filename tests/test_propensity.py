@@ -180,9 +180,9 @@ def test_propensities_of_training_data(form, options, expected):
 
 
 def test_propensities_of_anything_are_taken():
-    for train in (TRAIN * 0, sp.csr_array((5, 4)), np.ones((3, 4))):
+    for train in (np.eye(4), np.ones((3, 4)), TRAIN):
         for model in ("power", "jain"):
-            propensity = propensity_from(train, model=model, gamma=1e6)
+            propensity = propensity_from(train, model=model, gamma=1e6, a=1e6)
             Metrics.compute([[4, 3, 2, 1]], [[0, 1, 1, 0]], METRICS, propensity=propensity)
 
 
@@ -216,13 +216,13 @@ ERRORS = {
     "zero": (
         lambda: compute(propensity=np.zeros(N_ITEMS)),
         InputError,
-        "propensity must be a chance above 0 and at most 1, got 0 for item 0; type "
+        "propensity must be a chance of at least 1e-100 and at most 1, got 0 for item 0; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
     ),
     "NaN": (
         lambda: compute(propensity=[1.0] * 29 + [math.nan]),
         InputError,
-        "propensity must be a chance above 0 and at most 1, got nan for item 29; type "
+        "propensity must be a chance of at least 1e-100 and at most 1, got nan for item 29; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
     ),
     "text": (
@@ -268,6 +268,16 @@ ERRORS = {
         ArgumentError,
         "least must be a number >= 0 and below 1, got 1",
     ),
+    "no interaction": (
+        lambda: propensity_from(TRAIN * 0),
+        InputError,
+        "train holds no interaction, from which no propensity can be estimated",
+    ),
+    "one number": (
+        lambda: compute(propensity=0.5),
+        InputTypeError,
+        "propensity must be an array or a list with one entry per item, got 0.5 of type float",
+    ),
     "two users": (
         lambda: propensity_from(TRAIN[:2], model="jain"),
         InputError,
@@ -286,13 +296,18 @@ def test_errors(name):
 
 
 def test_the_effective_number_of_items_is_said(capsys):
-    """Weights 2 and 4: (2 + 4)^2 / (2^2 + 4^2) = 1.8."""
-    options = {"propensity": [0.5, 1.0, 0.25], "progress": True}
-    Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall(weigh=ips)@2", **options)
-    assert (
-        "weighed by propensities, the 2 relevant items count as 1.8 of equal weight\n"
-        in capsys.readouterr().err
-    )
+    """Weights 2 and 4: (2 + 4)^2 / (2^2 + 4^2) = 1.8; of those that a metric reads."""
+    options = {"propensity": [0.5, 1.0, 0.25], "strata": {"b": [2]}, "progress": True}
+    metrics = ["recall(weigh=ips)@2", "dcg(weigh=ips)", "mrr", "recall(weigh=ps, of=b)"]
+    Metrics.compute([[3, 2, 1]], [[1, 0, 2]], [*metrics, "ndcg(weigh=ps, rel=2)"], **options)
+    said = [line for line in capsys.readouterr().err.split("\n") if "propensities" in line]
+    assert said == [
+        "weighed by propensities, the 2 relevant items count as 1.8 of equal weight",
+        "weighed by propensities, the 1 relevant items in the stratum 'b' count as 1.0 of equal "
+        "weight",
+        "weighed by propensities, the 1 relevant items of relevance 2 or more count as 1.0 of "
+        "equal weight",
+    ]
     Metrics.compute([[3, 2, 1]], [[1, 0, 1]], "recall@2", **options)
     assert "propensities" not in capsys.readouterr().err
 

@@ -369,6 +369,15 @@ def test_an_option_that_a_convention_leaves_unread_is_refused():
     assert str(parse("map(denom=capped)@5", "elliot")) == "map(over=ranks)@5"
 
 
+@pytest.mark.parametrize("text", ["ndcg@5[least]", "ndcg(gain=exp2)@5[greatest]"])
+def test_a_key_of_a_range_is_no_metric(text):
+    end = text[text.index("[") :]
+    assert error_of(parse, text) == (
+        MetricSpecError,
+        f"in metric {text!r}: {end} ends a key of ties='range' and no metric; leave it out",
+    )
+
+
 def test_what_a_convention_says_about_an_option_that_is_not_read_does_not_count():
     assert str(parse("map@5", "ranx")) == "map(denom=relevant)@5"
     assert str(parse("map(over=ranks)@5", "ranx")) == "map(over=ranks)@5"

@@ -291,6 +291,24 @@ def test_groups_say_that_they_have_none():
     )
 
 
+def test_who_has_no_item_of_a_stratum_is_named_so(capsys):
+    strata = {"tail": [1]}
+    with pytest.raises(UndefinedMetricError) as caught:
+        Metrics.compute([[2, 1]], [[1, 0]], "hit(of=tail)@1", strata=strata, undefined="raise")
+    assert "1 of 1 users (no relevant item in the stratum 'tail'), the first" in str(caught.value)
+    scores, truth, metrics = (
+        [[2, 1]] * 2,
+        [[1, 0], [1, 1]],
+        ["hit(of=tail)@1", "mean_rank(of=tail)"],
+    )
+    values = Metrics.compute(scores, truth, metrics, strata=strata, progress=True)
+    assert capsys.readouterr().err.endswith(
+        "means are over 1 of 2 users; 1 has no relevant item in the stratum 'tail'\n"
+    )
+    (first, _) = recmetrics.summary(values)
+    assert first.why == "no relevant item in the stratum 'tail'"
+
+
 def test_a_stratum_that_no_metric_names_is_not_read():
     values = Metrics.compute(SCORES, TRUTH, "mrr", strata={"unread": "nonsense"})
     assert values["mrr"].shape == (N_USERS,)

@@ -991,3 +991,50 @@ def test_compare_takes_the_same_weights():
 
 def test_the_summary_is_public():
     assert recmetrics.Summary is type(summary(GOOD))
+
+
+def test_nulls_of_nullable_floats_are_undefined():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    frame = pd.DataFrame({"hit@1": pd.array([1.0, None, 0.0], dtype="Float64")})
+    (found,) = summary(frame)
+    assert (found.mean, found.n_users, found.n_undefined) == (0.5, 2, 1)
+
+
+def test_columns_have_different_strings_as_names():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    for columns, fault in (([0, "a"], "0 of type int"), (["a", "a"], "'a' twice")):
+        with pytest.raises(InputError) as caught:
+            summary(pd.DataFrame([[0.1, 0.2]], columns=columns))
+        message = f"a data frame has the column {fault}; expected different strings"
+        assert str(caught.value) == message
+
+
+def test_a_lazy_frame_is_collected_first():
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    with pytest.raises(
+        InputTypeError, match=r"^a LazyFrame holds no values yet; type .collect\(\)$"
+    ):
+        summary(pl.LazyFrame({"hit@1": [1.0]}))
+
+
+def test_weights_too_far_apart_are_refused():
+    with pytest.raises(InputError) as caught:
+        summary({"hit@1": [1.0, 0.0]}, weights=[1e300, 1e-300])
+    assert str(caught.value) == (
+        "weights holds 1e-300 and 1e+300, too far apart to add; leave users of so little weight "
+        "out with 0"
+    )
+
+
+def test_dates_and_labels_of_several_types_are_groups():
+    days = np.array(["2026-01-01", "2026-01-02"], "M8[ns]")
+    assert [str(day) for day in summary({"m": [0.5, 0.1]}, by=days).groups] == [
+        "2026-01-01 00:00:00",
+        "2026-01-02 00:00:00",
+    ]
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    frame = summary({"m": [0.5, 0.1]}, by=[1, "x"]).to_frame(backend="pyarrow")
+    assert frame["group"].to_pylist() == [None, "1", "x"]

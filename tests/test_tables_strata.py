@@ -110,8 +110,8 @@ ERRORS = {
     "zero": (
         {"metric": "recall(weigh=ps)@5", "propensity": {"item": ITEMS, "p": np.zeros(N_ITEMS)}},
         InputError,
-        "propensity, column 'p': row 0 (counted from 0) holds 0; expected a chance above 0 and at "
-        "most 1",
+        "propensity, column 'p': row 0 (counted from 0) holds 0; expected a chance of at least "
+        "1e-100 and at most 1",
     ),
     "two columns": (
         {

@@ -410,7 +410,7 @@ def test_a_range_of_evaluators_and_streams():
 
 def test_a_range_is_no_other_metric_to_a_merge():
     one, other = (Evaluator(RELEVANT, "mrr", ties=ties) for ties in ("range", "expected"))
-    with pytest.raises(ArgumentError, match="different metrics cannot be merged"):
+    with pytest.raises(ArgumentError, match="different ties cannot be merged: range and expected"):
         one.merge(other)
 
 

@@ -68,6 +68,7 @@ from recmetrics._inputs.sets import (
 )
 from recmetrics._inputs.side import (
     HEAD_SLACK,
+    LEAST_PROPENSITY,
     is_in_tail,
     popularity_from,
     popularity_strata,

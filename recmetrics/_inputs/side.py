@@ -24,7 +24,7 @@ from recmetrics._types import BoolArray, FloatArray, IntArray, Truth
 
 # Rounding of the shares must not move the border between head and tail.
 HEAD_SLACK = 1e-9
-_LEAST = 1e-100  # propensity: sums of weights stay finite
+LEAST_PROPENSITY = 1e-100  # sums of weights stay finite
 _BLOCK = 1 << 20  # entries of a dense training matrix read at once
 
 
@@ -100,11 +100,11 @@ def read_propensity(value: Any, n_items: int | None) -> FloatArray:
     if n_items not in (None, len(propensity)):
         msg = f"propensity must be of shape ({n_items},), got ({len(propensity)},)"
         raise ShapeError(msg)
-    wrong = ~((propensity >= _LEAST) & (propensity <= 1.0))  # NaN is wrong, too
+    wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))  # NaN is wrong, too
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
         msg = (
-            "propensity must be a chance above 0 and at most 1, got "
+            f"propensity must be a chance of at least {LEAST_PROPENSITY:g} and at most 1, got "
             f"{propensity[item]:g} for item {item}; type propensity=recmetrics.propensity_from"
             "(train), or np.clip(propensity, 0.01, 1)"
         )
@@ -114,7 +114,7 @@ def read_propensity(value: Any, n_items: int | None) -> FloatArray:
 
 def _read_numbers(value: Any, what: str) -> FloatArray:
     """Read one number for each item."""
-    matrix: Any = value if sp.issparse(value) else as_array(value, what)
+    matrix: Any = value if sp.issparse(value) else as_array(value, what, "item")
     shape = matrix.shape
     if sp.issparse(value) or len(shape) != 1:
         hint = f"for a training matrix type {what}=recmetrics.{what}_from(train)"
@@ -290,7 +290,7 @@ def propensity_from(
     ArgumentError
         If the size of the catalogue is not known, or a parameter is outside its range.
     InputError, InputTypeError
-        If ``train`` cannot be read, or has too few users for "jain" (fewer than 3).
+        If ``train`` cannot be read, is empty, or has too few users for "jain" (fewer than 3).
     """
     one_of("model", model, Literal["power", "jain"])
     for name, value, expected in (
@@ -305,6 +305,9 @@ def propensity_from(
             msg = f"{name} must be {expected}, got {value!r}"
             raise ArgumentError(msg)
     counts, n_users = _counts(train, n_items, "propensity_from")
+    if counts.size and not counts.any():
+        msg = "train holds no interaction, from which no propensity can be estimated"
+        raise InputError(msg)
     if model == "power":
         most = max(1, counts.max(initial=0))
         propensity = (np.maximum(counts, 1) / most) ** ((gamma + 1.0) / 2.0)
@@ -312,9 +315,10 @@ def propensity_from(
         if n_users < 3:
             msg = f"model='jain' needs at least 3 users in train, got {n_users}; type model='power'"
             raise InputError(msg)
-        c = (math.log(n_users) - 1.0) * (b + 1.0) ** a
-        propensity = 1.0 / (1.0 + c * (counts + b) ** -a)
-    found: FloatArray = np.maximum(propensity, max(least, _LEAST))
+        with np.errstate(over="ignore"):  # an infinite quotient is a propensity of 0, clipped
+            ratio = np.exp(a * (math.log(b + 1.0) - np.log(counts + b)))
+        propensity = 1.0 / (1.0 + (math.log(n_users) - 1.0) * ratio)
+    found: FloatArray = np.maximum(propensity, max(least, LEAST_PROPENSITY))
     return found
 
 

@@ -61,7 +61,7 @@ def values_of(
     if found.invalid is not None:
         print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
     lines = users_of_means(means, len(found.hits.n_hits), request)
-    for line in lines + size_of_weights(found):
+    for line in lines + size_of_weights(found, request):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
@@ -84,7 +84,13 @@ def users_of_means(
     """
 
     def missing(texts: Sequence[str]) -> str:
-        return lacking([request.definitions[text].spec.metric for text in texts])
+        return lacking([request.definitions[text].spec for text in texts])
+
+    def advice(texts: Sequence[str]) -> str:
+        # Where lower is better, 0 would be the best value, or better than any.
+        metrics = [request.definitions[text].spec.metric for text in texts]
+        upward = all(metric.higher_is_better for metric in metrics)
+        return "; undefined='zero' counts them" if upward else ""
 
     groups: dict[int, list[str]] = {}
     for text, n_counted in means.items():
@@ -93,21 +99,36 @@ def users_of_means(
     return [
         ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
         + f"means are over {n_counted:,} of {n_users:,} {noun}s; {n_users - n_counted:,} "
-        + f"{'has' if n_users - n_counted == 1 else 'have'} {missing(texts)}; "
-        + "undefined='zero' counts them"
+        + f"{'has' if n_users - n_counted == 1 else 'have'} {missing(texts)}"
+        + advice(texts)
         for n_counted, texts in groups.items()
         if n_counted < n_users
     ]
 
 
-def size_of_weights(found: Found) -> list[str]:
+def size_of_weights(found: Found, request: Request) -> list[str]:
     """Say how few relevant items the weights of propensities count as, which widens intervals."""
-    weights = np.empty(0) if found.slots is None else found.slots.weights
-    if not weights.size:
+    specs = [definition.spec for definition in request.of_hits.values()]
+    kinds = dict.fromkeys((s.stratum, s.values["rel"]) for s in specs if s.is_weighed)
+    slots, lines = found.slots, []
+    if slots is None:
         return []
-    size = weights.sum() ** 2 / (weights @ weights)  # Kish's effective sample size
-    items = f"the {weights.size:,} relevant items count as {size:,.1f} of equal weight"
-    return [f"weighed by propensities, {items}"]
+    for stratum, rel in kinds:
+        read = np.ones(len(slots.weights), np.bool_)
+        if stratum is not None:
+            read &= slots.strata[stratum]
+        if isinstance(rel, float):
+            read &= found.hits.ideal >= rel
+        weights = slots.weights[read]
+        # Kish's effective sample size
+        size = weights.sum() ** 2 / (weights @ weights) if weights.size else 0.0
+        of = "" if stratum is None else f" in the stratum {stratum!r}"
+        least = f" of relevance {rel:g} or more" if isinstance(rel, float) else ""
+        lines.append(
+            f"weighed by propensities, the {weights.size:,} relevant items{of}{least} count as "
+            f"{size:,.1f} of equal weight"
+        )
+    return lines
 
 
 def logger_key(text: str, at: str) -> str:
@@ -240,7 +261,8 @@ def settled(
 def _undefined(
     missing: npt.NDArray[np.bool_], text: str, definition: Definition, rows: RowNames
 ) -> str:
-    reason = definition.spec.metric.undefined
+    spec = definition.spec
+    reason = spec.metric.undefined if spec.stratum is None else lacking([spec])
     if missing.ndim == 0:
         return f"{text} is undefined ({reason}); give undefined='nan' or 'zero'"
     first, noun = rows.name(int(np.flatnonzero(missing)[0])), rows.noun

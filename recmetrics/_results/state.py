@@ -25,7 +25,7 @@ from recmetrics._options import one_of
 from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
 from recmetrics._results.measure import settled, system_values, user_rows
 from recmetrics._selection import Found, exposures
-from recmetrics._spec import Definition, Request, parse
+from recmetrics._spec import LEAST, Definition, Request, parse
 from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
 from recmetrics._types import (
     BoolArray,
@@ -66,8 +66,20 @@ class Schema(NamedTuple):
     shape: tuple[Any, ...]  # users and items, or what a stream keeps and its items
     data: dict[str, str]  # a hash of the truth, of the other sets and of the side information
 
+    @property
+    def is_range(self) -> bool:
+        """True with the keys of ``ties="range"``."""
+        return any(key.endswith(LEAST) for key in self.metrics)
+
     def check_same(self, other: "Schema") -> None:
         """Refuse the schema of another evaluator whose rows cannot be merged into these."""
+        if self.is_range != other.is_range:
+            own, its = ("range" if each.is_range else _shortly(each.ties) for each in (self, other))
+            msg = (
+                f"evaluators of different ties cannot be merged: {own} and {its}; expected the "
+                "same in both"
+            )
+            raise ArgumentError(msg)
         for name, own, its in zip(self._fields, self, other, strict=True):
             if name != "data" and own != its:
                 what = "users and items" if name == "shape" else name

@@ -20,15 +20,17 @@ is imported.
 
 from recmetrics._spec.conventions import NUMBERS, read_convention
 from recmetrics._spec.grammar import (
+    LEAST,
     MetricsList,
     MetricSpec,
     OptionValue,
     as_cutoff,
     check_k,
+    lacking,
     lookup,
     make_spec,
-    metric_of,
     parse,
+    spec_of,
     split_metrics,
     take_apart,
 )
@@ -41,7 +43,6 @@ from recmetrics._spec.registry import (
     Option,
     Reads,
     choice,
-    lacking,
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define

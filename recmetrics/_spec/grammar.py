@@ -10,7 +10,7 @@ Names and options ignore case and spaces are free. Without ``@k`` the whole list
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -175,18 +175,32 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         raise type(error)(msg) from None
 
 
-def metric_of(key: str) -> Metric:
+def spec_of(key: str) -> MetricSpec:
     """The metric of a key of results.
 
-    >>> metric_of("ndcg@10[least]").name
-    'ndcg'
+    >>> spec_of("ndcg@10[least]")
+    MetricSpec(name='ndcg', k=10, options=())
 
     Raises
     ------
     MetricSpecError
         If it is the key of no metric.
     """
-    return parse(key.removesuffix(LEAST).removesuffix(GREATEST)).metric
+    return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
+
+
+def lacking(specs: Sequence[MetricSpec]) -> str:
+    """Say what users lack who have no value of these metrics, the same number for each."""
+    metrics = [spec.metric for spec in specs]
+    if not all(metric.needs_relevant for metric in metrics):
+        reasons = dict.fromkeys(metric.undefined for metric in metrics)
+        return f"no value ({'; or '.join(reasons)})"
+    strata = {spec.stratum for spec in specs}
+    stratum = strata.pop() if len(strata) == 1 else None
+    of = "" if stratum is None else f" in the stratum {stratum!r}"
+    # auc lacks more users than others do, or exactly those.
+    all_compare = all(metric.averages_ties for metric in metrics)
+    return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
 
 class Parts(NamedTuple):
@@ -288,6 +302,9 @@ def as_cutoff(k: object) -> int:
 
 
 def _no_cutoff(k: object) -> str:
+    for end in (LEAST, GREATEST):
+        if isinstance(k, str) and k.endswith(end):
+            return f"{end} ends a key of ties='range' and no metric; leave it out"
     msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
     if isinstance(k, list | tuple):
         msg += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"

@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -392,13 +392,3 @@ def _option(name: str, default: Any, hint: Any) -> Option:
     parts = get_args(kind) if get_origin(kind) is not Literal else (kind,)
     choices = next(get_args(part) for part in parts if get_origin(part) is Literal)
     return Option(name, default, about, choices, takes_callable=len(parts) > 1)
-
-
-def lacking(metrics: Sequence[Metric]) -> str:
-    """Say what users lack who have no value of these metrics, the same number for each."""
-    if not all(metric.needs_relevant for metric in metrics):
-        reasons = dict.fromkeys(metric.undefined for metric in metrics)
-        return f"no value ({'; or '.join(reasons)})"
-    # auc lacks more users than others do, or exactly those.
-    all_compare = all(metric.averages_ties for metric in metrics)
-    return "no relevant item" + (", or only relevant ones" if all_compare else "")

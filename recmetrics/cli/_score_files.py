@@ -171,7 +171,7 @@ def evaluate(args: Namespace) -> None:
             + intervals_by(summary.level, summary.n_resamples),
             *(_excluded(found) if "exclude" in sets else ()),
             *left_out(n_users, summary, request),
-            *size_of_weights(found),
+            *size_of_weights(found, request),
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError
 
 INSTALL = "pip install 'recmetrics-numba[tables]'"
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
@@ -38,7 +38,7 @@ def read_frame(native: Any) -> Frame | None:
 
     The index of a pandas frame names the lists, too, unless it is 0, 1, 2, ...
     """
-    if not hasattr(native, "columns"):
+    if not hasattr(type(native), "columns"):
         return None
     try:
         import narwhals as nw
@@ -47,6 +47,15 @@ def read_frame(native: Any) -> Frame | None:
         raise ArgumentError(msg) from error
     if hasattr(native, "reset_index") and _names_lists(native):
         native = native.reset_index()
+    if hasattr(native, "collect"):
+        msg = f"a {type(native).__name__} holds no values yet; type .collect()"
+        raise InputTypeError(msg)
+    names = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    for name in names:
+        if not isinstance(name, str) or names.count(name) > 1:
+            fault = "twice" if isinstance(name, str) else f"of type {type(name).__name__}"
+            msg = f"a data frame has the column {name!r} {fault}; expected different strings"
+            raise InputError(msg)
     rows = nw.from_native(native, eager_only=True, pass_through=True)
     if not isinstance(rows, nw.DataFrame):
         return None
@@ -101,7 +110,7 @@ def _completed_folds(frames: dict[Given, Frame]) -> dict[Given, Frame]:
 
 def columns_of(frame: Frame) -> dict[str, Any]:
     """Give the values of each metric of a frame."""
-    return {metric: _values(frame.rows[metric]) for metric in frame.metrics}
+    return {metric: values_of(frame.rows[metric]) for metric in frame.metrics}
 
 
 def _in_order_of(first: Given, reference: Frame, model: Given, frame: Frame) -> Any:
@@ -159,8 +168,8 @@ def _names(model: Given, frame: Frame) -> dict[tuple[Any, ...], int]:
     return places
 
 
-def _values(column: Any) -> Any:
+def values_of(column: Any) -> Any:
     """The values of a column, NaN where it holds a null."""
     if not column.null_count():
         return column.to_numpy()
-    return np.array([np.nan if v is None else v for v in column.to_list()], dtype=np.float64)
+    return column.fill_null(np.nan).to_numpy().astype(np.float64)

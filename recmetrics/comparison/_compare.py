@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
-from recmetrics._spec import metric_of
+from recmetrics._spec import spec_of
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
@@ -461,7 +461,7 @@ def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray
 def _higher_is_better(metric: str) -> bool:
     """Look a metric up in the registry; for an unknown one higher is better."""
     try:
-        return metric_of(metric).higher_is_better
+        return spec_of(metric).metric.higher_is_better
     except MetricSpecError:
         return True
 

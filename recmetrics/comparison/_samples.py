@@ -20,8 +20,8 @@ from recmetrics._errors import (
     ShapeError,
 )
 from recmetrics._io import Source, read_per_user
-from recmetrics._spec import metric_of
-from recmetrics.comparison._align import Frame, Given, align, columns_of, read_frame
+from recmetrics._spec import spec_of
+from recmetrics.comparison._align import Frame, Given, align, columns_of, read_frame, values_of
 from recmetrics.comparison._statistics import Floats, mean_over_runs
 
 _MANY_GROUPS = 50
@@ -212,13 +212,14 @@ def _column(frame: Frame, name: str, given: Any) -> Any:
         raise InputError(msg)
     if given in frame.metrics:
         frame.metrics.remove(given)
-    return frame.rows[given].to_list()
+    column = frame.rows[given]
+    return column.to_list() if name == "by" or not column.dtype.is_numeric() else values_of(column)
 
 
 def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
     """Refuse one number unless it is that of a system metric."""
     try:
-        is_mean = metric_of(metric).per_user
+        is_mean = spec_of(metric).metric.per_user
     except MetricSpecError:
         is_mean = not isinstance(column, np.ndarray)
     if is_mean:
@@ -269,6 +270,8 @@ def _labels(by: Any, n_users: int) -> list[Any]:
     if shape != (n_users,):
         msg = f"{expected}, got shape {shape}"
         raise ShapeError(msg)
+    if getattr(getattr(by, "dtype", None), "kind", "") == "M":  # tolist() would give integers
+        by = np.asarray(by).astype("M8[us]")
     for name in ("to_list", "tolist", "to_pylist"):
         if hasattr(by, name):
             labels: list[Any] = getattr(by, name)()
@@ -285,6 +288,9 @@ def _is_missing(label: Any) -> bool:
 
 def read_weights(weights: Any, n_users: int) -> Floats:
     """Read the weights of users, divided by the largest."""
+    if isinstance(weights, str):
+        msg = f"weights must hold one number per user, shape ({n_users},), got {weights!r}"
+        raise InputTypeError(msg)
     array = _real("weights", weights)
     if array.shape != (n_users,):
         msg = f"weights must hold one number per user, shape ({n_users},), got shape {array.shape}"
@@ -301,6 +307,12 @@ def read_weights(weights: Any, n_users: int) -> Floats:
         msg = "weights are all 0; expected a number above 0 for at least one user"
         raise InputError(msg)
     relative: Floats = array / array.max()
+    if np.count_nonzero(relative) < np.count_nonzero(array):
+        msg = (
+            f"weights holds {array[array > 0].min():g} and {array.max():g}, too far apart to add; "
+            "leave users of so little weight out with 0"
+        )
+        raise InputError(msg)
     return relative
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError, MetricSpecError
-from recmetrics._spec import lacking, metric_of
+from recmetrics._spec import lacking, spec_of
 from recmetrics.comparison._samples import check_share, read_result, read_seed
 from recmetrics.comparison._statistics import (
     N_RESAMPLES,
@@ -207,6 +207,6 @@ def _of_all_lists(metric: str, value: float, *, weighted: bool) -> MetricSummary
 def _why(metric: str) -> str:
     """Say what users have who have no value of a metric."""
     try:
-        return lacking([metric_of(metric)])
+        return lacking([spec_of(metric)])
     except MetricSpecError:
         return "no value"

@@ -310,7 +310,8 @@ def precision_at_k(
 
     A list shorter than k still divides by k unless ``denom="list"``.
 
-    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``.
+    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``. With
+    "ps" the value is relative to the best order's, and ``denom`` is not read.
     ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide its
     mean over all users by the mean of the best possible values, which ``Metrics.ceiling`` gives.
 
@@ -405,7 +406,8 @@ def recall_at_k(
     >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
     {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
 
-    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``.
+    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``. With
+    "ps" the value is relative to the best order's, and ``denom`` is not read.
     ``recall(denom=relevant, weigh=snips)@k`` is the self-normalised estimator of Yang et al.
     (RecSys 2018): the weights 1 / propensity of the hits over those of all relevant items.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
-from recmetrics._inputs import propensity_from
+from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
 from recmetrics._spec import SideWords
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import Frame, numbers_of, require_columns, value_at
@@ -91,12 +91,12 @@ def propensity_of(
         return propensity_from(sp.csr_array((np.ones(len(places[0])), places), shape=shape))
     _refuse_absent(table, n_items, truth, "truth")
     propensity = _numbers(table)
-    wrong = ~((propensity > 0.0) & (propensity <= 1.0))
+    wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
     if wrong.any():
         row = int(wrong.argmax())
         msg = (
             f"propensity, column {table.columns()[0]!r}: row {row} (counted from 0) holds "
-            f"{propensity[row]:g}; expected a chance above 0 and at most 1"
+            f"{propensity[row]:g}; expected a chance of at least {LEAST_PROPENSITY:g} and at most 1"
         )
         raise InputError(msg)
     found = np.ones(n_items)  # of items that nobody finds relevant
