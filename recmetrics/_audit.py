@@ -142,8 +142,8 @@ def audit(
 ) -> Audit:
     """Look for properties that make metrics of these scores misleading, in one pass over them.
 
-    Where equal scores of float16 or bfloat16 decide the values of more than one user in a hundred,
-    the report says what to give instead.
+    The report says what to give instead of scores in float16 or bfloat16 where equal ones decide
+    the values of more than one user in a hundred.
 
     >>> import recmetrics
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))

@@ -41,7 +41,7 @@ class _Sets(TypedDict, total=False):
 
 
 class _Relevant(TypedDict, total=False):
-    """What relevant items are, beside their relevance."""
+    """The keywords that say more of relevant items than their relevance."""
 
     strata: Strata | None
     propensity: ItemValues | None
@@ -118,7 +118,7 @@ class ForLists(_Sets, _Threads, _Progress, total=False):
 
 
 class ForRankedLists(_Threads, _Progress, total=False):
-    """The same of functions that read rankings."""
+    """The keywords of functions that read the rankings of two models and no truth."""
 
 
 class ForTruth(_Sets, _Relevant, _Meaning, total=False):

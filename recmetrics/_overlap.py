@@ -176,7 +176,7 @@ def overlap_ranked(
         the catalogue, or an item after a -1.
     """
     asked = read_measures(measures)
-    # Whether a wasted rank is behind the last item of a list only the whole list shows.
+    # Only the whole list shows whether a wasted rank is behind its last item.
     rules = _rules(asked, shared, whole="waste" in (repeats, unknown))
     if unknown != "raise" and n_items is None:
         msg = f"unknown={unknown!r} needs the size of the catalogue; type n_items="

@@ -293,15 +293,14 @@ def propensity_from(
         If ``train`` cannot be read, is empty, or has too few users for "jain" (fewer than 3).
     """
     one_of("model", model, Literal["power", "jain"])
-    for name, value, expected in (
-        ("gamma", gamma, "a finite number >= 0"),
-        ("a", a, "a finite number above 0"),
-        ("b", b, "a finite number above 0"),
-        ("least", least, "a number >= 0 and below 1"),
+    for name, value, below, with_0, expected in (
+        ("gamma", gamma, math.inf, True, "a finite number >= 0"),
+        ("a", a, math.inf, False, "a finite number above 0"),
+        ("b", b, math.inf, False, "a finite number above 0"),
+        ("least", least, 1.0, True, "a number >= 0 and below 1"),
     ):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        in_range = is_number and 0.0 <= value < (1.0 if name == "least" else math.inf)
-        if not in_range or (name in "ab" and not value):
+        if not is_number or not 0.0 <= value < below or not (value or with_0):
             msg = f"{name} must be {expected}, got {value!r}"
             raise ArgumentError(msg)
     counts, n_users = _counts(train, n_items, "propensity_from")

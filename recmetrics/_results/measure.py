@@ -87,7 +87,7 @@ def users_of_means(
         return lacking([request.definitions[text].spec for text in texts])
 
     def advice(texts: Sequence[str]) -> str:
-        # Where lower is better, 0 would be the best value, or better than any.
+        # 0 would be the best value where lower is better, or better than any.
         metrics = [request.definitions[text].spec.metric for text in texts]
         upward = all(metric.higher_is_better for metric in metrics)
         return "; undefined='zero' counts them" if upward else ""
@@ -109,21 +109,18 @@ def users_of_means(
 def size_of_weights(found: Found, request: Request) -> list[str]:
     """Say how few relevant items the weights of propensities count as, which widens intervals."""
     specs = [definition.spec for definition in request.of_hits.values()]
-    kinds = dict.fromkeys((s.stratum, s.values["rel"]) for s in specs if s.is_weighed)
+    kinds = dict.fromkeys(
+        (spec.stratum, cast(float | None, spec.values["rel"])) for spec in specs if spec.is_weighed
+    )
     slots, lines = found.slots, []
     if slots is None:
         return []
     for stratum, rel in kinds:
-        read = np.ones(len(slots.weights), np.bool_)
-        if stratum is not None:
-            read &= slots.strata[stratum]
-        if isinstance(rel, float):
-            read &= found.hits.ideal >= rel
-        weights = slots.weights[read]
+        weights = slots.weights[slots.among(found.hits.ideal, stratum, rel)]
         # Kish's effective sample size
         size = weights.sum() ** 2 / (weights @ weights) if weights.size else 0.0
         of = "" if stratum is None else f" in the stratum {stratum!r}"
-        least = f" of relevance {rel:g} or more" if isinstance(rel, float) else ""
+        least = "" if rel is None else f" of relevance {rel:g} or more"
         lines.append(
             f"weighed by propensities, the {weights.size:,} relevant items{of}{least} count as "
             f"{size:,.1f} of equal weight"

@@ -69,6 +69,11 @@ class Slots(NamedTuple):
     strata: Mapping[str, BoolArray]  # (slots,) which relevant items are in each stratum
     weights: FloatArray  # (slots,) 1 / propensity of the relevant items, or nothing
 
+    def among(self, relevance: FloatArray, stratum: str | None, rel: float | None) -> BoolArray:
+        """Say which relevant items are in a stratum, and of a relevance of at least ``rel``."""
+        found = np.ones(len(self.items), np.bool_) if stratum is None else self.strata[stratum]
+        return found if rel is None else found & (relevance >= rel)
+
     @classmethod
     def join(cls, blocks: Sequence["Slots"]) -> "Slots":
         """Concatenate the slots of all ``blocks``, in order."""
@@ -217,9 +222,8 @@ class Views:
     def _weighed(self, stratum: str | None, rel: float | None, gain: str, weigh: str) -> Hits:
         """The hits, whose gains are weighed by propensities: the ideal as well under "ps"."""
         hits, slots = self._hits, cast(Slots, self._slots)
-        among = np.ones(len(slots.items), np.bool_) if stratum is None else slots.strata[stratum]
+        among = slots.among(hits.ideal, stratum, rel)
         if rel is not None:
-            among = among & (hits.ideal >= rel)
             hits = hits._replace(ideal=np.ones_like(hits.ideal))
         if gain != "linear":
             hits = _with_gain(hits, gain)

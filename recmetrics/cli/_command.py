@@ -236,7 +236,6 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     parser.add_argument(
         "--stratum",
-        dest="strata",
         type=_stratum,
         action="append",
         metavar="NAME=FILE",

@@ -80,11 +80,11 @@ _FORMS: dict[Form, str] = {
 """The forms of the first file."""
 _GOES_WITH: dict[Form, tuple[str, ...]] = {
     "SCORES": (
-        *("exclude", "candidates", "strata", "propensity"),
+        *("exclude", "candidates", "stratum", "propensity"),
         *SIDE,
         *("ties", "chance", "audit"),
     ),
-    "RECS": ("strata", "propensity", "popularity", *_OF_TABLES),
+    "RECS": ("stratum", "propensity", "popularity", *_OF_TABLES),
     "GROUPS": ("group", "score", "relevance", "ties"),
 }
 """The options that not every form takes, by their arguments."""
@@ -200,8 +200,7 @@ def refuse_options(args: Namespace, form: Form) -> None:
     for name in dict.fromkeys(name for names in _GOES_WITH.values() for name in names):
         given = getattr(args, name) != args.parser.get_default(name)
         if given and name not in _GOES_WITH[form]:
-            option = "--stratum" if name == "strata" else "--" + name.replace("_", "-")
-            option = _LABELS.get(name, option)
+            option = _LABELS.get(name, "--" + name.replace("_", "-"))
             takers = [each for each, names in _GOES_WITH.items() if name in names]
             wanted = ", or ".join(f"{each}, {_FORMS[each]}" for each in takers)
             got = f"{form} is {_FORMS[form]}"
@@ -253,7 +252,7 @@ def read_request(
     ending = "; see 'recmetrics evaluate --help'"
     words = SideWords(named=options, ending=ending, make=make)
     given: dict[str, Any] = {name: getattr(args, name) for name in (*SIDE, "propensity")}
-    given["strata"] = None if args.strata is None else dict(args.strata)
+    given["strata"] = None if args.stratum is None else dict(args.stratum)
     shared = {**rules_of(args), **given}
     return Request(metrics, level=level, side_words=words, progress=progress, **shared)
 
@@ -266,7 +265,7 @@ def rules_of(args: Namespace) -> dict[str, Any]:
 
 def strata_of(args: Namespace) -> dict[str, Source]:
     """Give the file of each stratum."""
-    given = args.strata or []
+    given = args.stratum or []
     strata = {name: Source(f"--stratum {name}", path) for name, path in given}
     if len(strata) < len(given):
         msg = "--stratum has a name twice; give each stratum a name of its own"

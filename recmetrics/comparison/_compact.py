@@ -19,8 +19,8 @@ class CompactTable:
     Attributes
     ----------
     comparison, metrics, digits
-        What is shown: the metrics in this order, with this number of decimals; where ``digits`` is
-        None, with four or more.
+        The comparison that is shown: its metrics in this order, with this number of decimals; with
+        four or more where ``digits`` is None.
     """
 
     comparison: Compared

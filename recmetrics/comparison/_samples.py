@@ -40,7 +40,7 @@ _RESULT = (
 class Results:
     """Values per model and metric: (n_users,), NaN where undefined; () for a system metric.
 
-    Those of a model with several runs are means over its runs, which ``runs`` has: (n_runs,
+    A model with several runs has the means over its runs here; ``runs`` has the runs, (n_runs,
     n_users) or (n_runs,).
     """
 

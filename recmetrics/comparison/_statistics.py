@@ -30,14 +30,14 @@ _BYTES_PER_DRAW = 24  # indices, how often each was drawn, that as a float
 
 
 class Sums(NamedTuple):
-    """What is resampled: totals of values, and the weights that divide them; None: 1 each."""
+    """Totals of values to resample, and the weights that divide them; None: 1 each."""
 
     totals: Floats
     weights: Floats | None
 
 
 class Runs(NamedTuple):
-    """What is resampled of a model with several runs: the sums of each run, all of one size.
+    """The sums of each run of a model with several runs, to resample; all are of one size.
 
     For a difference those of the other model, too, unless they are subtracted already. The runs of
     the two models are drawn apart from each other, or where they are ``paired`` together.
@@ -49,7 +49,7 @@ class Runs(NamedTuple):
 
 
 NOTHING = Sums(np.empty(0), None)
-"""What has no interval."""
+"""Stands for values that have no interval."""
 
 
 def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:

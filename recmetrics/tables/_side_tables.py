@@ -85,10 +85,7 @@ def propensity_of(
     """Read or estimate the propensity of each item; every relevant one must have it."""
     if user in table.frame.columns:
         users, first = number(as_integers([(table.frame, table.what, user)]))
-        inside = table.codes < n_items
-        places = users[inside], table.codes[inside]
-        shape = len(first), n_items
-        return propensity_from(sp.csr_array((np.ones(len(places[0])), places), shape=shape))
+        return propensity_from(_pairs(users, table, (len(first), n_items)))
     _refuse_absent(table, n_items, truth, "truth")
     propensity = _numbers(table)
     wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
@@ -99,21 +96,24 @@ def propensity_of(
             f"{propensity[row]:g}; expected a chance of at least {LEAST_PROPENSITY:g} and at most 1"
         )
         raise InputError(msg)
-    found = np.ones(n_items)  # of items that nobody finds relevant
-    inside = table.codes < n_items
-    found[table.codes[inside]] = propensity[inside]
-    return found
+    found = _spread(propensity, table.codes, n_items)
+    return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
 
 
 def stratum_of(table: ItemTable, user: str, keys: Frame, n_items: int) -> Any:
     """Read the items of a stratum: for all users, or with a column of users those of each list."""
-    inside = table.codes < n_items
     if user not in table.frame.columns:
-        return np.unique(table.codes[inside])
+        return np.unique(table.codes[table.codes < n_items])
     codes, first = number(as_integers([(keys, "recs", user), (table.frame, table.what, user)]))
     lists, users = codes[: len(keys)], codes[len(keys) :]
+    return _pairs(users, table, (len(first), n_items))[lists]
+
+
+def _pairs(users: IntArray, table: ItemTable, shape: tuple[int, int]) -> Any:
+    """The users and items of the rows of a table as a matrix."""
+    inside = table.codes < shape[1]
     places = users[inside], table.codes[inside]
-    return sp.csr_array((np.ones(len(places[0])), places), shape=(len(first), n_items))[lists]
+    return sp.csr_array((np.ones(len(places[0])), places), shape=shape)
 
 
 def _numbers(table: ItemTable) -> FloatArray:
