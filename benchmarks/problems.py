@@ -8,14 +8,16 @@ import scipy.sparse as sp
 from recmetrics._spec.registry import METRICS
 
 SEED = 20
-# Users x items: the catalogue of MovieLens 1M, and two larger ones.
+# Users x items: a short catalogue, that of MovieLens 1M, and two larger ones.
+SHORT = (100_000, 1_000)
 SMALL = (10_000, 3_700)
 MIDDLE = (2_000, 50_000)
 LARGE = (1_000, 200_000)
-SIZES = (SMALL, MIDDLE, LARGE)
+SIZES = (SHORT, SMALL, MIDDLE, LARGE)
 
 KINDS = {
     "random": "standard normal scores, which know nothing of the relevant items",
+    "unsorted": "the same, with the relevant items of each user in no order",
     "informed": "the same, with the scores of the relevant items raised by two standard deviations",
     "ascending": "random rows sorted, the best items last",
     "ties": "whole numbers from 1 to 5",
@@ -41,6 +43,9 @@ def make(
     """Scores of one of ``KINDS``, and ``relevant`` random items of every user in a CSR matrix."""
     rng = np.random.default_rng(SEED)
     truth = item_sets(size, relevant, rng)
+    if kind == "unsorted":
+        places = rng.random((size[0], relevant)).argsort(axis=1)
+        truth.indices = np.take_along_axis(truth.indices.reshape(places.shape), places, 1).ravel()
     if kind == "ties":
         return Problem(rng.integers(1, 6, size, dtype=np.int8).astype(dtype), truth)
     if kind == "constant":

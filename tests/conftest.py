@@ -43,11 +43,9 @@ def threads_start_early(monkeypatch):
     from problems import JIT
 
     from recmetrics._inputs import scores
-    from recmetrics._selection import matrix
 
     if not JIT:
-        for module in (scores, matrix):
-            monkeypatch.setattr(module, "LEAST_SCORES", 1 << 15)
+        monkeypatch.setattr(scores, "LEAST_SCORES", 1 << 15)
 
 
 @pytest.hookimpl(wrapper=True)

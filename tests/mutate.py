@@ -138,6 +138,36 @@ FAULTS = [
         SCORES,
     ),
     Fault(
+        "an item below k - 1 others is no hit", "_selection/kernels.py",
+        "if _count_above(lanes, score) >= k:", "if _count_above(lanes, score) >= k - 1:",
+        SCORES,
+    ),
+    Fault(
+        "a list of a few lanes is full", "_selection/kernels.py",
+        "if _count_above(best, lowest) >= k:", "if n_lanes > 0:",
+        "tests/test_selection.py -k fewer_recommendable",
+    ),
+    Fault(
+        "items in no order take the places of others", "_inputs/sets.py",
+        "place += (own[j] < item) |", "place += (own[j] <= item) |",
+        "tests/test_inputs.py",
+    ),
+    Fault(
+        "a repeated item in no order is not noticed", "_inputs/sets.py",
+        "repeats |= (own[j] == item) & (j < i)", "repeats |= False",
+        "tests/test_inputs.py",
+    ),
+    Fault(
+        "many items of a user are not sorted", "_inputs/sets.py",
+        "while place >= first + gap and items[place - gap] > item:", "while False:",
+        "tests/test_inputs.py",
+    ),
+    Fault(
+        "the first users are measured in every block", "_results/measure.py",
+        "measure(everyone.part(rows), rows)", "measure(everyone, rows)",
+        "tests/test_fuzz.py -k compute",
+    ),
+    Fault(
         "a bound that fewer than k reach", "_selection/kernels.py",
         "            if count >= k:\n                reached",
         "            if count >= k - 1:\n                reached",
@@ -361,7 +391,8 @@ FAULTS = [
     # --- Inputs
     Fault(
         "explicit zeros are relevant", "_inputs/sets.py",
-        "return rows if values.all() else rows.keep(values != 0.0)", "return rows",
+        "return rows if smallest > 0.0 or values.all() else rows.keep(values != 0.0)",
+        "return rows",
         SCORES,
     ),
     Fault(
@@ -398,7 +429,7 @@ FAULTS = [
     ),
     Fault(
         "n_items does not limit the truth of rankings", "_inputs/read_sets.py",
-        "(shape[0], None if is_matrix else n_items)", "(shape[0], None)",
+        "shape = shape[0], None if is_matrix else n_items", "shape = shape[0], None",
         "tests/test_errors.py -k 'catalogue'",
     ),
     Fault(
@@ -469,7 +500,7 @@ FAULTS = [
     ),
     Fault(
         "every waiting batch keeps a catalogue", "_results/state.py",
-        "batch = batch._replace(offered=last.offered)", "pass",
+        "offered = last.offered  # one array", "offered = batch.offered  # one array",
         "tests/test_evaluator.py -k memory_of_the_catalogue",
     ),
     Fault(

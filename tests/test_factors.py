@@ -224,6 +224,13 @@ def test_nan_among_candidates():
     assert best(scores, 9, [[], [20], [], []], own) == ([[1, 2], [5], [], []], [(2, 1, 20)])
 
 
+@pytest.fixture(params=[0, 1 << 20], ids=["lists", "whole rows"])
+def _by(request, monkeypatch):
+    """Ranks read in lists, or counted in whole rows."""
+    monkeypatch.setattr(FactorScores, "short_rows", request.param)
+
+
+@pytest.mark.usefixtures("_by")
 def test_nan_is_an_error_that_names_user_and_item():
     users, items = np.ones((300, 1)), with_nan((9, 1), 4)
     truth = np.eye(9)[np.arange(300) % 9]
@@ -245,6 +252,7 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("_by")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_metric_has_the_bits_of_the_dense_path(case):
     rng = np.random.default_rng(6)

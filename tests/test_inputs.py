@@ -594,6 +594,25 @@ def test_sparse_inputs_are_not_changed(make):
     assert (scipy_state(truth), scipy_state(exclude)) == before
 
 
+@pytest.mark.parametrize("n_relevant", [1, 2, 64, 65, 300])
+def test_relevant_items_in_no_order_are_sorted_with_their_relevances(n_relevant):
+    rng = np.random.default_rng(n_relevant)
+    truth = np.zeros((50, 400))
+    items = rng.permuted(np.tile(np.arange(400), (50, 1)), axis=1)[:, :n_relevant]
+    grades = rng.integers(1, 5, items.shape).astype(float)
+    np.put_along_axis(truth, items, grades, axis=1)
+    start = np.arange(0, items.size + 1, n_relevant)
+    unsorted = sp.csr_array((grades.ravel(), items.ravel(), start), shape=truth.shape)
+    scores = rng.random(truth.shape)
+    metrics = ["ndcg(gain=exp2)@50", "auc"]
+    expected = Metrics.compute(scores, truth, metrics)
+    for n_threads in (1, 2):
+        got = Metrics.compute(scores, unsorted, metrics, n_threads=n_threads)
+        for metric in metrics:
+            np.testing.assert_array_equal(got[metric], expected[metric])
+    np.testing.assert_array_equal(unsorted.indices, items.ravel())
+
+
 def test_repeated_and_unsorted_entries_are_not_changed():
     truth = csr(UNSORTED + UNSORTED)
     before = scipy_state(truth)

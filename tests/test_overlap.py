@@ -26,7 +26,7 @@ from recmetrics import (
     overlap_ranked,
 )
 from recmetrics._inputs import scores as scores_module
-from recmetrics._selection import factors, matrix, rankings, sources
+from recmetrics._selection import factors, rankings, sources
 from recmetrics.metrics import MEASURES
 
 P = 0.5
@@ -300,8 +300,7 @@ FORMS_OF_SCORES = {
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of few users, also in one thread."""
-    for module in (scores_module, matrix):
-        monkeypatch.setattr(module, "LEAST_SCORES", 1 << 9)
+    monkeypatch.setattr(scores_module, "LEAST_SCORES", 1 << 9)
     monkeypatch.setattr(scores_module, "_COPY_BYTES", 1 << 11)
     monkeypatch.setattr(factors, "_SMALL", 0)
     monkeypatch.setattr(rankings, "_RANKED_ITEMS", 1 << 9)

@@ -341,3 +341,31 @@ def test_many_relevant_and_many_excluded_items_are_hidden(monkeypatch):
         Metrics.compute(scores, lists[0], metric, exclude=lists[1])
         Metrics.compute(scores, lists[0], metric, exclude=[lists[1][0][:1]] * 2)
     assert [one is not None for one in hidden] == [True, True]
+
+
+def test_a_long_row_with_fewer_recommendable_items_than_k():
+    scores = np.full((2, 4 * LANES), -np.inf, np.float32)
+    scores[0, [5, 70, 900]] = [3, 2, 1]
+    scores[1] = 1
+    truth = [[70], [0]]
+    got = Metrics.compute(scores, truth, ["precision(denom=list)@10", "mrr@10"])
+    np.testing.assert_array_equal(got["precision(denom=list)@10"], [1 / 3, 1 / 10])
+    np.testing.assert_array_equal(got["mrr@10"], [1 / 2, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("k", [1, 7, 100, 130])
+def test_relevant_items_in_any_order_of_their_scores(k, dtype):
+    """An item that misses rules out those below it, and one that does not those above."""
+    rng = np.random.default_rng(k)
+    scores = rng.permuted(np.tile(np.arange(4 * LANES), (40, 1)), axis=1).astype(dtype)
+    scores[20:] //= 8  # ties
+    order = np.argsort(-scores, axis=1, kind="stable")
+    ranks = np.argsort(order, axis=1) + 1
+    truth = np.sort(rng.permuted(np.tile(np.arange(4 * LANES), (40, 1)), axis=1)[:, :30], axis=1)
+    relevant = np.take_along_axis(ranks, truth, axis=1)
+    got = Metrics.compute(scores, list(truth), [f"recall(denom=relevant)@{k}", f"mrr@{k}"])
+    expected = (relevant <= k).sum(axis=1) / 30
+    np.testing.assert_array_equal(got[f"recall(denom=relevant)@{k}"], expected)
+    best = relevant.min(axis=1)
+    np.testing.assert_array_equal(got[f"mrr@{k}"], np.where(best <= k, 1 / best, 0))

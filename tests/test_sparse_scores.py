@@ -52,8 +52,7 @@ def test_an_item_that_toarray_would_put_first():
 @pytest.mark.parametrize("form", FORMATS[:-2])  # bsr and dia store more
 @pytest.mark.parametrize("sets", [[], ["exclude"], ["candidates"], ["exclude", "candidates"]])
 def test_the_bits_of_minus_infinity_in_every_other_place(dtype, form, sets, monkeypatch):
-    for module in ("_inputs.scores", "_selection.matrix"):  # blocks of a few rows
-        monkeypatch.setattr(f"recmetrics.{module}.LEAST_SCORES", 0)
+    monkeypatch.setattr("recmetrics._inputs.scores.LEAST_SCORES", 0)  # blocks of a few rows
     monkeypatch.setattr("recmetrics._inputs.scores._COPY_BYTES", 1 << 12)
     rng = np.random.default_rng(0)
     shape = 30, 90

@@ -210,9 +210,8 @@ def test_after_a_fork():
         SMALL
         + f"""
 import os
-import recmetrics._inputs.scores, recmetrics._selection.matrix
-for module in (recmetrics._inputs.scores, recmetrics._selection.matrix):
-    module.LEAST_SCORES = {score_blocks.LEAST_SCORES}
+import recmetrics._inputs.scores
+recmetrics._inputs.scores.LEAST_SCORES = {score_blocks.LEAST_SCORES}
 scores, truth = (np.tile(each, ({600 if JIT else 60}, 1)) for each in (scores, truth))
 Metrics.compute(scores, truth, "ndcg@10", n_threads=2)
 read, write = os.pipe()

@@ -160,7 +160,6 @@ def test_every_form_is_counted(form, of_truth):
 
 
 def test_blocks_of_many_users_are_added_up(monkeypatch):
-    monkeypatch.setattr("recmetrics._selection.matrix.LEAST_SCORES", 1)
     monkeypatch.setattr("recmetrics._inputs.scores.LEAST_SCORES", 1)
     monkeypatch.setattr("recmetrics._inputs.scores._BLOCK_BYTES", 1)
     monkeypatch.setattr("recmetrics._inputs.scores._COPY_BYTES", 1)

@@ -30,29 +30,35 @@ def read_truth(
     shape: tuple[int, int | None],
     largest_item: int = -1,
     if_transposed: str | None = None,
+    n_threads: int | None = None,
 ) -> ItemSets:
     """Read the truth as item sets whose values are relevances > 0.
 
     For rankings, n_items is None and ``largest_item`` the largest item in them.
     ``if_transposed`` is the hint where users and items are exchanged.
     """
-    return _read(truth, "truth", shape, "refuse", largest_item, if_transposed)
+    return _read(truth, "truth", shape, "refuse", n_threads, largest_item, if_transposed)
 
 
-def read_ranked_truth(truth: Any, shape: tuple[int, int | None], largest_item: int) -> ItemSets:
+def read_ranked_truth(
+    truth: Any, shape: tuple[int, int | None], largest_item: int, n_threads: int | None = None
+) -> ItemSets:
     """Read the truth of rankings; ``shape`` is that of the rankings, with the caller's n_items."""
     truth, (_, n_items) = _whole(truth, "truth", shape[1])
     is_matrix = len(getattr(truth, "shape", ())) == 2  # which has n_items, if these are given
-    return read_truth(truth, (shape[0], None if is_matrix else n_items), largest_item)
+    shape = shape[0], None if is_matrix else n_items
+    return read_truth(truth, shape, largest_item, n_threads=n_threads)
 
 
-def read_whole_truth(truth: Any, n_items: int | None) -> tuple[ItemSets, int]:
+def read_whole_truth(
+    truth: Any, n_items: int | None, n_threads: int | None = None
+) -> tuple[ItemSets, int]:
     """Read a truth without scores beside it; returns the size of its catalogue, too.
 
     ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
     truth, shape = _whole(truth, "truth", n_items)
-    sets = read_truth(truth, shape)
+    sets = read_truth(truth, shape, n_threads=n_threads)
     if sets.n_items is None:
         msg = (
             "n_items= is needed where truth lists item indices, which do not tell the size of the "
@@ -89,14 +95,16 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     return count
 
 
-def read_exclude(exclude: Any, shape: tuple[int, int]) -> ItemSets:
+def read_exclude(exclude: Any, shape: tuple[int, int], n_threads: int | None = None) -> ItemSets:
     """Read the items not to recommend to a user: the entries other than 0."""
-    return _read(exclude, "exclude", shape, "merge")
+    return _read(exclude, "exclude", shape, "merge", n_threads)
 
 
-def read_candidates(candidates: Any, shape: tuple[int, int]) -> ItemSets:
+def read_candidates(
+    candidates: Any, shape: tuple[int, int], n_threads: int | None = None
+) -> ItemSets:
     """Read the only items to recommend: a set per user, or one array of indices for all."""
-    return _read_any(candidates, "candidates", shape, "refuse")
+    return _read_any(candidates, "candidates", shape, "refuse", n_threads)
 
 
 def read_stratum(name: str, items: Any, shape: tuple[int | None, int | None]) -> ItemSets:
@@ -108,7 +116,11 @@ def read_stratum(name: str, items: Any, shape: tuple[int | None, int | None]) ->
 
 
 def _read_any(
-    value: Any, what: str, shape: tuple[int | None, int | None], repeats: str
+    value: Any,
+    what: str,
+    shape: tuple[int | None, int | None],
+    repeats: str,
+    n_threads: int | None = None,
 ) -> ItemSets:
     n_users, n_items = shape
     if isinstance(value, Set):
@@ -125,7 +137,7 @@ def _read_any(
             "array of items for all, such as a mask of shape (n_items,)"
         )
         raise ArgumentError(msg)
-    return _read(value, what, (n_users, n_items), repeats)
+    return _read(value, what, (n_users, n_items), repeats, n_threads)
 
 
 def read_numbers(matrix: Any, what: str) -> ItemSets:
@@ -160,6 +172,7 @@ def _read(
     what: str,
     shape: tuple[int, int | None],
     repeats: str,
+    n_threads: int | None = None,
     largest_item: int = -1,
     if_transposed: str | None = None,
 ) -> ItemSets:
@@ -168,7 +181,7 @@ def _read(
     if sp.issparse(value):
         matrix: Any = value
         check_shape(matrix.shape, shape, what, if_transposed)
-        return SparseSets(rows_of_sparse(matrix, what), matrix.shape[1])
+        return SparseSets(rows_of_sparse(matrix, what, n_threads), matrix.shape[1])
     entries = per_user(value, what)
     if entries is None:
         array = as_array(value, what)
@@ -184,7 +197,8 @@ def _read(
         )
         raise ShapeError(msg)
     else:
-        return SparseSets(_from_lists(entries, what, n_items, repeats=repeats), n_items)
+        rows = _from_lists(entries, what, n_items, repeats=repeats, n_threads=n_threads)
+        return SparseSets(rows, n_items)
     check_shape(array.shape, shape, what, if_transposed)
     return DenseSets(array, what)
 
@@ -306,6 +320,7 @@ def _from_lists(
     n_items: int | None,
     *,
     repeats: str,
+    n_threads: int | None = None,
     shared: bool = False,
 ) -> Rows:
     """Sort the item indices of each user; a repeated index is refused or merged."""
@@ -330,13 +345,16 @@ def _from_lists(
             f"expected {expected}"
         )
         raise InputError(msg)
+    rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
-        return Rows(start, items, np.ones(len(items)))
-    order = np.lexsort((items, users))
-    users, items = users[order], items[order]
+        return rows
+    rows, any_repeated = rows.ascending(n_threads)
+    if not any_repeated:
+        return rows
+    items = rows.items
     repeated = np.zeros(len(items), bool)
     repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-    if repeated.any() and repeats == "refuse":
+    if repeats == "refuse":
         first = int(np.flatnonzero(repeated)[0])
         hint = (
             "unique(candidates)" if shared else f"array({what}) if this is a matrix of relevances"
@@ -346,5 +364,4 @@ def _from_lists(
             f"once; type np.{hint}"
         )
         raise InputError(msg)
-    rows = Rows(start, items, np.ones(len(items)))
-    return rows.keep(~repeated) if repeated.any() else rows
+    return rows.keep(~repeated)

@@ -89,14 +89,21 @@ class ScoreMatrix:
         """Take the scores of some consecutive users."""
         return ScoreMatrix(self.array[rows])
 
-    def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:
-        """Cut the rows into blocks for a call that reads ``row_items`` scores of each row."""
+    def is_small(self, row_items: float) -> bool:
+        """Say whether a call that reads ``row_items`` scores of each row is one thread's work."""
+        return self.shape[0] * row_items <= LEAST_SCORES
+
+    def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> tuple[list[slice], int]:
+        """Row blocks for a call that reads ``row_items`` scores of each row.
+
+        Also the number of threads that pays off.
+        """
         copied = copied or not _is_native(self.array)
         read_as = np.dtype(_compared_as(self.array[:0]))
         row_bytes = max(1.0, row_items * read_as.itemsize)
         rows = int((_COPY_BYTES if copied else _BLOCK_BYTES) / row_bytes)
         least = int(LEAST_SCORES / max(1.0, row_items))
-        return row_blocks(self.shape[0], rows, n_threads, least)
+        return row_blocks(self.shape[0], rows, n_threads, least), n_threads
 
 
 MAY_BE_EXCHANGED = "are scores and truth exchanged? expected scores first, then the truth"

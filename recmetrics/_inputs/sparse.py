@@ -17,19 +17,23 @@ from recmetrics._inputs.arrays import as_kernel_array, is_real
 from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 
-def rows_of_sparse(matrix: Any, what: str) -> Rows:
+def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows:
     """Bring a sparse matrix into sorted, unique, non-zero entries, without changing its arrays."""
     csr = _checked_csr(matrix, what, lambda given: _to_csr(given, what))
     indptr, indices, values = _entries(csr)
+    start = as_kernel_array(indptr.astype(np.int64, copy=False))
     if not is_canonical(indptr, indices):
+        ordered, repeats = Rows(start, indices, values).ascending(n_threads)
+        if not repeats:
+            return checked_values(ordered, what)
         values = _summable(values, what)
         own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
-        indptr, indices, values = own.indptr, own.indices, own.data
+        start, indices, values = own.indptr.astype(np.int64), own.indices, own.data
         if matrix.dtype == np.bool_:
             values = np.minimum(values, 1.0)
     rows = Rows(
-        as_kernel_array(indptr.astype(np.int64, copy=False)),
+        start,
         as_kernel_array(indices.astype(np.int64, copy=False)),
         as_kernel_array(values.astype(np.float64, copy=False)),
     )

@@ -49,10 +49,14 @@ def read_users(
         Side information that has been read; None to read it from ``given``.
     """
     if isinstance(scores, Rankings):
-        truth = read_ranked_truth(ground_truth, scores.shape, scores.largest_item)
+        truth = read_ranked_truth(
+            ground_truth, scores.shape, scores.largest_item, request.n_threads
+        )
     else:
         hint = getattr(scores, "if_transposed", None)
-        truth = read_truth(ground_truth, scores.shape, if_transposed=hint)
+        truth = read_truth(
+            ground_truth, scores.shape, if_transposed=hint, n_threads=request.n_threads
+        )
         if isinstance(scores, SparseScores):
             _warn_if_exchanged(truth)
     return _users(truth, truth.n_items, given, request, side)
@@ -70,7 +74,7 @@ def read_whole_users(
     ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
 ) -> Users:
     """Read the users of a truth without scores; the size of the catalogue must be known."""
-    truth, size = read_whole_truth(ground_truth, n_items)
+    truth, size = read_whole_truth(ground_truth, n_items, request.n_threads)
     return _users(truth, size, given, request)
 
 
@@ -83,8 +87,9 @@ def _users(
 ) -> Users:
     exclude, candidates = given.get("exclude"), given.get("candidates")
     shape: Any = truth.n_users, n_items  # n_items is known wherever these two are taken
-    exclude = None if exclude is None else read_exclude(exclude, shape)
-    candidates = None if candidates is None else read_candidates(candidates, shape)
+    threads = request.n_threads
+    exclude = None if exclude is None else read_exclude(exclude, shape, threads)
+    candidates = None if candidates is None else read_candidates(candidates, shape, threads)
     if side is None:
         side = NO_SIDE
         if request.of_side:

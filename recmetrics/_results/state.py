@@ -213,14 +213,15 @@ class UserResults(Exclusive):
         """Append a batch to the log, by the last line; ``moves`` where the next rows follow it."""
         kept = self._kept
         for last in kept.log[-1:]:  # which a signal handler may empty meanwhile
-            size = np.add(batch.waiting, last.waiting)
-            if np.array_equal(batch.offered, last.offered):
-                batch = batch._replace(offered=last.offered)  # one array for all
+            size = [own + waiting for own, waiting in zip(batch.waiting, last.waiting, strict=True)]
+            if np.array_equal(batch.offered, last.offered) if self._depth else True:
+                offered = last.offered  # one array for all
             else:
-                size[-1] += batch.offered.nbytes
+                offered = batch.offered
+                size[-1] += offered.nbytes
             both_wait = isinstance(batch.values, Found) and isinstance(last.values, Found)
             if both_wait and fits(size, len(kept.log) + 1):
-                batch = batch._replace(waiting=tuple(size.tolist()))
+                batch = batch._replace(waiting=tuple(size), offered=offered)
             elif not kept.busy:
                 self._settled()
         next_user = self.next_user

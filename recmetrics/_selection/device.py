@@ -84,6 +84,8 @@ def _torch() -> Any:
 class DeviceScores:
     """The scores of one call as a tensor; lists are selected on its device."""
 
+    short_rows = 0
+
     def __init__(self, tensor: Any, *, what: str = "scores") -> None:
         _check(tensor, what)
         torch = _torch()
@@ -334,6 +336,7 @@ class DeviceFactors:
     """The scores of a factor model on a device: the product of a block of users at a time."""
 
     if_transposed = SWAPPED
+    short_rows = 0
 
     def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
         for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):

@@ -22,6 +22,7 @@ McSherry, Najork: Computing information retrieval performance measures efficient
 of tied scores, ECIR 2008.
 """
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -74,6 +75,11 @@ class Slots(NamedTuple):
         found = np.ones(len(self.items), np.bool_) if stratum is None else self.strata[stratum]
         return found if rel is None else found & (relevance >= rel)
 
+    def cut(self, slots: slice) -> "Slots":
+        """A view of some slots."""
+        strata = {name: among[slots] for name, among in self.strata.items()}
+        return Slots(self.items[slots], self.place[slots], strata, self.weights[slots])
+
     @classmethod
     def join(cls, blocks: Sequence["Slots"]) -> "Slots":
         """Concatenate the slots of all ``blocks``, in order."""
@@ -88,24 +94,34 @@ class Slots(NamedTuple):
         return cls(items, place, strata, weights)
 
 
-def empty_hits(start: IntArray, relevance: FloatArray, *, ties: bool) -> Hits:
+def empty_hits(
+    start: IntArray, relevance: FloatArray, *, ties: bool, make: Callable[..., Any] = np.zeros
+) -> Hits:
     """Allocate hits with the slots of ``start`` and no hit in them.
 
-    Without ``ties`` ranks are by item index, and ``first`` and ``last`` have no slots.
+    Without ``ties`` ranks are by item index, and ``first`` and ``last`` have no slots. If ``make``
+    is ``np.empty``, they must be ``cleared``.
     """
     n_users, slots = len(start) - 1, len(relevance)
     tied_slots = slots if ties else 0
     return Hits(
         start=start,
         ideal=relevance,
-        n_hits=np.zeros(n_users, np.int64),
-        rank=np.zeros(slots, np.int64),
-        first=np.zeros(tied_slots, np.int64),
-        last=np.zeros(tied_slots, np.int64),
-        gain=np.zeros(slots),
-        length=np.zeros(n_users, np.int64),
+        n_hits=make(n_users, np.int64),
+        rank=make(slots, np.int64),
+        first=make(tied_slots, np.int64),
+        last=make(tied_slots, np.int64),
+        gain=make(slots),
+        length=make(n_users, np.int64),
         discount=np.zeros(0),
     )
+
+
+def cleared(hits: Hits) -> Hits:
+    """Set all hits to none."""
+    for array in (hits.n_hits, hits.rank, hits.first, hits.last, hits.gain, hits.length):
+        array.fill(0)
+    return hits
 
 
 def part_of(hits: Hits, users: slice) -> Hits:
@@ -185,6 +201,18 @@ class Views:
         self._most_relevant = int((hits.start[1:] - hits.start[:-1]).max(initial=0))
         self._hits, self._slots = hits, slots
         self._made: dict[object, Any] = {}
+        self._discounts: dict[object, FloatArray] = {}
+
+    def part(self, users: slice) -> "Views":
+        """The views of some users, which share the discounts."""
+        if users.start == 0 and users.stop == len(self._hits.n_hits):
+            return self
+        part = copy.copy(self)
+        part._hits, part._made = part_of(self._hits, users), {}
+        if self._slots is not None:
+            start = self._hits.start
+            part._slots = self._slots.cut(slice(start[users.start], start[users.stop]))
+        return part
 
     def view(
         self, ties: TiePolicy, k: int | None, options: dict[str, Any], stratum: str | None = None
@@ -214,10 +242,15 @@ class Views:
             base = hits
             hits = self._once((*key, "retrieved", k), lambda: _retrieved(base, k))
         if "discount" in options:
-            name, depth = options["discount"], self._depth(k, options)
-            weights = self._once(("discount", name, depth), lambda: discounts(name, depth))
-            hits = hits._replace(discount=weights)
+            hits = hits._replace(discount=self.discount(k, options))
         return hits
+
+    def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
+        """The weights of the ranks, for all users."""
+        key = options["discount"], self._depth(k, options)
+        if key not in self._discounts:
+            self._discounts[key] = discounts(*key)
+        return self._discounts[key]
 
     def _weighed(self, stratum: str | None, rel: float | None, gain: str, weigh: str) -> Hits:
         """The hits, whose gains are weighed by propensities: the ideal as well under "ps"."""

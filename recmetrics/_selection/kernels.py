@@ -6,14 +6,17 @@ counted:
 
     rank(item) = 1 + #(scores of lower items >= its score) + #(scores of higher items > its score)
 
-over the *pool*, the items that can be among the k best. Two bounds keep the counting short:
+Two passes keep the counting short:
 
-1. One vectorised pass keeps the maximum of each of ``LANES`` interleaved lanes. The k-th largest
-   lane maximum is a lower bound of the k-th best score, whatever the order of the row, because k
-   different items reach it.
-2. A relevant item below that bound is no hit. Where none is left, the row is done after one pass:
-   that is most users of most models. Otherwise a second pass, the row still in cache, gathers the
-   few items that reach the bound, in item order; they are the pool.
+1. One vectorised pass keeps the maximum of each of ``LANES`` interleaved lanes: the scores of as
+   many different items, whatever the order of the row. A relevant item below k of them is no hit,
+   and neither is one with a lower score. Where none is left, the row is done after one pass: that
+   is most users of most models.
+2. Otherwise ranks are counted in the row, which is still in cache. Where they are several, they are
+   counted over the *pool*: a second pass gathers the few items that reach the least of them, in
+   item order.
+
+For lists, the k-th largest lane maximum is a lower bound of the k-th best score.
 
 No other kernels see scores. These read rows of one native dtype; ``lowest`` is the smallest value
 of that dtype, and ``least`` the smallest with which an item may be recommended: -inf is not.
@@ -143,7 +146,7 @@ def tables_for(ranking: IntArray, relevant_items: IntArray) -> ListTables:
 
 def count_lanes(k: int, n_items: int) -> int:
     """The number of lanes that bound the k-th best of a row; 0 where the row is too short."""
-    n_lanes = (4 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
     return n_lanes if 3 * n_lanes <= n_items else 0
 
 
@@ -230,16 +233,38 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
 
 @helper
 def _scan(
-    row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any, has_nan: BoolArray
-) -> Any:
-    """Read a row once: note any NaN, and bound its k-th best score where there are lanes."""
-    bound = lowest
+    row: Array, lanes: Array, excluded: IntArray, enough: int, lowest: Any, has_nan: BoolArray
+) -> int:
+    """Read a row once: note any NaN, and fill the lanes where there are some.
+
+    Returns the number of lane maxima, ``enough`` or a few more, or 0. All are of different items
+    that are not excluded, or ``lowest``.
+    """
     if lanes.size > 0:
         has_nan[0] |= _lane_maxima(row, lanes, lowest)
-        bound = _bound(row, lanes, excluded, k, lowest)
-    else:
-        has_nan[0] |= _count_reaching(row, lowest) < row.size
-    return bound
+        return _usable_lanes(row, lanes, excluded, enough, lowest)
+    has_nan[0] |= _count_reaching(row, lowest) < row.size
+    return 0
+
+
+@helper
+def _usable_lanes(row: Array, lanes: Array, excluded: IntArray, enough: int, lowest: Any) -> int:
+    """Fold the lanes into ``enough`` or a few more, without excluded items; returns their number.
+
+    A lane whose maximum may be an excluded item is not used.
+    """
+    for item in excluded:
+        lane = item % lanes.size
+        if row[item] >= lanes[lane]:
+            lanes[lane] = lowest
+    # Fewer lanes are faster to count and to select from.
+    n_lanes = lanes.size
+    while n_lanes % 2 == 0 and n_lanes >= 2 * enough and n_lanes > _BLOCK:
+        n_lanes //= 2
+        for j in range(n_lanes):
+            other = lanes[j + n_lanes]
+            lanes[j] = other if other > lanes[j] else lanes[j]
+    return n_lanes
 
 
 @helper
@@ -283,23 +308,9 @@ def _reached_by(values: Array, k: int, lowest: Any, slack: Any) -> Any:
 
 
 @helper
-def _bound(row: Array, lanes: Array, excluded: IntArray, k: int, lowest: Any) -> Any:
-    """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``.
-
-    A lane whose maximum may be an excluded item is not used.
-    """
-    for item in excluded:
-        lane = item % lanes.size
-        if row[item] >= lanes[lane]:
-            lanes[lane] = lowest
-    # For a small k fewer lanes are enough, and faster to select from: fold them in half.
-    n_lanes = lanes.size
-    while n_lanes % 2 == 0 and n_lanes >= 8 * k and n_lanes > _BLOCK:
-        n_lanes //= 2
-        for j in range(n_lanes):
-            other = lanes[j + n_lanes]
-            lanes[j] = other if other > lanes[j] else lanes[j]
-    return _reached_by(lanes[:n_lanes], k, lowest, k // 8)
+def _bound(lanes: Array, k: int, lowest: Any) -> Any:
+    """A lower bound of the k-th best score of a row from its lane maxima, or ``lowest``."""
+    return _reached_by(lanes, k, lowest, k // 8)
 
 
 @helper
@@ -470,27 +481,45 @@ def _count_ordered_above(ordered: Array, score: Any) -> int:
 @helper
 def _find_places(
     row: Array,
-    bound: Any,
+    lanes: Array,
     excluded: IntArray,
     relevant_items: IntArray,
     relevance: FloatArray,
     user: int,
+    k: int,
+    least: Any,
     hits: Hits,
     places: IntArray,
-) -> int:
-    """Collect the relevant items of a user that reach ``bound`` and are not excluded.
+) -> tuple[int, Any]:
+    """Collect the relevant items of a user that may be hits: not excluded, and ``least`` or more.
 
-    Their gains go to the first of the user's slots. Returns their number.
+    An item below k of the ``lanes`` is no hit, nor is any item with a lower score. So for most
+    users the lanes are counted two or three times, for any number of relevant items.
+
+    The gains go to the first of the user's slots. Returns the number of items, and a score that all
+    of them reach.
     """
     first = hits.start[user]
     found = 0
+    bound, missed = least, least
+    any_missed, any_reached = False, False
     for slot in range(first, hits.start[user + 1]):
         item = relevant_items[slot]
-        if row[item] >= bound and _position(excluded, item) < 0:
+        score = row[item]
+        if not (score >= least) or (any_missed and score <= missed):
+            continue
+        if not any_reached or score < bound:
+            if _count_above(lanes, score) >= k:
+                missed = score
+                any_missed = True
+                continue
+            bound = score
+            any_reached = True
+        if _position(excluded, item) < 0:
             places[found] = item
             hits.gain[first + found] = relevance[slot]
             found += 1
-    return found
+    return found, bound
 
 
 @helper
@@ -606,19 +635,21 @@ def rank_rows(
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = _scan(row, lanes, excluded, k, lowest, has_nan)
-        if bound > lowest:
-            hits.length[user] = k  # at least k items reach the bound
+        n_lanes = _scan(row, lanes, excluded, 2 * k, lowest, has_nan)
+        best = lanes[:n_lanes]
+        if _count_above(best, lowest) >= k:
+            hits.length[user] = k
         else:
-            bound = least
             hits.length[user] = min(k, _count_recommendable(row, excluded, least))
-        found = _find_places(row, bound, excluded, relevant_items, relevance, user, hits, places)
+        found, bound = _find_places(
+            row, best, excluded, relevant_items, relevance, user, k, least, hits, places
+        )
         if found == 0:
             continue
         # Ranks are counted in the whole row, or among the few items that reach the bound.
         values = row
         n_counted = n_items + min(_COLLECT * n_items, _COLLECT * _BLOCK * k)
-        if bound > least and found * n_items > n_counted:
+        if n_lanes > 0 and bound > least and found * n_items > n_counted:
             begin: Any = np.int64(0)  # typed, as in ``_list_best``
             count: Any = np.int64(0)
             room = pool.values.size // 2
@@ -627,8 +658,8 @@ def rank_rows(
                     row, begin, bound, excluded, count, pool.values[:room], pool.items
                 )
                 room = pool.values.size
-                # At least k items reach the bound, so later ones must exceed it: they lose ties.
-                # But to count a tie group takes all of its items.
+                # Half of the pool holds more than k items, so later ones must exceed the bound:
+                # they lose ties. But to count a tie group takes all of its items.
                 if half == 0 and begin < n_items and tied is None:
                     above = _next_above(row[begin:], bound)
                     begin = begin if above > bound else n_items
@@ -681,7 +712,9 @@ def rank_sorted_rows(
             # k = 370 of 3,700 and 500 relevant. Excluded items may be among the best.
             reached = ordered[end - k - excluded.size]
             bound = reached if reached > least else least
-        found = _find_places(row, bound, excluded, relevant_items, relevance, user, hits, places)
+        found, _ = _find_places(
+            row, row[:0], excluded, relevant_items, relevance, user, k, bound, hits, places
+        )
         if found > 0:
             _rank_places(row, ordered[:end], places[:found], excluded, user, k, hits, tied)
 
@@ -842,8 +875,11 @@ def list_rows(
     for user in range(scores.shape[0]):
         row = scores[user]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
-        bound = _scan(row, lanes, excluded, k, lowest, has_nan)
-        bound = bound if bound > least else least
+        n_lanes = _scan(row, lanes, excluded, 4 * k, lowest, has_nan)
+        bound = least
+        if n_lanes > 0:
+            reached = _bound(lanes[:n_lanes], k, lowest)
+            bound = reached if reached > least else least
         length[user] = _list_best(row, bound, excluded, k, pool)
         for i in range(length[user]):
             ranking[user, i] = pool.items[i]
@@ -1042,7 +1078,8 @@ def select_tile(
             # Too many to add one by one, as in the first tile, or in every tile where scores
             # ascend. The lanes of this tile alone give a better bound.
             _lane_maxima(row, lanes, lowest)
-            reached = _bound(row, lanes, within[:n_within], k, lowest)
+            n_lanes = _usable_lanes(row, lanes, within[:n_within], 4 * k, lowest)
+            reached = _bound(lanes[:n_lanes], k, lowest)
             if reached > bound:
                 bound = reached
                 strict = np.bool_(False)

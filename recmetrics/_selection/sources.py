@@ -46,6 +46,8 @@ class Selector(Protocol):
     """Scores that are not an array on the CPU."""
 
     shape: tuple[int, int]
+    # Up to so many items, ranks are counted in whole rows of scores rather than read in lists.
+    short_rows: int
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:
         """Row blocks for lists of ``k``, and the number of threads that pays off.
@@ -227,9 +229,21 @@ class HostedScores(ScoreMatrix):
         users = np.repeat(np.arange(rows.stop - rows.start), counts)
         return native(self._selector.host(rows)[users, items])
 
-    def blocks(self, n_threads: int, row_items: float, *, copied: bool) -> list[slice]:  # noqa: ARG002
+    def is_small(self, row_items: float) -> bool:
+        return self.shape[1] > self._selector.short_rows and super().is_small(row_items)
+
+    def blocks(
+        self,
+        n_threads: int,
+        row_items: float,
+        *,
+        copied: bool,  # noqa: ARG002
+    ) -> tuple[list[slice], int]:
         n_users, n_items = self.shape
-        return row_blocks(n_users, _HOST_BYTES // max(1, 8 * n_items * n_threads), n_threads)
+        if n_items <= self._selector.short_rows:
+            return self._selector.blocks(n_items, row_items, n_threads)
+        rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
+        return row_blocks(n_users, rows, n_threads), n_threads
 
 
 class SourceRanker:
@@ -243,7 +257,8 @@ class SourceRanker:
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
         users = self.users
-        if rules.whole_rows:
+        short = self.n_items <= self._selector.short_rows and users.candidates is None
+        if rules.whole_rows or short:
             return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
         depth = max(k or 0, 0 if reader is None else reader.depth)
 

@@ -344,33 +344,28 @@ def recall_reference(user: OneUser, k: int, *, denom: str, rel: float | None, we
 
 
 @helper
-def _recall_divisor(hits: Hits, user: int, cut: int, denom: int, relevant: int) -> int:
+def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
     divisor = relevant
     if denom != _RECALL_RELEVANT:
         divisor = min(divisor, cut)
     if denom == _RECALL_LIST:
-        divisor = min(divisor, hits.length[user])
+        divisor = min(divisor, length)
     return divisor
-
-
-@helper
-def _recall_of(hits: Hits, user: int, cut: int, denom: int, rel: float) -> float:
-    divisor = _recall_divisor(hits, user, cut, denom, _n_relevant(hits, user, rel))
-    return _ratio(_n_hits(hits, user, cut, rel), divisor)
 
 
 @kernel
 def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
     for user in range(out.size):
         cut = _cut(hits, k, user)
-        if weigh:  # the gains are weights, of the relevant items alone
-            relevant = hits.start[user + 1] - hits.start[user]
-            divisor = _recall_divisor(hits, user, cut, denom, relevant)
-            out[user] = _weighed_ratio(hits, user, cut, weigh, divisor) if relevant else np.nan
-        elif _n_relevant(hits, user, rel) == 0:
+        # Where hits are weighed, these are of the relevant items alone.
+        relevant = _n_relevant(hits, user, 0.0 if weigh else rel)
+        divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
+        if relevant == 0:
             out[user] = np.nan
+        elif weigh:
+            out[user] = _weighed_ratio(hits, user, cut, weigh, divisor)
         else:
-            out[user] = _recall_of(hits, user, cut, denom, rel)
+            out[user] = _ratio(_n_hits(hits, user, cut, rel), divisor)
 
 
 @metric(
@@ -444,12 +439,14 @@ def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float
     recall_denom = _RECALL_RELEVANT if denom in (_F1_RELEVANT, _F1_BOTH) else _RECALL_CAPPED
     square = beta * beta
     for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
+        relevant = _n_relevant(hits, user, rel)
+        if relevant == 0:
             out[user] = np.nan
         else:
             cut = _cut(hits, k, user)
             precision = _precision_of(hits, user, cut, of_list, rel)
-            recall = _recall_of(hits, user, cut, recall_denom, rel)
+            divisor = _recall_divisor(relevant, cut, hits.length[user], recall_denom)
+            recall = _ratio(_n_hits(hits, user, cut, rel), divisor)
             out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
 
 
