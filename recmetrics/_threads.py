@@ -49,10 +49,11 @@ def map_blocks(
 ) -> list[Result]:
     """Compute ``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
-    ``done`` is called in the calling thread with the number of rows of each finished block. After
-    an error or Ctrl-C each thread stops after its current block; after Ctrl-C it may stop within
-    the block, see ``raise_if_stopped``. Of several errors that of the first block is raised, so
-    that the message does not depend on the threads.
+    The calling thread is one of them: to let it sleep and to wake it took an eighth of a call of
+    12 ms. Between its blocks it calls ``done`` with the number of rows of each finished
+    block. After an error or Ctrl-C each thread stops after its current block; after Ctrl-C it may
+    stop within the block, see ``raise_if_stopped``. Of several errors that of the first block is
+    raised, so that the message does not depend on the threads.
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
@@ -75,21 +76,30 @@ def map_blocks(
 
     threads = [
         threading.Thread(target=run, name=f"recmetrics-{number}", daemon=True)
-        for number in range(min(n_threads, len(blocks)))
+        for number in range(1, min(n_threads, len(blocks)))
     ]
     results: list[Result | None] = [None] * len(blocks)
     errors: dict[int, BaseException] = {}
+    n_left = len(blocks)
     try:
         for thread in threads:
             thread.start()
-        for _ in blocks:
-            number, result, error = finished.get()
-            if error is not None:
-                errors[number] = error
-                break
-            results[number] = result
-            if done is not None:
-                done(blocks[number].stop - blocks[number].start)
+        while n_left and not errors:
+            own = next(waiting, None)
+            if own is not None:
+                try:
+                    finished.put((own, work(blocks[own]), None))
+                except Exception as failed:
+                    finished.put((own, None, failed))
+            while n_left and not errors and (own is None or not finished.empty()):
+                number, result, error = finished.get()
+                if error is not None:
+                    errors[number] = error
+                    break
+                results[number] = result
+                n_left -= 1
+                if done is not None:
+                    done(blocks[number].stop - blocks[number].start)
     except BaseException:
         interrupted.set()
         raise

@@ -72,8 +72,11 @@ def works_until_stopped(_):
 @pytest.mark.parametrize("block", [fails, works_until_stopped])
 def test_no_thread_is_left_to_the_garbage_collector(block):
     # Python frees a thread in a callback, and a Ctrl-C that comes in a callback is lost.
+    meeting = threading.Barrier(2, timeout=30)  # a block for the calling thread, one for the other
+
     def work(rows):
-        return rows.start or block(rows)
+        meeting.wait()
+        return None if threading.current_thread() is threading.main_thread() else block(rows)
 
     def interrupt(_):
         raise KeyboardInterrupt
@@ -117,7 +120,8 @@ def test_of_two_errors_that_of_the_first_block_is_raised():
     def work(block):
         if block.start == 0:
             known.wait()
-            threads[0].join()
+            if threads[0] is not threading.main_thread():  # which waits for this block
+                threads[0].join()
             raise ZeroDivisionError
         threads.append(threading.current_thread())
         known.set()

@@ -26,8 +26,9 @@ from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 
 _THREADED = 1 << 18  # (users + relevant items) x metrics; less is done before threads start
-_MEASURED = 1 << 14  # users whose hits are read by all metrics in turn
-_WORTH_A_THREAD = 1 << 11  # users; the metrics of fewer take less time than Python's overhead
+# Users whose hits are read by all metrics in turn. Each thread has as many blocks as another: small
+# ones, taken as threads become free, spend more time waiting for the GIL than on metrics.
+_MEASURED = 1 << 14
 
 
 class RowNames(NamedTuple):
@@ -207,7 +208,8 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
     for text, (spec, _, _) in request.of_hits.items():
         if "discount" in spec.values:  # which may be a function of the caller: not in threads
             everyone.discount(found.cutoffs.of[text], spec.values)
-    blocks = row_blocks(n_users, _MEASURED, request.threads, least=_WORTH_A_THREAD)
+    n_blocks = request.threads * max(1, -(-n_users // (request.threads * _MEASURED)))
+    blocks = row_blocks(n_users, -(-n_users // n_blocks))
     map_blocks(lambda rows: measure(everyone.part(rows), rows), blocks, request.threads)
     return values
 

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW
-from recmetrics._jit import helper, kernel
+from recmetrics._jit import helper, kernel, prefetch
 from recmetrics._selection.hits import Hits
 from recmetrics._types import BoolArray, FloatArray, IntArray
 
@@ -42,6 +42,7 @@ Array = npt.NDArray[Any]  # of the dtype of the scores
 # One tile of lanes. Since the loops over a tile run over this constant, LLVM can vectorise them; a
 # trip count known only at run time costs a third more.
 LANES = 256
+_AHEAD = 128  # cache lines
 _BLOCK = 64  # scores counted together
 _CHUNK = 512  # scores that the second pass skips together
 _WIDE = 256  # sorted scores that are counted rather than searched
@@ -214,8 +215,11 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
         lanes[j] = lowest
     groups = lanes.size // LANES
     tiles = row.size // LANES
+    line = 64 // row.itemsize
     for t in range(tiles):
         tile = row[t * LANES : (t + 1) * LANES]
+        for j in range(0, LANES, line):
+            prefetch(row, t * LANES + _AHEAD * line + j)
         group = t % groups
         maxima = lanes[group * LANES : (group + 1) * LANES]
         for j in range(LANES):
