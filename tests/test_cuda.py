@@ -26,6 +26,7 @@ def test_the_kernels_give_the_hits_of_the_cpu():
 
     Problems are small, and compiling the kernels of the CPU would take ten times as long.
     """
+    pytest.importorskip("numba.cuda", reason="numba.cuda is not installed")
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(
         [sys.executable, SIMULATED], env=environment, capture_output=True, text=True
