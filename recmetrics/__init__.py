@@ -4,6 +4,7 @@ from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
     ArgumentError,
+    DeviceMemoryError,
     InputError,
     InputTypeError,
     MetricSpecError,
@@ -30,6 +31,7 @@ __all__ = [
     "ArgumentError",
     "Audit",
     "Comparison",
+    "DeviceMemoryError",
     "Evaluator",
     "EventCounts",
     "Finding",

@@ -415,7 +415,7 @@ class Metrics:
         ----------
         user_factors
             (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; tensors
-            on a GPU, both of them, are multiplied and selected there.
+            on a GPU, both of them, are multiplied and ranked there (not yet run on a GPU).
         item_factors
             (n_items, d).
         ground_truth, metrics_list

@@ -10,6 +10,7 @@ RecmetricsError
         NaNScoreError                  NaN among the scores
     InputTypeError (TypeError)         something that is no matrix of real numbers
     UndefinedMetricError (ValueError)  a user without relevant items under undefined="raise"
+    DeviceMemoryError (RuntimeError)   no memory left on a GPU, as torch has its own error
 RecmetricsWarning (UserWarning)        numbers that may not mean what they seem to
 """
 
@@ -57,6 +58,10 @@ class InputTypeError(RecmetricsError, TypeError):
 
 class UndefinedMetricError(RecmetricsError, ValueError):
     """A user whose metric is undefined, under ``undefined="raise"``."""
+
+
+class DeviceMemoryError(RecmetricsError, RuntimeError):
+    """No memory is left on the GPU where the scores are."""
 
 
 class RecmetricsWarning(UserWarning):

@@ -27,6 +27,7 @@ TILES = "tests/test_selection.py -k from_tile"
 FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
 BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
 DEVICE = "tests/test_fuzz.py -k 'problems and device and not factors'"
+CUDA = "tests/test_cuda.py -k kernels_give"
 
 
 class Fault(NamedTuple):
@@ -405,6 +406,36 @@ FAULTS = [
         "    columns, order = columns.sort(dim=1)\n",
         "    columns, order = columns.sort(dim=1, descending=True)\n",
         DEVICE,
+    ),
+    Fault(
+        "a GPU counts equal scores behind the item in whole tiles", "_selection/cuda.py",
+        "is_before = tile < places[p]  #", "is_before = tile > places[p]  #",
+        CUDA,
+    ),
+    Fault(
+        "a GPU counts excluded items", "_selection/cuda.py",
+        "bounds[p], is_before, ties, -1)", "bounds[p], is_before, ties, 0)",
+        CUDA,
+    ),
+    Fault(
+        "a GPU lists -inf", "_selection/cuda.py",
+        "if bound >= least:", "if bound >= lowest:",
+        CUDA,
+    ),
+    Fault(
+        "a GPU ranks the first relevant items alone", "_selection/cuda.py",
+        "n_passes = max(1, (last_slot - first_slot + TOGETHER - 1) // TOGETHER)", "n_passes = 1",
+        CUDA,
+    ),
+    Fault(
+        "each part of a row on a GPU begins ranks at 1", "_selection/cuda.py",
+        "        if part == 0:  #", "        if part >= 0:  #",
+        CUDA,
+    ),
+    Fault(
+        "a GPU takes NaN of half precision for the best score", "_selection/cuda.py",
+        "_NAN_KEY = -0x8000", "_NAN_KEY = 0x7FFF",
+        CUDA,
     ),
     # --- Numbers that may not mean what they seem to
     Fault(

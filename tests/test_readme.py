@@ -29,6 +29,7 @@ MODULES = [
 
 # What a module needs that the library does not.
 NEEDS = {
+    "recmetrics._selection.cuda": "torch",
     "recmetrics.dask": "dask",
     "recmetrics.tables": "narwhals",
     "recmetrics.torchmetrics": "torchmetrics",
@@ -37,7 +38,7 @@ NEEDS = {
 
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
-    needed = NEEDS.get(".".join(name.split(".")[:2]), "numpy")
+    needed = NEEDS.get(name) or NEEDS.get(".".join(name.split(".")[:2]), "numpy")
     pytest.importorskip(needed, reason=f"{needed} is not installed")
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0

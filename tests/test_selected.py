@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
 from recmetrics._selection import sources
-from recmetrics._selection.device import DeviceFactors, DeviceScores
+from recmetrics._selection.device import DeviceScores
+from recmetrics._selection.device_factors import DeviceFactors
 from recmetrics._spec.registry import METRICS
 
 N_USERS, N_ITEMS = 120, 700

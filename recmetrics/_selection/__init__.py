@@ -1,10 +1,13 @@
 """Selection: the relevant items among the k best of each user, and their ranks.
 
     sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
-               for factor models and GPU scores, whose own code picks the k best
+               for factor models and GPU scores, whose own code ranks or picks the k best
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, computed in tiles
-    device     scores on a GPU, selected there
+    device     scores on a GPU: ranked and selected there
+    device_factors
+               scores of a factor model whose factors are on a GPU
+    cuda       the kernels that count ranks on a GPU, run by Numba
     rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
                item twice
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best

@@ -1,18 +1,23 @@
-"""Scores in the memory of a device: lists are selected there, and only lists are copied back.
+"""Scores in the memory of a device: ranks are counted there, lists are selected there.
 
-The scores are read in place. Excluded items, candidates and NaN are handled in a copy of some rows
-at a time, so that the device never holds a second matrix.
+Ranks are counted by the kernels of ``cuda``, where Numba can run them; then only the ranks are
+copied back. Lists are selected by torch, and so are ranks without these kernels.
+
+The scores are read in place. Where lists are selected, excluded items, candidates and NaN are
+handled in a copy of some rows at a time, so that the device never holds a second matrix.
 """
 
-import copy
+import contextlib
+import functools
 import importlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError
+from recmetrics._errors import DeviceMemoryError, InputTypeError
 from recmetrics._inputs import (
     N_NAN,
     NAN_ITEM,
@@ -23,7 +28,8 @@ from recmetrics._inputs import (
     as_array,
     check_2d,
 )
-from recmetrics._selection.factors import SWAPPED, check_bias, check_factors
+from recmetrics._selection import kernels
+from recmetrics._selection.hits import Hits, empty_hits
 from recmetrics._threads import row_blocks
 from recmetrics._types import IntArray
 
@@ -81,6 +87,44 @@ def _torch() -> Any:
     return importlib.import_module("torch")
 
 
+class Way(NamedTuple):
+    """How the relevant items are ranked on a device."""
+
+    counting: Any  # the module ``cuda``, or None: lists are selected
+    words: str  # for a log and a progress bar
+
+
+@functools.cache
+def way_on(device: str) -> Way:
+    """Try the kernels on a device, once in a process."""
+    problem = "no CUDA device"
+    config: Any = numba.config
+    if device.startswith("cuda") or config.ENABLE_CUDASIM:
+        try:
+            counting = importlib.import_module("recmetrics._selection.cuda")
+            counting.check_kernels(device)
+            return Way(counting, f"ranks counted on {device} by numba.cuda")
+        except Exception as error:  # any: of the import, the driver, the compiler
+            reason = str(error).strip() or "no reason given"
+            problem = f"numba.cuda: {type(error).__name__}: {' '.join(reason.split())}"
+    return Way(None, f"lists selected on {device} by torch ({problem})")
+
+
+@contextlib.contextmanager
+def refuse_full_memory() -> Iterator[None]:
+    """Raise one error wherever the memory of a device is full, as a decorator."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # a class whose place in torch has changed
+            raise
+        msg = (
+            f"the device has no memory left to rank the scores, and nothing was added: {error}; "
+            "give fewer users at a time, or type torch.cuda.empty_cache() first"
+        )
+        raise DeviceMemoryError(msg) from error
+
+
 class DeviceScores:
     """The scores of one call as a tensor; lists are selected on its device."""
 
@@ -98,6 +142,7 @@ class DeviceScores:
         self._lowest = float("-inf") if info is None else info.min
         self._is_unsigned_view = name.startswith("uint") and name in _VIEWED_AS
         self.shape: tuple[int, int] = tuple(tensor.shape)
+        self.way = way_on(str(tensor.device))
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host.
@@ -109,6 +154,7 @@ class DeviceScores:
         rows = min(_READ_SCORES // max(1, n_items), _SCRATCH_BYTES // max(1, host_bytes))
         return row_blocks(n_users, rows, 1), 1
 
+    @refuse_full_memory()
     def host(self, rows: slice) -> npt.NDArray[Any]:
         """Copy a block of whole rows to the CPU."""
         return as_array(self._tensor[rows].cpu(), self._what)
@@ -117,6 +163,40 @@ class DeviceScores:
         """Take the scores of some consecutive users."""
         return DeviceScores(self._tensor[rows], what=self._what)
 
+    @refuse_full_memory()
+    def rank(
+        self,
+        rows: slice,
+        k: int,
+        relevant: Rows,
+        excluded: Rows | None = None,
+        candidates: ItemSets | Rows | None = None,
+        *,
+        ties: bool = False,
+    ) -> tuple[Hits, IntArray]:
+        """Count the ranks of the relevant items of a block, up to ``k``.
+
+        The sets are those of the block. Also gives the NaN, as ``best`` does.
+        """
+        if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
+            candidates = candidates.rows(slice(0, rows.stop - rows.start))
+        counts = self.way.counting.count_ranks(
+            self._tensor[rows], relevant, excluded, candidates, ties=ties
+        )
+        hits = empty_hits(relevant.start, relevant.values, ties=ties)
+        tied = kernels.tied_of(hits, ties=ties)
+        kernels.keep_counted(counts.ranks, relevant.values, k, hits, tied)
+        longest = int(np.diff(relevant.start).max(initial=0))
+        kernels.sort_hits(hits, tied, longest, self.shape[1] if ties else k)
+        n_listed, n_nan, first_nan = counts.tally.T
+        hits.length[:] = np.minimum(k, n_listed)
+        nan_found = np.zeros(3, np.int64)
+        if n_nan.any():
+            row = int(np.flatnonzero(n_nan)[0])
+            nan_found[:] = n_nan.sum(dtype=np.int64), row, first_nan[row]
+        return hits, nan_found
+
+    @refuse_full_memory()
     def best(
         self,
         rows: slice,
@@ -330,48 +410,3 @@ def _check(tensor: Any, what: str) -> None:
             f"bool), got dtype {name}; type {cast}"
         )
         raise InputTypeError(msg)
-
-
-class DeviceFactors:
-    """The scores of a factor model on a device: the product of a block of users at a time."""
-
-    if_transposed = SWAPPED
-    short_rows = 0
-
-    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
-        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
-            _check(factors, what)
-        self._users, self._items = user_factors.detach(), item_factors.detach()
-        check_factors(tuple(self._users.shape), tuple(self._items.shape))
-        self.shape = (len(self._users), len(self._items))
-        self._bias = None
-        if item_bias is not None:
-            self._bias = _torch().as_tensor(item_bias).detach().to(self._users)
-            check_bias(tuple(self._bias.shape), self.shape[1])
-
-    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
-        """Row blocks whose scores fit into the scratch memory, and one thread."""
-        n_users, n_items = self.shape
-        return row_blocks(n_users, _SCRATCH_BYTES // max(1, 8 * n_items), 1), 1
-
-    def host(self, rows: slice) -> npt.NDArray[Any]:
-        """Compute the scores of a block of users and copy them to the CPU."""
-        return DeviceScores(self._product(rows)).host(slice(0, rows.stop - rows.start))
-
-    def best(
-        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
-    ) -> BestItems:
-        """Select the ``k`` best items of each user of a block, as ``DeviceScores.best`` does."""
-        scores = DeviceScores(self._product(rows))
-        return scores.best(slice(0, rows.stop - rows.start), k, excluded, candidates)
-
-    def take(self, rows: slice) -> "DeviceFactors":
-        """Take the factors of some consecutive users."""
-        part = copy.copy(self)
-        part._users = self._users[rows]
-        part.shape = (len(part._users), self.shape[1])
-        return part
-
-    def _product(self, rows: slice) -> Any:
-        scores = self._users[rows] @ self._items.T
-        return scores if self._bias is None else scores.add_(self._bias)

@@ -1,10 +1,12 @@
 """The sources of scores, and the ranker of each.
 
-Scores on a device, and scores that exist only as factors, select their own lists, which are then
-read like rankings. Where a metric needs whole rows, because it has no cutoff, the scores of a block
-of rows are read instead.
+Scores on a device count the ranks of relevant items where they are. Where they cannot, and where
+scores exist only as factors, they select their own lists, which are then read like rankings; for a
+metric that needs whole rows, because it has no cutoff, the scores of a block of rows are read
+instead.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -27,7 +29,8 @@ from recmetrics._inputs import (
     read_matrix,
     refuse_nan,
 )
-from recmetrics._selection.device import DeviceFactors, DeviceScores, as_tensor, on_device
+from recmetrics._selection.device import DeviceScores, as_tensor, on_device
+from recmetrics._selection.device_factors import DeviceFactors
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
 from recmetrics._selection.hits import Hits, Slots, join, read_labels
@@ -39,6 +42,7 @@ from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
+_log = logging.getLogger("recmetrics")
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
 
@@ -256,11 +260,18 @@ class SourceRanker:
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
-        users = self.users
+        users, way, counter = self.users, "", None
+        if isinstance(self._selector, DeviceScores | DeviceFactors):
+            counting, way = self._selector.way
+            _log.debug(way)
+            if counting is not None and k is not None:
+                counter = self._selector
         short = self.n_items <= self._selector.short_rows and users.candidates is None
-        if rules.whole_rows or short:
+        if short or (rules.whole_rows and counter is None):
             return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
-        depth = max(k or 0, 0 if reader is None else reader.depth)
+        depth = 0 if reader is None else reader.depth
+        if counter is None:
+            depth = max(k or 0, depth)
 
         def select_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = users.truth.rows(rows)
@@ -270,17 +281,23 @@ class SourceRanker:
                 if reader is not None:
                     reader.offer(candidates.rows(rows).items)
                 candidates = candidates.take(rows)
-            items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
-            hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)
-            if reader is not None:
-                reader.read(Lists(rows, items, length, relevant))
+            if reader is not None or counter is None:
+                items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
+                if reader is not None:
+                    reader.read(Lists(rows, items, length, relevant))
+            if counter is None:
+                hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)
+            else:
+                hits, nan_found = counter.rank(
+                    rows, k or 0, relevant, excluded, candidates, ties=rules.ties
+                )
             nan_found[NAN_ROW] += rows.start
             n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
             return hits, nan_found, n_swallowed
 
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
         blocks, n_threads = self._selector.blocks(depth, row_items, rules.threads)
-        results = in_blocks(select_block, blocks, n_threads, rules.progress)
+        results = in_blocks(select_block, blocks, n_threads, rules.progress, way)
         nan_found = np.array([nan_found for _, nan_found, _ in results])
         if rules.nan == "raise" and nan_found[:, N_NAN].any():
             refuse_nan(nan_found, users)
