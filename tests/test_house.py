@@ -218,7 +218,7 @@ def test_the_shared_keywords_are_written_out_in_few_places():
         for node in ast.walk(ast.parse(path.read_text()))
         if len(names_in(node)) >= 5
     ]
-    assert len(places) <= 8, places
+    assert len(places) <= 9, places  # evaluate_table has them twice, for its overloads
 
 
 # A shared option that changes numbers: no metric reads more than the first ``at_most`` ranks.
