@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError
 from recmetrics._evaluator import Evaluator
+from recmetrics._extras import install
 from recmetrics._options import ForBatches, takes
 from recmetrics._results import UserRows
 from recmetrics._selection import read_scores
@@ -31,8 +32,8 @@ try:
     from torchmetrics import Metric
 except ImportError as error:
     msg = (
-        f"recmetrics.torchmetrics needs torchmetrics, which cannot be imported ({error}); type "
-        "pip install 'recmetrics-numba[torchmetrics]'"
+        f"recmetrics.torchmetrics needs torchmetrics, which cannot be imported ({error}); type: "
+        f"{install('torchmetrics')}"
     )
     raise ImportError(msg) from error
 __all__ = ["RankingMetrics"]

@@ -148,10 +148,13 @@ class FittedTable:
 
         columns = enumerate(self._grid.columns)
         cells = [(column.heading, [row[i] for row in self._grid.rows]) for i, column in columns]
+        most -= _GAP * (len(cells) - 1)
+        whole = [longest([heading, *texts]) for heading, texts in cells]
+        if sum(whole) <= most:
+            return whole
         # A heading folds before the cells below it have to.
         widths = [longest([*heading.split(), *texts]) for heading, texts in cells]
         least = [longest(" ".join([heading, *texts]).split()) for heading, texts in cells]
-        most -= _GAP * (len(widths) - 1)
         if sum(least) > most:
             return None
         while sum(widths) > most:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._extras import install
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._arrow import has_rows, unwrapped
 
@@ -17,7 +18,7 @@ try:
     import narwhals.stable.v2 as nw
     from narwhals.stable.v2.typing import IntoDataFrame
 except ImportError as error:
-    _msg = "recmetrics.tables needs narwhals; type: pip install 'recmetrics-numba[tables]'"
+    _msg = f"recmetrics.tables needs narwhals; type: {install('tables')}"
     raise ImportError(_msg) from error
 
 Frame = nw.DataFrame[Any]
