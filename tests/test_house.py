@@ -221,6 +221,20 @@ def test_the_shared_keywords_are_written_out_in_few_places():
     assert len(places) <= 9, places  # evaluate_table has them twice, for its overloads
 
 
+def test_no_annotation_fails_with_an_old_scipy():
+    """Its sparse arrays take no ``[...]`` when a function is defined."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text()
+        if "from __future__ import annotations" in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            name = getattr(node.value, "attr", "") if isinstance(node, ast.Subscript) else ""
+            if re.fullmatch(r"cs[rc]_(array|matrix)", name):
+                found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert found == []
+
+
 # A shared option that changes numbers: no metric reads more than the first ``at_most`` ranks.
 EDITS = [
     (
