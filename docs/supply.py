@@ -31,7 +31,7 @@ HEAD = """\
 <!-- written by `python docs/supply.py` from what pip would install; do not edit -->
 
 The library needs NumPy, SciPy and Numba. Everything else is asked for by an extra, such as
-`pip install 'recmetrics-numba[tables]'`, and is imported only where it is used.
+`pip install '.[tables]'` in a clone, and is imported only where it is used.
 """
 TORCH = """\
 `torch` stands here in its build for the CPU. A build for a GPU brings the libraries of its maker,

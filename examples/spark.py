@@ -1,6 +1,6 @@
 """Evaluate a factor model on Spark: a stream on every executor, one merged state in the end.
 
-    pip install recmetrics-numba pyspark pandas pyarrow
+    pip install . pyspark pandas pyarrow     # in a clone of the repository
     python examples/spark.py
 
 Every executor measures the users that it has. What it sends to the driver is the state of its

@@ -1,5 +1,9 @@
 """Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
 
+# isort: off
+from recmetrics import _starting as _starting  # first: the others take a second to import
+
+# isort: on
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (

@@ -45,11 +45,9 @@ from recmetrics._types import (
     Truth,
     Undefined,
     UserValues,
+    WhichUsers,
 )
 from recmetrics.comparison import mean_of, read_weights
-
-WhichUsers = slice | npt.NDArray[np.integer[Any]] | list[int] | None
-"""The users of a batch: indices, a slice, or None for those after the previous batch."""
 
 
 class Evaluator:
@@ -143,10 +141,11 @@ class Evaluator:
         scores
             (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
         users
-            The users of these rows: indices or a slice of the rows of the truth. None means the
-            rows after the previous batch, starting with the first. Only the caller knows whether
-            that is so. A loader that shuffles gives the users in another order: without their
-            indices each is compared with the truth of another, and nothing can notice it. Type
+            The users of these rows: a slice of the rows of the truth, or indices: an array, a
+            tensor, a Series, a list or a range. None means the rows after the previous batch,
+            starting with the first. Only the caller knows whether that is so. A loader that
+            shuffles gives the users in another order: without their indices each is compared with
+            the truth of another, and nothing can notice it. Type
             ``evaluator.update(scores, users)`` with the indices that the loader gives.
 
         A user who is added again counts once, with the later values.

@@ -25,6 +25,12 @@ class SupportsDLPack(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
+class SupportsIndices(Protocol):
+    """An object that converts to a NumPy array of integers, such as a tensor or a Series."""
+
+    def __array__(self) -> npt.NDArray[np.integer[Any]]: ...
+
+
 class SparseMatrix(Protocol):
     """A SciPy sparse matrix or array."""
 
@@ -48,6 +54,8 @@ Truth: TypeAlias = (
 )
 """A matrix users x items, dense or sparse, one array of item indices per user, or one index."""
 Candidates: TypeAlias = Truth | Sequence[int]
+WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int] | None
+"""The users of a batch: indices, a slice, or None for those after the previous batch."""
 ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
 """One number per item, shape (n_items,)."""
 Matrix: TypeAlias = Truth

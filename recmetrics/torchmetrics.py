@@ -19,20 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError
-from recmetrics._evaluator import Evaluator, WhichUsers
+from recmetrics._evaluator import Evaluator
+from recmetrics._extras import install
 from recmetrics._options import ForBatches, takes
 from recmetrics._results import UserRows
 from recmetrics._selection import read_scores
 from recmetrics._spec import MetricsList
-from recmetrics._types import Scores, Truth
+from recmetrics._types import Scores, Truth, WhichUsers
 
 try:
     import torch
     from torchmetrics import Metric
 except ImportError as error:
     msg = (
-        f"recmetrics.torchmetrics needs torchmetrics, which cannot be imported ({error}); type "
-        "pip install 'recmetrics-numba[torchmetrics]'"
+        f"recmetrics.torchmetrics needs torchmetrics, which cannot be imported ({error}); type: "
+        f"{install('torchmetrics')}"
     )
     raise ImportError(msg) from error
 __all__ = ["RankingMetrics"]
@@ -145,7 +146,7 @@ class RankingMetrics(Metric):
         scores
             (n_batch, n_items) predicted scores, as in ``Evaluator.update``.
         users
-            The users of these rows: indices or a slice of the rows of the truth.
+            The users of these rows: a slice of the rows of the truth, or their indices.
 
         Raises
         ------

@@ -14,6 +14,7 @@ import pytest
 
 import recmetrics
 from recmetrics._spec.registry import METRICS
+from recmetrics._starting import is_command
 from recmetrics.cli import main
 from recmetrics.cli._terminal import show
 
@@ -84,6 +85,56 @@ def test_ctrl_c_ends_at_once_with_130_and_leaves_nothing(moment, files):
     assert set(files.iterdir()) == before
 
 
+# Put on the path as sitecustomize: Ctrl-C while Numba is imported.
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "numba":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a signal of POSIX")
+def test_ctrl_c_during_imports_is_silent_in_the_command_alone(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT)
+    path = os.pathsep.join([str(tmp_path), str(Path(recmetrics.__file__).parents[1])])
+    for argv, ended in (
+        (["-m", "recmetrics", "--version"], 130),
+        (["-c", "import recmetrics"], -2),
+    ):
+        done = subprocess.run(
+            [sys.executable, *argv],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        assert (done.returncode, done.stdout) == (ended, "")
+        assert ("KeyboardInterrupt" in done.stderr) == (ended != 130)
+        assert done.stderr == "" or ended != 130
+
+
+@pytest.mark.parametrize(
+    "argv, orig_argv, expected",
+    [
+        (["-m", "demo"], ["python", "-m", "recmetrics", "demo"], True),
+        (["-m", "recmetrics"], ["python", "-m", "pytest", "recmetrics"], False),
+        (["{bin}/recmetrics", "demo"], ["python", "{bin}/recmetrics", "demo"], True),
+        (["/elsewhere/recmetrics"], ["python", "/elsewhere/recmetrics"], False),
+        (["{bin}/pytest", "recmetrics"], ["python", "{bin}/pytest", "recmetrics"], False),
+        (["-c"], ["python", "-c", "import recmetrics"], False),
+        ([""], ["python"], False),
+    ],
+)
+def test_the_process_that_is_the_command(argv, orig_argv, expected, tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    argv = [word.format(bin=folder) for word in argv]
+    assert is_command(argv, orig_argv, str(folder / "python")) == expected
+
+
 def test_to_import_the_module_runs_nothing(capsys):
     """As processes do that are started by spawn."""
     importlib.import_module("recmetrics.__main__")
@@ -137,6 +188,7 @@ def test_only_the_command_imports_rich_and_matplotlib():
     code = """
 import sys
 import recmetrics
+from recmetrics._starting import is_command
 from recmetrics.cli import main
 print([name for name in ("rich", "matplotlib", "scipy.stats") if name in sys.modules])
 """
@@ -161,7 +213,7 @@ def test_the_catalogue_lists_the_registry(capsys):
     for metric in METRICS.values():
         name = f"{metric.name}@k" if metric.default_k else metric.name
         row = next(row for row in rows if row.split()[:1] == [name])
-        assert metric.summary in row
+        assert re.split("[:;.`*]", metric.summary)[0].strip() in row
     assert "\x1b" not in "".join(rows)
 
 
@@ -233,6 +285,37 @@ def test_without_rich_a_terminal_has_no_bar(files, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_the_catalogue_is_a_line_for_each_metric(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["metrics"]) == 0
+    lines = capsys.readouterr().out.splitlines()[: len(METRICS)]
+    assert any(line.endswith("\u2026") for line in lines)
+    assert {line.split()[0].removesuffix("@k") for line in lines} == set(METRICS)
+    assert max(map(len, lines)) <= columns
+    assert main(["metrics", "ndcg"]) == 0
+    words = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).split()
+    assert {"ideal_depth", "log2_clip,", "retrieved"} <= set(words)  # whole, at any width
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("options", [[], ["--chance"], ["-m", "ndcg@2"]], ids=" ".join)
+def test_no_number_is_split(columns, options, files, capsys, monkeypatch):
+    argv = ["evaluate", str(files / "scores.npy"), str(files / "truth.tsv"), *options]
+    assert main(argv) == 0
+    wide = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(argv) == 0
+    narrow = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert max(map(len, narrow.splitlines())) <= columns
+    numbers = re.compile(r"\d+\.\d+")
+    assert sorted(numbers.findall(narrow)) == sorted(numbers.findall(wide))
+
+
 def test_a_narrow_terminal_cuts_nothing_off(files, capsys, monkeypatch):
     argv = ["evaluate", str(files / "scores.npy"), str(files / "truth.tsv")]
     assert main(argv) == 0
@@ -244,4 +327,5 @@ def test_a_narrow_terminal_cuts_nothing_off(files, capsys, monkeypatch):
     narrow = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert max(map(len, narrow.splitlines())) <= 30 < max(map(len, wide.splitlines()))
     assert "\u2026" not in narrow
-    assert sum(map(str.isdigit, narrow)) == sum(map(str.isdigit, wide))
+    numbers = re.compile(r"\d+\.\d+")
+    assert sorted(numbers.findall(narrow)) == sorted(numbers.findall(wide))

@@ -123,7 +123,20 @@ def test_a_narrow_terminal_cuts_nothing_off(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed(capsys, "old.npz", "new.npz"))
     assert max(map(len, narrow.splitlines())) <= 40 < max(map(len, wide.splitlines()))
-    assert sum(map(str.isdigit, narrow)) == sum(map(str.isdigit, wide))
+    numbers = re.compile(r"[+-]?\d+\.\d+")  # none is split
+    assert set(numbers.findall(narrow)) == set(numbers.findall(wide))
+
+
+def test_a_narrow_compact_table_is_a_block_for_each_model(capsys, monkeypatch):
+    wide = printed(capsys, "old.npz", "new.npz", "--compact")
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = re.sub(r"\x1b\[[0-9;]*m", "", printed(capsys, "old.npz", "new.npz", "--compact"))
+    lines = [line.rstrip() for line in narrow.splitlines()]
+    assert {"old", "new"} <= set(lines)
+    numbers = re.compile(r"\d+\.\d+")
+    assert sorted(numbers.findall(narrow)) == sorted(numbers.findall(wide))
 
 
 def test_headings_fold_before_numbers(capsys, monkeypatch):
@@ -410,7 +423,7 @@ def test_a_failure_while_drawing_leaves_the_older_picture(capsys, monkeypatch):
 
 
 def test_without_rich_or_matplotlib(capsys, monkeypatch):
-    install = "type: pip install 'recmetrics-numba[cli]'"
+    install = 'type: pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"'
     with monkeypatch.context() as lacking:
         lacking.setitem(sys.modules, "rich", None)
         assert error(capsys, "old.npz", "new.npz") == f"tables need the package rich; {install}"

@@ -15,6 +15,7 @@ import pytest
 from tables_problems import make
 
 from recmetrics import Metrics
+from recmetrics._extras import install
 from recmetrics._spec import METRICS
 from recmetrics.cli import main
 
@@ -214,10 +215,10 @@ def test_without_metrics_those_of_accuracy_are_computed(capsys):
 def test_the_table_counts_groups(capsys):
     assert main(["evaluate", "groups.csv", "-m", "hit@1", "auc"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "metric     mean      95 % interval      std   groups",
-        "────────────────────────────────────────────────────",
-        "hit@1    0.0000   [0.0000, 0.0000]   0.0000        2",
-        "auc      0.2500   [0.0000, 0.5000]   0.3536        2",
+        "metric    mean     95 % interval     std  groups",
+        "────────────────────────────────────────────────",
+        "hit@1   0.0000  [0.0000, 0.0000]  0.0000       2",
+        "auc     0.2500  [0.0000, 0.5000]  0.3536       2",
         "",
         "3 groups, 6 rows; 95 % intervals by percentile bootstrap over groups, 2,000 resamples",
         "means are over 2 of 3 groups; 1 has no relevant item; --undefined zero counts them",
@@ -228,7 +229,7 @@ def test_one_group(capsys):
     Path("one.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\n")
     assert main(["evaluate", "one.csv", "-m", "hit@1"]) == 0
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "hit@1    1.0000               -     -        1",
+        "hit@1   1.0000              -    -       1",
         "",
         "1 groups, 2 rows; 95 % intervals by percentile bootstrap over groups, 2,000 resamples",
     ]
@@ -284,7 +285,7 @@ def test_into_a_pipe():
     done = command("evaluate", "groups.tsv", "-m", "mrr")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
-    row = "mrr      0.5000   [0.5000, 0.5000]   0.0000        2"
+    row = "mrr     0.5000  [0.5000, 0.5000]  0.0000       2"
     assert done.stdout.splitlines()[2] == row
 
 
@@ -428,7 +429,7 @@ def test_the_columns_are_three(capsys):
 def test_without_narwhals_it_says_what_to_type(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     assert refused(capsys, "groups.csv", "-m", "mrr") == (
-        "tables need the package narwhals; type: pip install 'recmetrics-numba[tables]'"
+        f"tables need the package narwhals; type: {install('cli')}"
     )
 
 
@@ -483,11 +484,14 @@ def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
 
 def test_what_goes_with_groups_is_refused_beside_a_truth(capsys):
     np.save("scores.npy", np.ones((2, 2)))
-    for option in ("--group", "--relevance"):
-        for first in ("scores.npy", "groups.csv"):
-            assert refused(capsys, first, "truth.csv", option, "qid") == (
-                f"{option} goes with GROUPS, a table without TRUTH; got TRUTH 'truth.csv'"
-            )
+    for first in ("scores.npy", "groups.csv"):
+        assert refused(capsys, first, "truth.csv", "--group", "qid") == (
+            "--group goes with GROUPS, a table without TRUTH; got TRUTH 'truth.csv'"
+        )
+    assert refused(capsys, "scores.npy", "truth.csv", "--relevance", "qid") == (
+        "--relevance goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
+        "SCORES is an .npy or .npz"
+    )
     assert refused(capsys, "scores.npy", "scores.npy", "--score", "score") == (
         "--score goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
         "SCORES is an .npy or .npz"

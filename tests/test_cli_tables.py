@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tables_problems import make
 
+from recmetrics._extras import install
 from recmetrics.cli import main
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
@@ -182,6 +183,62 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suf
     )
     message = refused(capsys, *base, "--score", "prediction", "--in-order")
     assert message.startswith("argument --in-order: not allowed with argument --score")
+
+
+@pytest.fixture
+def named(tmp_path):
+    """The same tables with ids from 1, under names of other systems, among other columns."""
+    recs = {
+        "note": ["x"] * 4,
+        "user_id": [1, 1, 2, 2],
+        "movieId": [1, 2, 2, 3],
+        "prediction": [0.1, 0.9, 0.8, 0.2],
+        "position": [2, 1, 1, 2],
+        "year": [1999, 2000, 2001, 2002],
+    }
+    truth = {"user_id": [1, 2, 3], "movieId": [1, 2, 1], "stars": [4.0, 0.0, 2.0], "time": [5] * 3}
+    for name, columns in {"recs": recs, "truth": truth}.items():
+        make("polars", columns).write_csv(tmp_path / f"{name}.csv")
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("end", ["", "-col"])
+def test_columns_of_any_names(named, capsys, suffix, end):
+    base = [named / f"recs.{suffix}", named / f"truth.{suffix}", "-m", "mrr", "hit@1"]
+    ids = [f"--user{end}", "user_id", f"--item{end}", "movieId"]
+    for option, column in (("score", "prediction"), ("rank", "position")):
+        values = named / f"{option}.csv"
+        argv = [*base, *ids, f"--{option}{end}", column, "--per-user", values]
+        found = run_json(capsys, *argv)
+        assert found["lists"].startswith(f"ordered by {column}")
+        # User 1 has item 1 second, user 2 has item 2 first, user 3 has no recommendations.
+        assert values.read_text() == "user,mrr,hit@1\n1,0.5,0.0\n2,1.0,1.0\n3,0.0,0.0\n"
+    graded = [*base, *ids, f"--score{end}", "prediction", f"--relevance{end}", "stars"]
+    found = run_json(capsys, *graded)["metrics"]["mrr"]
+    assert (found["mean"], found["users"]) == ((1 / 2 + 0) / 2, 2)  # user 2 rates item 2 with 0
+
+
+def test_the_names_of_columns_are_hinted_at(named, capsys):
+    base = [named / "recs.csv", named / "truth.csv", "-m", "mrr"]
+    assert refused(capsys, *base).endswith("the columns user and item; type --user user_id")
+    ids = ["--user", "user_id", "--item", "movieId"]
+    assert refused(capsys, *base, *ids[:2]).endswith(
+        "the columns user_id and item; type --item movieId"
+    )
+    (named / "other.csv").write_text("user_id,item_id\n1,1\n")
+    other = [named / "recs.csv", named / "other.csv", "-m", "mrr", "--score", "prediction"]
+    assert refused(capsys, *other, *ids).endswith(
+        "the columns user_id and movieId; rename 'item_id': every table has the names of RECS"
+    )
+    assert refused(capsys, *base, *ids, "--score", "user_id") == (
+        "--user and --score have the same column 'user_id'; expected a column for each"
+    )
+    assert refused(capsys, *base, *ids, "--rank", "position", "--relevance", "rating") == (
+        f"TRUTH {str(named / 'truth.csv')!r} has no column 'rating' but 'user_id', 'movieId', "
+        "'stars', 'time'; expected one of these"
+    )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -372,6 +429,8 @@ def test_what_goes_with_tables_alone_is_refused(files, capsys):
         ("--include-missing",),
         ("--no-include-missing",),
         ("--rank", "rank"),
+        ("--user", "user_id"),
+        ("--item", "item_id"),
         ("--in-order",),
         ("--rank-gaps", "keep"),
     ):
@@ -385,9 +444,7 @@ def test_without_a_package_for_tables_it_says_what_to_type(files, capsys, monkey
     base = [files / "recs.csv", files / "truth.csv", "--json"]
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert refused(capsys, *base) == (
-        "tables need one of the packages polars, pyarrow, pandas; type: pip install polars"
+        f"tables need one of the packages polars, pyarrow, pandas; type: {install('cli')}"
     )
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
-    assert refused(capsys, *base) == (
-        "tables need the package narwhals; type: pip install 'recmetrics-numba[tables]'"
-    )
+    assert refused(capsys, *base) == (f"tables need the package narwhals; type: {install('cli')}")

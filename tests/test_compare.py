@@ -469,7 +469,7 @@ def test_frames_without_narwhals(monkeypatch):
     with pytest.raises(
         ArgumentError,
         match=r"^results in data frames need the package narwhals; "
-        r"type: pip install 'recmetrics-numba\[tables\]'$",
+        r'type: pip install "narwhals>=2.7"$',
     ):
         compare({"a": old, "b": old})
 
@@ -871,7 +871,7 @@ def test_plots_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(
         ArgumentError,
-        match=r"^plots need the package matplotlib; type: pip install 'recmetrics-numba\[cli\]'$",
+        match=r'^plots need the package matplotlib; type: pip install "matplotlib>=3.8"$',
     ):
         compare(SMALL).plot()
 

@@ -409,7 +409,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
     with pytest.raises(ImportError) as caught:
         import recmetrics.dask  # noqa: F401
     assert str(caught.value) == (
-        "recmetrics.dask needs Dask; type: pip install 'recmetrics-numba[dask]'"
+        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.8" "distributed>=2024.8"'
     )
 
 

@@ -1,5 +1,7 @@
 """What a user sees without calling anything: names, signatures, docstrings, types, imports."""
 
+import ast
+import importlib
 import importlib.resources
 import importlib.util
 import inspect
@@ -291,9 +293,15 @@ def test_importing_pulls_in_no_more_than_it_needs():
 RIGHT = """
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import recmetrics
 import scipy.sparse as sp
+import torch
 from recmetrics import Metrics
+from recmetrics.tables import RecListAnalysis, TableSummary, evaluate_table
+from recmetrics.torchmetrics import RankingMetrics
 
 scores = np.zeros((2, 3), dtype=np.float32)
 sparse = sp.csr_array((2, 3))
@@ -308,13 +316,13 @@ Metrics.compute_ranked(np.array([[0, 1]]), [[1]], ["map"], undefined="raise")
 Metrics.auc(scores, sparse, rel=2.0)
 Metrics.auc(scores, sparse, 5)
 Metrics.ndcg_at_k(scores, sparse, gain="binary", discount="reciprocal", rel=2)
-Metrics.map_at_k(scores, sparse, denom="list", over="ranks")
+Metrics.map_at_k(scores, sparse, over="ranks")
 shares = recmetrics.popularity_from(sparse)
 Metrics.novelty_at_k(scores, lists, k=5, denom="k", unseen="skip", popularity=shares)
 Metrics.diversity_at_k(scores, lists, features=sparse.T, undefined="zero")
-Metrics.compute_ranked([[0]], [[1]], "calibration", genres=[[1, 0]], profile=sparse)
+Metrics.compute_ranked(lists, sparse, "calibration", genres=sparse.T, profile=scores[:, :2])
 Metrics.ndcg_at_k(scores, lists, convention="ranx", undefined=None)
-Metrics.compute_factors(scores, scores, lists, "mrr", exclude=sparse, ties="best", n_threads=2)
+Metrics.compute_factors(scores, scores[[0, 1, 1]], lists, "mrr", exclude=sparse, ties="best")
 Metrics.compute(scores, lists, "mrr", ties="range")["mrr[least]"]
 Metrics.chance(lists, ["hit@1"], n_items=5, candidates=[0, 1], undefined="zero")
 evaluator = recmetrics.Evaluator(lists, "hit@1", n_items=3, exclude=sparse, nan="exclude")
@@ -326,12 +334,37 @@ comparison: recmetrics.Comparison = recmetrics.compare(
 )
 share: float = comparison.differences[0].difference
 same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
-    scores, (scores, scores, [0.0, 1.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
+    scores, (scores, np.eye(3), [0.0, 1.0, 2.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
 )
 recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
 found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], weights=[1, 2], level=0.9)
 means: dict[str, float] = found.means
 weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
+evaluator.update(scores, np.array([1, 0]))
+evaluator.update(scores, torch.tensor([1, 0]))
+evaluator.update(torch.zeros(2, 3), torch.arange(2, dtype=torch.int32))
+evaluator.update(scores, range(2))
+evaluator.update(scores, (1, 0))
+evaluator.update(scores, [1, 0])
+evaluator.update(scores, pd.Series([1, 0]))
+evaluator.update(scores, pl.Series([1, 0]))
+evaluator.update(scores, pa.array([1, 0]))
+evaluator.update_factors(scores, scores[[0, 1, 1]], users=range(2))
+evaluator.update_ranked(lists, pd.Series([1, 0]), repeats="drop")
+RankingMetrics(lists, "hit@1", n_items=3).update(torch.zeros(2, 3), torch.tensor([1, 0]))
+recs = pl.DataFrame({"user": ["a", "a"], "item": [1, 2], "score": [0.9, 0.1]})
+relevant = pl.DataFrame({"user": ["a"], "item": [2]})
+of_polars: pl.DataFrame = evaluate_table(recs, relevant, ["ndcg@10", "hit@1"], by=["user"][1:])
+both: tuple[pl.DataFrame, TableSummary] = evaluate_table(
+    recs, relevant, "coverage@1", catalogue=recs, undefined="zero", return_summary=True
+)
+of_pandas: pd.DataFrame = evaluate_table(recs.to_pandas(), relevant.to_pandas(), "mrr")
+of_arrow: pa.Table = evaluate_table(recs.to_arrow(), relevant.to_arrow(), "mrr", score="score")
+either = evaluate_table(recs, relevant, "mrr", return_summary=bool(len(recs)))
+counts: int = evaluate_table(recs, relevant, "mrr", return_summary=True)[1].n_lists
+analysis = RecListAnalysis()
+analysis.add_metric("ndcg@10")
+of_lists: pl.DataFrame = analysis.compute(recs, relevant)
 """
 # Each line that is wrong, and the error of mypy.
 WRONG = {
@@ -364,13 +397,59 @@ WRONG = {
     "recmetrics.overlap_ranked(lists, lists, 10)": "[arg-type]",
     'recmetrics.Evaluator(lists, "hit@1", progress=True)': "[call-arg]",
     'recmetrics.Evaluator(lists, "hit@1", undefined="none")': "[arg-type]",
+    "evaluator.update(scores, np.zeros(2))": "[arg-type]",
+    'evaluator.update(scores, ["1", "0"])': "[list-item]",
+    "evaluator.update(scores, 1)": "[arg-type]",
+    "evaluator.update(scores, {1, 0})": "[arg-type]",
+    "evaluator.update_factors(scores, scores, users=(0.5, 1.5))": "[arg-type]",
+    'evaluator.update_ranked(lists, "10")': "[arg-type]",
+    'evaluate_table([["a", 1]], relevant, "mrr")': "[call-overload]",
+    'evaluate_table(recs.lazy(), relevant, "mrr")': "[call-overload]",
+    'evaluate_table(recs, relevant, "mrr", by=1)': "[call-overload]",
+    'evaluate_table(recs, relevant, "mrr", popularity=[0.5])': "[call-overload]",
+    'evaluate_table(recs, relevant, "mrr", summary=True)': "[call-overload]",
+    'evaluate_table(recs, relevant, "mrr").means': "[attr-defined]",
+    'evaluate_table(recs, relevant, "mrr", return_summary=True).columns': "[attr-defined]",
+    "analysis.compute(recs, 5)": "[type-var]",
 }
 # Names that pyright has for the same errors.
 PYRIGHT = {
     "[arg-type]": "reportArgumentType",
     "[call-arg]": "reportCallIssue",
     "[attr-defined]": "reportAttributeAccessIssue",
+    "[list-item]": "reportArgumentType",
+    "[call-overload]": "reportArgumentType",
+    "[type-var]": "reportArgumentType",
 }
+UNKNOWN_KEYWORD = 'evaluate_table(recs, relevant, "mrr", summary=True)'  # reportCallIssue
+
+
+def test_the_overloads_of_evaluate_table_have_its_keywords():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    module = importlib.import_module("recmetrics.tables._evaluate")
+    of_all = typing.get_type_hints(module.evaluate_table)
+    own = {name: of_all[name] for name in keywords(module.evaluate_table)}
+    assert own == typing.get_type_hints(module._Options) | {"return_summary": bool}
+
+
+def test_there_are_enough_lines():
+    right = ast.parse(RIGHT).body
+    assert sum(not isinstance(each, ast.Import | ast.ImportFrom) for each in right) >= 40
+    assert len(WRONG) >= 25
+
+
+def test_the_right_lines_run():
+    for package in ("narwhals", "pandas", "polars", "pyarrow", "torch", "torchmetrics"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", RIGHT],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(recmetrics.__file__).parents[1],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},  # compiling takes longer than the lines
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def snippet(tmp_path):
@@ -430,4 +509,5 @@ def test_pyright_knows_methods_and_options(tmp_path):
         lines[found["range"]["start"]["line"]]: found["rule"]
         for found in json.loads(done.stdout)["generalDiagnostics"]
     }
-    assert errors == {line: PYRIGHT[code] for line, code in WRONG.items()}
+    expected = {line: PYRIGHT[code] for line, code in WRONG.items()}
+    assert errors == expected | {UNKNOWN_KEYWORD: "reportCallIssue"}

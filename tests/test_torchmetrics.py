@@ -311,5 +311,5 @@ def test_the_extra_is_named_where_torchmetrics_is_missing(tmp_path):
     )
     assert done.stderr.splitlines()[-1] == (
         "ImportError: recmetrics.torchmetrics needs torchmetrics, which cannot be imported "
-        "(no such package); type pip install 'recmetrics-numba[torchmetrics]'"
+        '(no such package); type: pip install "torchmetrics>=1.4"'
     )

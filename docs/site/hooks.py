@@ -17,8 +17,9 @@ from mkdocs.structure.files import File, Files
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(HERE)]
+sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent)]
 
+import addresses  # noqa: E402 (in the folder above)
 import catalogue  # noqa: E402 (beside this file)
 import differences  # noqa: E402
 import pictures  # noqa: E402
@@ -53,6 +54,8 @@ def on_config(config: Any) -> Any:
         "Benchmarks": [path for path in COPIED.values() if re.match(r"benchmarks/.*\.md", path)],
     }
     config.nav = _fill(config.nav, filled)
+    urls = addresses.addresses()
+    config.repo_url, config.site_url = urls.get("Repository"), urls.get("Documentation")
     return config
 
 

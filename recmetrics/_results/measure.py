@@ -163,7 +163,7 @@ def measured(found: Found, request: Request) -> dict[str, UserValues]:
     return {text: values[text] for text in request.definitions}
 
 
-def ranks_of(found: Found, request: Request) -> sp.csr_array[np.float64]:
+def ranks_of(found: Found, request: Request) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
     """Give the rank of each relevant item, found ``with_slots``."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())

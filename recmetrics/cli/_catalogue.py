@@ -29,7 +29,11 @@ def catalogue(args: Namespace) -> None:
         return
     require_rich()
     if args.name is None:
-        show(catalogue_table(METRICS), "", "more on one of them: recmetrics metrics NAME")
+        show(
+            catalogue_table(METRICS),
+            "",
+            "options, formula and bounds of one: recmetrics metrics NAME",
+        )
         return
     # A whole metric string is explained: the same page, with its options and cutoff filled in.
     spec = parse(args.name)

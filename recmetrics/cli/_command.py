@@ -42,6 +42,7 @@ examples:
   recmetrics compare old.csv new.csv --by segments.csv
   recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
   recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
+  recmetrics evaluate recs.csv test.csv --user user_id --item item_id --score prediction
   recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
   recmetrics metrics
   recmetrics metrics ndcg
@@ -58,11 +59,14 @@ TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --ca
 
 Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .parquet; then TRUTH
 (and --popularity-from) is such a table, too. The first line names the columns:
-RECS    user, item, and rank or score, which order the rows of a user's list (rank first); a column
-        of another name by --rank or --score. Without both the rows are in order, and where there
-        is a column of numbers --in-order must say so. Ids are any text. Items that a list names
-        again, or that do not exist, are errors; see --repeats, --unknown and --catalogue.
-TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant.
+RECS    user, item, and rank or score, which order the rows of a user's list (rank first). Columns
+        of other names by --user, --item, --rank and --score (or --user-col, --item-col, ...);
+        further columns are not read. Without rank and score the rows are in order, and where there
+        is a column of numbers --in-order must say so. Ids are any text or numbers. Items that a
+        list names again, or that do not exist, are errors; see --repeats, --unknown and
+        --catalogue.
+TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant. A column
+        of another name than rating by --relevance.
 
 Or, without TRUTH, a table of groups, such as the queries of a learning-to-rank model. It has a row
 for each item of a group:
@@ -171,7 +175,7 @@ def _add_demo(commands: _Commands) -> None:
         help="simulate users, train a model with a validation step per epoch, compare",
         description="Simulate an implicit-feedback catalogue, train a matrix factorisation on it "
         "with a validation step after every epoch, and compare it with popularity on held-out "
-        "interactions. Writes the learning curve as a picture.",
+        f"interactions. Writes a picture of the learning curve, {DEFAULT_PLOT}, into this folder.",
         allow_abbrev=False,
     )
     parser.set_defaults(run=demo, parser=parser)
@@ -253,14 +257,17 @@ def _add_evaluate(commands: _Commands) -> None:
     for name, (option, meaning) in SIDE.items():
         flag, metavar = option.split()
         parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
-    parser.add_argument(
-        "--group", metavar="COLUMN", help="with GROUPS: the column of ids of groups (default group)"
-    )
-    parser.add_argument(
-        "--relevance",
-        metavar="COLUMN",
-        help="with GROUPS: the column of relevances (default relevance)",
-    )
+    for name, what in (
+        ("user", "with RECS: the column of users, in every table (default user)"),
+        ("item", "with RECS: the column of items, in every table (default item)"),
+        ("group", "with GROUPS: the column of ids of groups (default group)"),
+        (
+            "relevance",
+            "the column of relevances: with GROUPS (default relevance), or with RECS that of TRUTH "
+            "(default rating)",
+        ),
+    ):
+        parser.add_argument(*_flags(name), metavar="COLUMN", help=what)
     parser.add_argument(
         "--include-missing",
         action=argparse.BooleanOptionalAction,
@@ -269,10 +276,12 @@ def _add_evaluate(commands: _Commands) -> None:
     )
     order = parser.add_mutually_exclusive_group()
     order.add_argument(
-        "--rank", metavar="COLUMN", help="with RECS: the column of ranks, 1 is best (default rank)"
+        *_flags("rank"),
+        metavar="COLUMN",
+        help="with RECS: the column of ranks, 1 is best (default rank)",
     )
     order.add_argument(
-        "--score",
+        *_flags("score"),
         metavar="COLUMN",
         help="with RECS or GROUPS: the column of scores (default score)",
     )
@@ -350,6 +359,11 @@ def _add_evaluate(commands: _Commands) -> None:
         help="write the values of every user or group, .csv or .npz",
     )
     parser.add_argument("--json", action="store_true", help="print JSON in full precision")
+
+
+def _flags(column: str) -> tuple[str, str]:
+    """Give the two spellings of the option that names a column."""
+    return f"--{column}", f"--{column}-col"
 
 
 def _add_compare(commands: _Commands) -> None:

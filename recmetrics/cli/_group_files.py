@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import combinations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from recmetrics.cli._score_files import (
     rules_of,
     to_json,
 )
-from recmetrics.cli._table_files import Columns, is_table, read_frame
+from recmetrics.cli._table_files import Columns, column_names, is_table, read_frame
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, write
 from recmetrics.comparison import intervals_by, summarise
@@ -49,7 +48,7 @@ def evaluate_groups(args: Namespace) -> None:
     metrics: Sequence[str] = args.metrics or default_metrics(args.convention)
     # A misspelt name should not cost reading the file.
     request = read_request(metrics, args, level="groups")
-    names = _names(args)
+    names = column_names(args, {each: each for each in _ARGUMENTS})
     if not args.json:
         require_rich()
     if args.per_user is not None:
@@ -75,19 +74,6 @@ def evaluate_groups(args: Namespace) -> None:
         + intervals_by(found.level, found.n_resamples, "groups"),
         *left_out(len(groups), found, request, "group"),
     )
-
-
-def _names(args: Namespace) -> dict[str, str]:
-    """Give the name of each column."""
-    names = {each: getattr(args, each) or each for each in _ARGUMENTS}
-    for one, other in combinations(names, 2):
-        if names[one] == names[other]:
-            msg = (
-                f"--{one} and --{other} have the same column {names[one]!r}; expected a column for "
-                "each"
-            )
-            raise CommandError(msg)
-    return names
 
 
 def _columns(source: Source, names: Mapping[str, str]) -> Columns:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,13 @@ from recmetrics.cli._score_files import (
     strata_of,
     to_json,
 )
-from recmetrics.cli._table_files import Advice, Columns, read_frame
+from recmetrics.cli._table_files import Columns, column_names, read_frame
 from recmetrics.cli._tables import evaluation_table
 from recmetrics.cli._terminal import require_rich, show, tell, write
 from recmetrics.comparison import intervals_by, summarise
 
-_EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns user and item"
-_CATALOGUE = "a table .csv, .tsv or .parquet with a header and the column item"
-_STRATUM = "a table .csv, .tsv or .parquet with a header and the column item, or user and item"
 _IDS = ("user", "item")
+_TABLE = "a table .csv, .tsv or .parquet with a header and the column"
 
 
 def evaluate_recommendations(args: Namespace) -> None:
@@ -64,27 +63,54 @@ def evaluate_recommendations(args: Namespace) -> None:
         inputs += [source.path for source in strata.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
 
-    def advice(_: str, has: Sequence[str]) -> str:
-        groups = not {"group", "qid"}.isdisjoint(has)
-        return f"; a table of groups goes without {sources['truth']}" if groups else ""
+    names = column_names(args, {"user": "user", "item": "item", "score": None, "rank": None})
+    user, item = names["user"], names["item"]
+
+    def near(name: str, has: Sequence[str]) -> tuple[str, str] | None:
+        """Give the option of a column that is missing, and the column that it may be."""
+        from recmetrics.tables import looks_like
+
+        option = next((each for each in _IDS if names[each] == name), "")
+        found = next((each for each in has if option and looks_like(each, option)), None)
+        return None if found is None else (option, found)
+
+    def advice(name: str, has: Sequence[str]) -> str:
+        found = near(name, has)
+        return f"; rename {found[1]!r}: every table has the names of RECS" if found else ""
+
+    def advice_of_recs(name: str, has: Sequence[str]) -> str:
+        if not {"group", "qid"}.isdisjoint(has):
+            return f"; a table of groups goes without {sources['truth']}"
+        found = near(name, has)
+        return f"; type --{found[0]} {quote(found[1])}" if found else ""
+
+    def read(source: Source, numbers: Sequence[str], **more: Any) -> Any:
+        """Read the users, items and ``numbers`` of a table; see ``Columns``."""
+        more = {"advice": advice, **more}
+        columns = Columns(f"{_TABLE}s {user} and {item}", [user, item], numbers, **more)
+        return read_frame(source, columns).to_native()
 
     named = args.rank or args.score
     if named or args.in_order:
         numbers = [named] if named else []
-        recs = _read(sources["recs"], numbers, required=True, advice=advice)
+        recs = read(sources["recs"], numbers, required=True, advice=advice_of_recs)
     else:
-        recs = _read(sources["recs"], ("rank", "score"), maybe=None, advice=advice)
-    truth = _read(sources["truth"], ("rating",), maybe=("score", "rank"))
-    train = None if args.popularity is None else _read(sources["popularity"], ())
-    stratum = Columns(_STRATUM, ["item"], (), maybe_ids=["user"])
+        recs = read(sources["recs"], ("rank", "score"), maybe=None, advice=advice_of_recs)
+    rated = {"required": True} if args.relevance else {"maybe": ("score", "rank")}
+    truth = read(sources["truth"], [args.relevance or "rating"], **rated)
+    train = None if args.popularity is None else read(sources["popularity"], ())
+    stratum = Columns(
+        f"{_TABLE} {item}, or {user} and {item}", [item], (), advice=advice, maybe_ids=[user]
+    )
     of_relevant: dict[str, Any] = {
         "strata": {name: read_frame(each, stratum).to_native() for name, each in strata.items()}
     }
     if args.propensity is not None:
-        of_relevant["propensity"] = _read(sources["propensity"], ())
+        of_relevant["propensity"] = read(sources["propensity"], ())
     items = None
     if args.catalogue is not None:
-        items = read_frame(sources["catalogue"], Columns(_CATALOGUE, ["item"], ())).to_native()
+        of_items = Columns(f"{_TABLE} {item}", [item], (), advice=advice)
+        items = read_frame(sources["catalogue"], of_items).to_native()
     import narwhals.stable.v2 as nw  # installed, since the tables are read
 
     from recmetrics import tables
@@ -94,8 +120,11 @@ def evaluate_recommendations(args: Namespace) -> None:
             recs,
             truth,
             metrics,
+            user=user,
+            item=item,
             rank=args.rank,
             score=args.score,
+            rating=args.relevance,
             in_order=args.in_order,
             rank_gaps=args.rank_gaps,
             include_missing=args.include_missing is not False,
@@ -110,8 +139,8 @@ def evaluate_recommendations(args: Namespace) -> None:
             **of_relevant,
         )
     frame = nw.from_native(result, eager_only=True)
-    _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train})
-    users = frame["user"].to_list() if "user" in frame.columns else result.index.to_list()
+    _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train}, names)
+    users = frame[user].to_list() if user in frame.columns else result.index.to_list()
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
     for text in request.of_exposure:  # one value, which the table repeats for each list
         values[text] = np.array(values[text][0] if len(values[text]) else np.nan)
@@ -153,7 +182,9 @@ def _noting(sources: Mapping[str, Source]) -> Iterator[None]:
             tell(f"note: {with_options(with_files(str(one.message), sources))}")
 
 
-def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) -> None:
+def _note_foreign_ids(
+    sources: Mapping[str, Source], tables: Mapping[str, Any], names: Mapping[str, str]
+) -> None:
     """Say where a table has no id of RECS: ids that are written in two ways match nothing."""
     import narwhals.stable.v2 as nw
 
@@ -161,23 +192,11 @@ def _note_foreign_ids(sources: Mapping[str, Source], tables: Mapping[str, Any]) 
     for name, column in (("truth", "user"), ("truth", "item"), ("popularity", "item")):
         if tables[name] is None:
             continue
-        here, there = recs[column], nw.from_native(tables[name], eager_only=True)[column]
+        table = nw.from_native(tables[name], eager_only=True)
+        here, there = recs[names[column]], table[names[column]]
         if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
             first = f"{str(here[0])[:40]!r} and {str(there[0])[:40]!r}"
             tell(
                 f"note: no {column} of {sources['recs']} occurs in {sources[name]}; the first are "
                 f"{first}: are the ids written in two ways?"
             )
-
-
-def _read(
-    source: Source,
-    numbers: Sequence[str],
-    *,
-    required: bool = False,
-    maybe: Collection[str] | None = (),
-    advice: Advice | None = None,
-) -> Any:
-    """Read the users, items and ``numbers`` of a table; see ``Columns``."""
-    columns = Columns(_EXPECTED, _IDS, numbers, required, maybe, advice)
-    return read_frame(source, columns).to_native()

@@ -68,6 +68,7 @@ _LABELS = {
 }
 """The label of each file on the command line, by the argument that it becomes."""
 _OF_TABLES = (
+    *("user", "item", "relevance"),
     *("include_missing", "score", "rank", "in_order", "rank_gaps"),
     *("catalogue", "repeats", "unknown"),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Collection, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -18,7 +20,7 @@ from recmetrics._io import (
     refuse_other_formats,
 )
 from recmetrics.cli._failures import CommandError
-from recmetrics.cli._terminal import quiet
+from recmetrics.cli._terminal import INSTALL, quiet
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 Backend = Literal["polars", "pyarrow", "pandas"]
 _LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text, or one and two numbers
-_INSTALL = "pip install 'recmetrics-numba[tables]'"
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
@@ -75,12 +76,26 @@ def is_table(path: Path) -> bool:
     return path.suffix.lower() in _SUFFIXES
 
 
+def column_names(args: Namespace, defaults: Mapping[str, str | None]) -> dict[str, str]:
+    """Give the name of each column: its option, or the default; a column without both has none."""
+    given = {each: getattr(args, each) or default for each, default in defaults.items()}
+    names = {each: name for each, name in given.items() if name is not None}
+    for one, other in combinations(names, 2):
+        if names[one] == names[other]:
+            msg = (
+                f"--{one} and --{other} have the same column {names[one]!r}; expected a column for "
+                "each"
+            )
+            raise CommandError(msg)
+    return names
+
+
 def read_frame(source: Source, columns: Columns) -> DataFrame[Any]:
     """Read the columns of a table; numbers of text are float64, of Parquet what they are."""
     try:
         import narwhals.stable.v2 as nw
     except ImportError as error:
-        msg = f"tables need the package narwhals; type: {_INSTALL}"
+        msg = f"tables need the package narwhals; type: {INSTALL}"
         raise CommandError(msg) from error
     backend, expected = _backend(), columns.expected
     if source.path.suffix.lower() == ".parquet":
@@ -105,7 +120,7 @@ def _backend() -> Backend:
     for name in libraries:
         if importlib.util.find_spec(name) is not None:
             return name
-    msg = f"tables need one of the packages {', '.join(libraries)}; type: pip install polars"
+    msg = f"tables need one of the packages {', '.join(libraries)}; type: {INSTALL}"
     raise CommandError(msg)
 
 

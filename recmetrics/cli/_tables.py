@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from recmetrics import Comparison, Summary
 from recmetrics._explain import interval
 from recmetrics._spec import Reads
 from recmetrics.comparison import (
+    Column,
     CompactTable,
+    Grid,
     grids,
     legend,
     percent,
@@ -21,66 +24,59 @@ from recmetrics.comparison import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
     from recmetrics._spec import Metric, Option
 
 _PLACES = 4  # decimals
+_GAP = 2  # blanks between columns
 
 
 def evaluation_table(
     summary: Summary, levels: Mapping[str, Mapping[str, float]], noun: str = "user"
-) -> Table:
+) -> FittedTable:
     """Lay out one metric per row, with the levels to compare its mean with."""
     interval = f"{percent(summary.level)} interval"
-    table = _table("metric", numbers=["mean", *levels, interval, "std", f"{noun}s"])
-    for each in summary:
-        table.add_row(
+    numbers = ["mean", *levels, interval, "std", f"{noun}s"]
+    rows = [
+        [
             each.metric,
             shown(each.mean, _PLACES),
             *(shown(level.get(each.metric, math.nan), _PLACES) for level in levels.values()),
             shown_interval(each.low, each.high, _PLACES),
             shown(each.std, _PLACES),
             shown_count(each.n_users),
-        )
-    return table
+        ]
+        for each in summary
+    ]
+    return FittedTable(Grid([Column("metric", is_number=False), *map(Column, numbers)], rows))
 
 
 def comparison_tables(comparison: Comparison | CompactTable) -> list[RenderableType]:
-    """Lay out the tables of a comparison for the terminal's width, and its legend."""
-    from rich.text import Text
-
+    """Lay out the tables of a comparison, and its legend."""
     if isinstance(comparison, CompactTable):
         laid_out, notes = [comparison.grid()], comparison.legend()
     else:
         laid_out, notes = grids(comparison), legend(comparison)
     parts: list[RenderableType] = []
     for grid in laid_out:
-        table = _table()
-        table.padding = (0, 1, 0, 0)  # little, for the widest tables of the command
-        for i, column in enumerate(grid.columns):
-            justify: Literal["left", "right"] = "right" if column.is_number else "left"
-            # A heading folds before the numbers below it have to.
-            words = column.heading.split() or [""]
-            width = max(map(len, (*words, *(row[i] for row in grid.rows))))
-            heading = fill(column.heading, max(1, width))
-            table.add_column(heading, overflow="fold", justify=justify)
-        for i, row in enumerate(grid.rows):
-            strong = ("bold" if (i, j) in grid.strong else "" for j in range(len(row)))
-            table.add_row(*map(Text, row, strong))
-        parts += [table, ""]
+        parts += [FittedTable(grid), ""]
     return [*parts, *notes]
 
 
 def catalogue_table(metrics: Mapping[str, Metric]) -> Table:
-    """Lay out every metric with its options, meaning and bounds."""
-    table = _table("metric", "options", "needs", "value", "bounds")
+    """Lay out every metric with its meaning in one line, which a narrow terminal cuts off."""
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = Table.grid()
+    lines.add_column(no_wrap=True, overflow="ellipsis")
+    width = max(len(title(metric)) for metric in metrics.values())
     for metric in _in_order(metrics):
-        options = "\n".join(_choices(option) for option in metric.options.values())
-        needed = "\n".join(needs(metric))
-        table.add_row(title(metric), options, needed, metric.summary, bounds(metric))
-    return table
+        meaning, *_ = re.split(r"[:;] ", re.sub(r"``|\*|\.$", "", metric.summary))
+        lines.add_row(Text(f"{title(metric):<{width}}  {meaning}"))
+    return lines
 
 
 def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
@@ -94,13 +90,14 @@ def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def options_table(metric: Metric) -> Table:
+def options_table(metric: Metric) -> FittedTable:
     """Lay out the options of one metric."""
-    table = _table("option", "values", "default", "meaning")
+    headings = ("option", "values", "default", "meaning")
+    rows = []
     for option in metric.options.values():
         default = "not set" if option.default is None else str(option.default)
-        table.add_row(option.name, _values(option), default, option.meaning)
-    return table
+        rows.append([option.name, _values(option), default, option.meaning])
+    return FittedTable(Grid([Column(each, is_number=False) for each in headings], rows))
 
 
 def title(metric: Metric, k: int | str = "k") -> str:
@@ -124,21 +121,82 @@ def bounds(metric: Metric) -> str:
     return interval(metric.bounds)
 
 
-def _table(*texts: str, numbers: Sequence[str] = ()) -> Table:
-    from rich import box
-    from rich.table import Table
+class FittedTable:
+    """A table for the width of the terminal, in which no word or number is split.
 
-    # In a narrow terminal cells fold: nothing is cut off.
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading in texts:
-        table.add_column(heading, overflow="fold")
-    for heading in numbers:
-        table.add_column(heading, overflow="fold", justify="right")
-    return table
+    Cells fold at blanks. Where even that is too wide, each row is a block of lines.
+    """
 
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
 
-def _choices(option: Option) -> str:
-    return f"{option.name}={', '.join(option.choices) or 'NUMBER'}"
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        widths = self._widths(options.max_width)
+        if widths is None:
+            yield from self._blocks()
+        else:
+            yield self._table(widths)
+
+    def _widths(self, most: int) -> list[int] | None:
+        """The width of each column, in ``most`` in all; None where the words do not fit."""
+        from rich.cells import cell_len
+
+        def longest(texts: list[str]) -> int:
+            return max(map(cell_len, texts), default=0)
+
+        columns = enumerate(self._grid.columns)
+        cells = [(column.heading, [row[i] for row in self._grid.rows]) for i, column in columns]
+        most -= _GAP * (len(cells) - 1)
+        whole = [longest([heading, *texts]) for heading, texts in cells]
+        if sum(whole) <= most:
+            return whole
+        # A heading folds before the cells below it have to.
+        widths = [longest([*heading.split(), *texts]) for heading, texts in cells]
+        least = [longest(" ".join([heading, *texts]).split()) for heading, texts in cells]
+        if sum(least) > most:
+            return None
+        while sum(widths) > most:
+            _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+            widths[widest] -= 1
+        return widths
+
+    def _table(self, widths: list[int]) -> Table:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.padding = (0, _GAP - 1, 0, 0)  # the box has one blank
+        for column, width in zip(self._grid.columns, widths, strict=True):
+            heading = fill(column.heading, max(1, width))
+            table.add_column(heading, width=width, justify="right" if column.is_number else "left")
+        for i, row in enumerate(self._grid.rows):
+            table.add_row(*(self._cell(i, j, text) for j, text in enumerate(row)))
+        return table
+
+    def _blocks(self) -> Iterator[RenderableType]:
+        """Each row as the cell of the first column with a heading, and a line for each other."""
+        from rich.table import Table
+
+        columns = self._grid.columns
+        name = next(j for j, column in enumerate(columns) if column.heading)
+        named = 0  # the last row with a name, which is that of the rows below it, too
+        for i, row in enumerate(self._grid.rows):
+            named = i if row[name] else named
+            yield self._cell(named, name, self._grid.rows[named][name])
+            lines = Table.grid(padding=(0, _GAP, 0, 0))
+            for _ in range(2):
+                lines.add_column(overflow="fold")
+            for j, column in enumerate(columns):
+                if j != name and row[j].strip():
+                    lines.add_row(f"  {column.heading}", self._cell(i, j, row[j]))
+            yield lines
+
+    def _cell(self, i: int, j: int, text: str) -> RenderableType:
+        from rich.text import Text
+
+        return Text(text, "bold" if (i, j) in self._grid.strong else "", overflow="fold")
 
 
 def _first_is_default(option: Option) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from recmetrics._extras import install
 from recmetrics._jit import while_compiling
 from recmetrics._printable import printable
 from recmetrics.cli._failures import CommandError, reason
@@ -16,7 +17,7 @@ from recmetrics.cli._failures import CommandError, reason
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-INSTALL = "pip install 'recmetrics-numba[cli]'"
+INSTALL = install("cli")
 # Without the width of a terminal, no line is cut or wrapped.
 _UNBOUNDED = 100_000
 

@@ -20,7 +20,15 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 from recmetrics.comparison._compact import CompactTable
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import Comparison
-from recmetrics.comparison._grids import intervals_by, percent, shown, shown_count, shown_interval
+from recmetrics.comparison._grids import (
+    Column,
+    Grid,
+    intervals_by,
+    percent,
+    shown,
+    shown_count,
+    shown_interval,
+)
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._render import grids, legend
 from recmetrics.comparison._samples import read_weights

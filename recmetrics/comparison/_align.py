@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._extras import install
 
-INSTALL = "pip install 'recmetrics-numba[tables]'"
+INSTALL = install("tables")
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
 
 

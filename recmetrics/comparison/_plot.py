@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._extras import install
 from recmetrics._printable import printable
 from recmetrics.comparison._records import Difference
 from recmetrics.comparison._render import COLUMNS, legend, pair
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from recmetrics.comparison._records import Compared, Mean
 
-INSTALL = "pip install 'recmetrics-numba[cli]'"
+INSTALL = install("cli", "matplotlib")
 _NAME_WIDTH = 30  # letters of a name on one line
 _TITLE_WIDTH = 60
 _LINE = 0.19  # inches

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
+from recmetrics._extras import install
 from recmetrics._inputs import (
     ItemSets,
     SharedSet,
@@ -53,7 +54,7 @@ try:
     import dask.array as da
     from dask.delayed import delayed
 except ImportError as error:
-    _msg = "recmetrics.dask needs Dask; type: pip install 'recmetrics-numba[dask]'"
+    _msg = f"recmetrics.dask needs Dask; type: {install('dask')}"
     raise ImportError(_msg) from error
 
 Task = Any

@@ -12,7 +12,7 @@ from recmetrics._options import one_of
 from recmetrics._spec import MetricSpec, make_spec, parse
 from recmetrics._types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
-from recmetrics.tables._frames import Frame, as_names, read_frame
+from recmetrics.tables._frames import Frame, Table, as_names, read_frame
 from recmetrics.tables._lenskit import bind, definition, definition_of_lists, is_defined
 from recmetrics.tables._problem import read_problem
 from recmetrics.tables._summary import TableSummary, summarise
@@ -124,8 +124,13 @@ class RecListAnalysis:
         self._asked[name] = asked
 
     def compute(
-        self, recs: Any, truth: Any, *, include_missing: bool = False, rank_gaps: RankGaps = "keep"
-    ) -> Any:
+        self,
+        recs: Table,
+        truth: Table,
+        *,
+        include_missing: bool = False,
+        rank_gaps: RankGaps = "keep",
+    ) -> Table:
         """Compute the metrics of every list.
 
         Parameters
@@ -193,7 +198,7 @@ class RecListAnalysis:
             problem = problem.with_missing()
             added = np.full(problem.n_lists - n_present, np.nan)
             values = {name: np.append(found, added) for name, found in values.items()}
-        result = problem.result(values, included=include_missing)
+        result: Table = problem.result(values, included=include_missing)
         told = summarise(problem, values, missing, "undefined" if include_missing else "left out")
         self._summary = told
         _warn_of_unread(frame, columns)

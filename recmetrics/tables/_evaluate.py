@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
 from recmetrics._types import Convention, FloatArray, IntArray, Invalid, RankGaps, Undefined
 from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
 from recmetrics.tables._frames import (
+    AnyTable,
     Frame,
+    Table,
     as_names,
     read_frame,
     require_columns,
@@ -37,15 +39,75 @@ from recmetrics.tables._side_tables import (
     similarity_of,
     stratum_of,
 )
-from recmetrics.tables._summary import Missing, summarise
+from recmetrics.tables._summary import Missing, TableSummary, summarise
 from recmetrics.tables._values import StringMetric, measure_problem
 
 _OTHERS = "similar items"
 
 
+class _Options(TypedDict, total=False):
+    """The keywords of ``evaluate_table`` that do not change the type of its result."""
+
+    user: str
+    item: str
+    score: str | None
+    rank: str | None
+    in_order: bool
+    rank_gaps: RankGaps | None
+    rating: str | None
+    by: str | Sequence[str] | None
+    include_missing: bool
+    undefined: Undefined | None
+    convention: Convention | None
+    n_threads: int | None
+    catalogue: AnyTable | None
+    repeats: Invalid
+    unknown: Invalid
+    strata: Mapping[str, AnyTable] | None
+    propensity: AnyTable | None
+    popularity: AnyTable | None
+    features: AnyTable | None
+    similarity: AnyTable | None
+    genres: AnyTable | None
+    profile: AnyTable | None
+
+
+@overload
 def evaluate_table(
-    recs: Any,
-    truth: Any,
+    recs: Table,
+    truth: Table,
+    metrics_list: MetricsList,
+    *,
+    return_summary: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Table: ...
+
+
+@overload
+def evaluate_table(
+    recs: Table,
+    truth: Table,
+    metrics_list: MetricsList,
+    *,
+    return_summary: Literal[True],
+    **options: Unpack[_Options],
+) -> tuple[Table, TableSummary]: ...
+
+
+@overload
+def evaluate_table(
+    recs: Table,
+    truth: Table,
+    metrics_list: MetricsList,
+    *,
+    return_summary: bool,
+    **options: Unpack[_Options],
+) -> Table | tuple[Table, TableSummary]: ...
+
+
+def evaluate_table(
+    recs: Table,
+    truth: Table,
     metrics_list: MetricsList,
     *,
     user: str = "user",
@@ -60,18 +122,18 @@ def evaluate_table(
     undefined: Undefined | None = None,
     convention: Convention | None = None,
     n_threads: int | None = None,
-    catalogue: Any = None,
+    catalogue: AnyTable | None = None,
     repeats: Invalid = "raise",
     unknown: Invalid = "raise",
-    strata: Mapping[str, Any] | None = None,
-    propensity: Any = None,
-    popularity: Any = None,
-    features: Any = None,
-    similarity: Any = None,
-    genres: Any = None,
-    profile: Any = None,
+    strata: Mapping[str, AnyTable] | None = None,
+    propensity: AnyTable | None = None,
+    popularity: AnyTable | None = None,
+    features: AnyTable | None = None,
+    similarity: AnyTable | None = None,
+    genres: AnyTable | None = None,
+    profile: AnyTable | None = None,
     return_summary: bool = False,
-) -> Any:
+) -> Table | tuple[Table, TableSummary]:
     """Compute metrics of every user's list in a table of recommendations.
 
     >>> import pandas as pd
@@ -180,8 +242,9 @@ def evaluate_table(
         "undefined": undefined,
         "convention": convention,
         "n_threads": n_threads,
+        "strata": strata,
     }
-    request = Request(metrics_list, ties="index", side_words=TABLES, strata=strata, **rules, **side)
+    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
     system = None if convention is None else CONVENTIONS[read_convention(convention)]
     if rank_gaps is not None:
         one_of("rank_gaps", rank_gaps, RankGaps)
@@ -238,7 +301,7 @@ def evaluate_table(
     names = RowNames("list", problem.key_of)
     for text, definition in request.definitions.items():
         settled(values[text], text, definition, rows=names)
-    result = problem.result(values, included=include_missing)
+    result: Table = problem.result(values, included=include_missing)
     if return_summary:
         told: Missing = "empty lists" if include_missing else "left out"
         return result, summarise(problem, values, missing, told, invalid)

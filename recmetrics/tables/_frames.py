@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._extras import install
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._arrow import has_rows, unwrapped
 
 try:
     import narwhals.stable.v2 as nw
+    from narwhals.stable.v2.typing import IntoDataFrame
 except ImportError as error:
-    _msg = "recmetrics.tables needs narwhals; type: pip install 'recmetrics-numba[tables]'"
+    _msg = f"recmetrics.tables needs narwhals; type: {install('tables')}"
     raise ImportError(_msg) from error
 
 Frame = nw.DataFrame[Any]
 Series = nw.Series[Any]
+AnyTable: TypeAlias = IntoDataFrame
+"""A table of the caller's: a pandas or polars DataFrame or a pyarrow Table."""
+Table = TypeVar("Table", bound=IntoDataFrame)
+"""The same of one library, which is also that of the result."""
 
 PANDAS, POLARS, PYARROW = (
     nw.Implementation.PANDAS,
