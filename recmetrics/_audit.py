@@ -51,7 +51,7 @@ _MEANINGS = {
     "short": "fewer than k items to recommend",
     "tied_at_cutoff": "equal scores on both sides of the cutoff",
     "depend_on_ties": "metrics at k depend on the order of equal scores",
-    "excluded_relevant": "relevant items are excluded: in training and held out",
+    "excluded_relevant": "relevant items are excluded (does the split leak?)",
     "not_candidates": "relevant items are no candidates",
     "without_truth": "no relevant item, accuracy is undefined",
     "explicit_zeros": "stored entries of truth are 0, not relevant",
@@ -115,7 +115,7 @@ class Audit:
             line = f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
             return line + self._advice() if name == "depend_on_ties" else line
         return (
-            f"  {_MEANINGS[name]}: {finding.entries:,} of {users}, "
+            f"  {_MEANINGS[name]}: {finding.entries:,}, of {users}, "
             f"first (user {finding.user}, item {finding.item})"
         )
 
@@ -207,8 +207,8 @@ def audit_ranked(
     >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
     2 users x an unknown number of items, int64, k = 2
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
-      largest item index in truth: 1 of 1 user (50.0%), first (user 0, item 3)
-      largest item index in the rankings: 1 of 1 user (50.0%), first (user 1, item 700)
+      largest item index in truth: 1, of 1 user (50.0%), first (user 0, item 3)
+      largest item index in the rankings: 1, of 1 user (50.0%), first (user 1, item 700)
 
     Parameters
     ----------

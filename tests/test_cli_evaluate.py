@@ -428,7 +428,7 @@ def test_the_audit_tells_of_what_ends_the_command_and_names_the_option(files, ca
     argv = [str(files / "odd.npy"), str(files / "truth.npz"), "-m", "ndcg@3", "--audit"]
     assert main(["evaluate", *argv]) == 2
     printed = capsys.readouterr()
-    assert "  scores are NaN, an error unless --nan exclude: 1 of 1 user (25.0%)" in printed.out
+    assert "  scores are NaN, an error unless --nan exclude: 1, of 1 user (25.0%)" in printed.out
     assert printed.err.startswith(
         f"recmetrics: error: SCORES {argv[0]!r} holds 1 NaN, the first at (user 1, "
     )
