@@ -64,6 +64,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         kernels.lanes_for(k, n_items, dtype),
         kernels.pool_for(k, n_items, dtype),
         places,
+        block.bits,
     )
     select()
     views = Views(top)
