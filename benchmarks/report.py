@@ -248,11 +248,11 @@ def headline(results: Results) -> str:
     one = results["rivals"]
     rows = {row["what"]: row for row in reversed(one["rows"])}
     size = rows["recmetrics"]["column"].replace(" x ", " users x ")
-    others = ", ".join(
+    others = ", and ".join(
         f"{name} takes {rows[name]['value']:,.0f} times as long" for name in HEADLINE
     )
     return wrapped(
-        f"{size} items, eight metrics: {rows['recmetrics']['note']} on "
+        f"Eight metrics for {size} items take {rows['recmetrics']['note']} on "
         f"{one['environment']['cores']} cores. {others}."
     )
 
@@ -266,10 +266,13 @@ def short(results: Results) -> str:
     return "\n".join(
         [
             wrapped(
-                "Run time relative to recmetrics for eight metrics (ndcg, recall, map and hit at "
-                "10 and 20, or those that the tool defines alike), from a float32 score matrix, "
-                "10 relevant items per user. Each tool is timed in turn with recmetrics; a ratio "
-                "is the median over the pairs, so it differs from the quotient of the times:"
+                "The table shows run times relative to recmetrics, for two sizes (users x items). "
+                "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes those "
+                "that it defines as recmetrics does. The scores are a float32 matrix, and each "
+                "user has 10 relevant items. For ranx, NumPy selects the 20 best items of each "
+                "user; in the row 'whole rows', ranx gets all items. Each tool is timed in turn "
+                "with recmetrics. A ratio is the median over these pairs of runs, so it can differ "
+                "from the quotient of the two times:"
             )
             + "\n",
             table(head, body),
