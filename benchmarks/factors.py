@@ -55,7 +55,7 @@ def run_short(repeats: int) -> None:
         return Metrics.compute_factors(users, items, truth, eight_columns(20))
 
     evaluate()
-    ratio = in_turn(evaluate, lambda: users @ items.T, repeats)
+    ratio = in_turn(evaluate, lambda: users @ items.T, repeats, pause=0.2)
     met = "" if ratio.value <= SHORT_TARGET else f"; target {SHORT_TARGET}"
     print(f"\n{n_users:,} users x {n_items:,} items x {d} factors, float32, {THREADS} cores")
     print(
