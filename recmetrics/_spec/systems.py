@@ -72,7 +72,7 @@ _ROWS = (
 CONVENTIONS: dict[Convention, System] = {
     "rectorch": System(
         name="rectorch",
-        version="f4292d6 (master), 9b9a7af (dev)",
+        version="f4292d6 (master) and 9b9a7af (dev)",
         ties="no defined order (argpartition)",
         lines=(
             Line("hit@k", "Metrics.hit_at_k(scores, truth, {k})", "zero"),
@@ -191,12 +191,12 @@ CONVENTIONS: dict[Convention, System] = {
             "A user whose list is empty or missing is left out. `include_missing=True` adds a "
             "row with NaN",
             "LensKit 0.14 computes tables that have a rank column in bulk, and other tables list "
-            "by list. The plain names follow the second way. In bulk, the ranks are read as "
-            "given. A list in which every rank is above k is left out, except in `ndcg`, where "
-            "it scores 0",
+            "by list. Plain names follow the values list by list. In bulk, the ranks are read as "
+            "given. A list in which every rank is above k is left out, except in `ndcg`, where it "
+            "scores 0",
         ),
         wrong=(
-            "For a list without truth, `hit` is 0 in bulk. List by list, the list is left out",
+            "In bulk, `hit` of a list without truth is 0. List by list, such a list is left out",
             "With pandas 3, `recall` in bulk is NaN instead of 0 for a list without a hit, so "
             "the mean leaves that list out",
             "In versions 0.13.0 to 0.14.0, `ndcg(k=)` cuts the ideal at k but not the list. "
@@ -668,7 +668,7 @@ CONVENTIONS: dict[Convention, System] = {
     "warprec": System(
         name="WarpRec",
         version="2.2.8",
-        ties="by a hash of seed, user and item. Its metric classes called directly have no "
+        ties="by a hash of seed, user and item. Its metric classes, if called directly, have no "
         "defined order (torch.topk)",
         lines=(
             Line("hit@k", "HitRate(k={k}, **sizes)", "nan"),
