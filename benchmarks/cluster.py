@@ -1,11 +1,11 @@
-"""What a cluster would take: constants of one core, and one worker process against two.
+"""Estimate the time on a cluster: constants of one core, and one worker process against two.
 
-    python benchmarks/cluster.py                # some minutes, on a machine that does nothing else
-    python benchmarks/cluster.py --write        # and into docs/many_machines.md
+    python benchmarks/cluster.py                # some minutes, on a machine without other work
+    python benchmarks/cluster.py --write        # also writes the figures to docs/many_machines.md
     python benchmarks/cluster.py --constants    # without the two workers
 
-The constants are those of one thread in a warm process. The table on paper follows from them and
-from the assumptions in ``PAPER`` alone.
+The constants are measured with one thread in a warm process. The estimate is computed only from
+these constants and the assumptions in ``PAPER``.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""What an update of an Evaluator costs, and a whole validation beside torchmetrics.
+"""Measure an update of an Evaluator, and a whole validation compared with torchmetrics.
 
     python benchmarks/evaluator.py           both, some minutes
-    python benchmarks/evaluator.py --quick   fewer repeats and users: checks the script alone
+    python benchmarks/evaluator.py --quick   fewer repeats and users, to check that the script works
 
-The kernels are called as an update calls them, on arrays that are prepared before the clock starts:
-what is left of the ratio is Python. Run it while nothing else runs.
+The update is compared with its kernels alone, which get arrays that are prepared before the clock
+starts. The difference is the time of the Python code. Run it on a machine without other work.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How a ratio is measured, what reading the scores once costs, and on what machine."""
+"""Measure ratios of times and the time to read the scores once, and describe the machine."""
 
 import gc
 import os
