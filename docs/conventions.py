@@ -126,15 +126,15 @@ def _overview() -> str:
     rows = []
     for convention, system in CONVENTIONS.items():
         lines = {line.metric: line for line in system.lines}
-        cells = [(_options(lines[each]) or "as here") if each in lines else "" for each in usual]
-        others = " ".join(f"`{each}`" for each in lines if each not in usual)
-        rows.append([f"`{convention}`", *cells, others])
+        cells = [(_options(lines[each]) or "same") if each in lines else "-" for each in usual]
+        rows.append([f"`{convention}`", *cells])
     intro = (
-        "The options that the most usual plain names stand for. All names and options of a system\n"
-        "are further down."
+        'The options that the most usual plain names stand for: "same" where a name means what it\n'
+        "means here, - where the system does not compute the metric. All names and options of a\n"
+        "system are further down."
     )
     names = [f"`{each}`" for each in usual]
-    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names, "also"], rows)
+    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names], rows)
 
 
 def _options(line: Line) -> str:
