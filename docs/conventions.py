@@ -138,17 +138,15 @@ def _overview() -> str:
     rows = []
     for convention, system in CONVENTIONS.items():
         lines = {line.metric: line for line in system.lines}
-        cells = [(_options(lines[each]) or "as here") if each in lines else "" for each in usual]
-        others = " ".join(f"`{each}`" for each in lines if each not in usual)
-        rows.append([f"`{convention}`", *cells, others])
+        cells = [(_options(lines[each]) or "same") if each in lines else "-" for each in usual]
+        rows.append([f"`{convention}`", *cells])
     intro = (
-        'The options of the most common metrics under each convention. "As here" means the\n'
-        "default options of recmetrics. An empty cell means that the system does not have the\n"
-        'metric. The column "also" lists the other plain names of the convention. The section of\n'
-        "each system lists all calls and their options."
+        'The options of the most common metrics under each convention. "Same" means the default\n'
+        'options of recmetrics, and "-" means that the system does not have the metric. The\n'
+        "section of each system lists all names and options."
     )
     names = [f"`{each}`" for each in usual]
-    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names, "also"], rows)
+    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names], rows)
 
 
 def _options(line: Line) -> str:

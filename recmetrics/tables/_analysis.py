@@ -95,7 +95,7 @@ class RecListAnalysis:
         Raises
         ------
         MetricSpecError
-            A metric string that cannot be read, or an unknown metric or option.
+            As in ``Metrics.compute``.
         ArgumentError
             Another metric of that name, an option that the function does not take, or a metric
             that needs more than the two tables.
