@@ -276,19 +276,23 @@ def headline(results: Results) -> str:
 def short(results: Results) -> str:
     """Compose the table of the project's README: how many times longer each takes."""
     one = results["rivals"]
-    rows = [row | {"target": None} for row in one["rows"] if row["what"] not in PARTS]
+    # The milliseconds of others are those of the pairs that they were timed in, which differ.
+    rows = [
+        row | {"target": None, "note": row["note"] if row["what"] == "recmetrics" else ""}
+        for row in one["rows"]
+        if row["what"] not in PARTS
+    ]
     head, body = pivot(one | {"rows": rows})
     environment = one["environment"]
     return "\n".join(
         [
             wrapped(
                 "The table shows run times relative to recmetrics, for two sizes (users x items). "
-                "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes those "
-                "that it defines as recmetrics does. The scores are a float32 matrix, and each "
+                "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes only "
+                "the metrics that it defines in the same way. The scores are a float32 matrix, and each "
                 "user has 10 relevant items. For ranx, NumPy selects the 20 best items of each "
                 "user; in the row 'whole rows', ranx gets all items. Each tool is timed in turn "
-                "with recmetrics. A ratio is the median over these pairs of runs, so it can differ "
-                "from the quotient of the two times:"
+                "with recmetrics, and its ratio is the median over these pairs of runs:"
             )
             + "\n",
             table(head, body),
