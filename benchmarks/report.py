@@ -291,8 +291,8 @@ def short(results: Results) -> str:
                 "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes only "
                 "the metrics that it defines in the same way. The scores are a float32 matrix, and "
                 "each user has 10 relevant items. For ranx, NumPy selects the 20 best items of "
-                "each user; in the row 'whole rows', ranx gets all items. Each tool is timed in turn "
-                "with recmetrics, and its ratio is the median over these pairs of runs:"
+                "each user; in the row 'whole rows', ranx gets all items. Each tool is timed in "
+                "turn with recmetrics, and its ratio is the median over these pairs of runs:"
             )
             + "\n",
             table(head, body),

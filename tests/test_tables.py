@@ -470,7 +470,8 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
         analysis.compute(recs, truth)
     assert str(caught[0].message) == (
         "2 users of the truth without recommendations, the first user=2, are left out, as LensKit "
-        "does; include_missing=True gives them rows, tables.evaluate_table counts them as empty lists"
+        "does; include_missing=True gives them rows, tables.evaluate_table counts them as empty "
+        "lists"
     )
     assert caught[0].filename == __file__
     assert str(analysis.summary).splitlines() == [
