@@ -1,4 +1,4 @@
-"""Ranking metrics for recommender systems, per user, at the speed of reading the scores once."""
+"""Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
 # isort: off
 from recmetrics import _starting as _starting  # first: the others take a second to import

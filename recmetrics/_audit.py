@@ -1,4 +1,4 @@
-"""``audit``: properties of scores, or rankings, and truth that make metrics misleading."""
+"""``audit``: find properties of the inputs that make metrics misleading."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Finding(NamedTuple):
-    """The number of users with a finding, and the first of them.
+    """The number of users that a finding concerns, and the first of these users.
 
-    Where it counts matrix entries, ``entries`` is their number and ``item`` the item of the first;
-    otherwise they are 0 and None.
+    For a finding that counts matrix entries, ``entries`` is their number and ``item`` the item of
+    the first one. For all other findings, ``entries`` is 0 and ``item`` is None.
     """
 
     users: int = 0
@@ -47,16 +47,16 @@ _MEANINGS = {
     "nan": "scores are NaN, an error unless nan='exclude'",
     "positive_inf": "scores are +inf",
     "negative_inf": "scores are -inf, never recommended",
-    "constant": "one score for all items, so the order is that of their indices",
+    "constant": "all items have the same score, so they rank by item index",
     "short": "fewer than k items to recommend",
     "tied_at_cutoff": "equal scores on both sides of the cutoff",
     "depend_on_ties": "metrics at k depend on the order of equal scores",
     "excluded_relevant": "relevant items are excluded (does the split leak?)",
-    "not_candidates": "relevant items are no candidates",
+    "not_candidates": "relevant items are not candidates",
     "without_truth": "no relevant item, accuracy is undefined",
-    "explicit_zeros": "stored entries of truth are 0, not relevant",
-    "duplicates": "entries of truth are stored again and add up",
-    "repeats": "items are named again, an error unless repeats= is 'waste' or 'drop'",
+    "explicit_zeros": "truth stores explicit zeros, which are not relevant",
+    "duplicates": "truth stores entries twice, whose values are added",
+    "repeats": "lists repeat items, an error unless repeats= is 'waste' or 'drop'",
     "unknown": "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'",
     "largest_in_truth": "largest item index in truth",
     "largest_in_ranking": "largest item index in the rankings",
@@ -65,12 +65,12 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit: a ``Finding`` for each question; ``str`` is a short report.
+    """The result of an audit: one ``Finding`` for each check; it prints as a short report.
 
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
     ``explicit_zeros``, ``duplicates``, ``repeats``, ``unknown``, ``largest_in_truth`` and
-    ``largest_in_ranking`` count matrix entries; the others count users. ``n_items`` is None where
-    nothing gives it.
+    ``largest_in_ranking`` count matrix entries; all others count users. ``n_items`` is None if the
+    inputs do not determine it.
     """
 
     n_users: int
@@ -120,13 +120,14 @@ class Audit:
         )
 
     def _advice(self) -> str:
-        """Say what to give instead of scores of two bytes that tie for many users."""
+        """Advise what to pass instead of half-precision scores that tie for many users."""
         is_half = self.dtype.endswith(("float16", "f2"))  # bfloat16, and big-endian float16
         if not is_half or self.depend_on_ties.users <= _FEW * self.n_users:
             return ""
         return (
-            f"\n    {self.dtype} has few values: give the logits, or cast them to float32 before a "
-            "sigmoid;\n    ties='range' gives the least and the greatest value of each metric"
+            f"\n    {self.dtype} has few distinct values: give the logits, or cast them to float32 "
+            "before a sigmoid;\n    ties='range' gives the least and the greatest value of each "
+            "metric"
         )
 
 
@@ -140,15 +141,15 @@ def audit(
     n_threads: int | None = None,
     progress: Progress = None,
 ) -> Audit:
-    """Look for properties that make metrics of these scores misleading, in one pass over them.
+    """Look for properties of the inputs that make metrics misleading, in one pass over the scores.
 
-    The report says what to give instead of scores in float16 or bfloat16 where equal ones decide
-    the values of more than one user in a hundred.
+    For float16 and bfloat16 scores, the report also gives advice if the metrics of more than 1 % of
+    the users depend on the order of equal scores.
 
     >>> import recmetrics
     >>> print(recmetrics.audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2))
     2 users x 3 items, int64, k = 2
-      one score for all items, so the order is that of their indices: 1 user (50.0%), first user 1
+      all items have the same score, so they rank by item index: 1 user (50.0%), first user 1
       equal scores on both sides of the cutoff: 2 users (100.0%), first user 0
       metrics at k depend on the order of equal scores: 1 user (50.0%), first user 0
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
@@ -156,15 +157,15 @@ def audit(
     Parameters
     ----------
     scores, ground_truth, exclude, candidates, n_threads, progress
-        As in ``Metrics.compute``. NaN among the scores are counted and not an error; with
-        ``candidates``, only their scores are read.
+        As in ``Metrics.compute``. NaN scores are counted instead of raising an error. With
+        ``candidates``, only the scores of the candidates are read.
     k
         The cutoff of the metrics that will be computed.
 
     Returns
     -------
     Audit
-        A ``Finding`` for each question; prints as a short report.
+        One ``Finding`` for each check; it prints as a short report.
 
     Raises
     ------
@@ -197,11 +198,12 @@ def audit(
 def audit_ranked(
     ranking: Truth, ground_truth: Truth, *, n_items: int | None = None, k: int = 10
 ) -> Audit:
-    """Look for properties that make metrics of these rankings misleading.
+    """Look for properties of given rankings that make metrics misleading.
 
-    Repeated items, and items outside the catalogue, are counted and not an error. Where nothing
-    gives the size of the catalogue, the largest item index in truth and in the rankings are
-    findings: an index of another numbering is never a hit, and no error.
+    Repeated items and items outside the catalogue are counted instead of raising an error. If the
+    size of the catalogue is unknown, the report gives the largest item index in the truth and in
+    the rankings. Compare the two: if truth and rankings number the items differently, no error is
+    raised, but items do not match.
 
     >>> import recmetrics
     >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
@@ -220,7 +222,7 @@ def audit_ranked(
     Returns
     -------
     Audit
-        As of ``audit``, of the questions that rankings answer.
+        As in ``audit``, with the checks that apply to rankings.
 
     Raises
     ------
@@ -273,7 +275,7 @@ def _of_invalid(rankings: Rankings, found: Found, n_items: int | None) -> dict[s
 
 
 class _Inspection:
-    """A reader of the lists of a call, one item deeper than k, and of their scores."""
+    """Reads the lists of a call to rank k + 1, and their scores."""
 
     row_items = 0
 
@@ -283,7 +285,7 @@ class _Inspection:
         self._found: dict[str, dict[int, Finding]] = {}
 
     def offer(self, items: IntArray | slice) -> None:
-        """Ignore the catalogue, which no question is about."""
+        """Do nothing: no check reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
         first = lists.rows.start
@@ -291,7 +293,7 @@ class _Inspection:
             self._found.setdefault(name, {})[first] = finding
 
     def findings(self) -> dict[str, Finding]:
-        """Add up the findings of all blocks; the place is that of the first block with any."""
+        """Add up the findings of all blocks; the first user is that of the first block with any."""
         whole = {}
         for name, blocks in self._found.items():
             found = [blocks[first] for first in sorted(blocks) if blocks[first].users]
@@ -359,7 +361,7 @@ def _is_constant(
 
 
 def _depends_on_order(hits: Hits) -> BoolArray:
-    """True for users with a group of equal scores within reach of k that mixes relevances."""
+    """True for users with a tie group that reaches the top k and mixes relevances."""
     n_users = len(hits.n_hits)
     slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
     tied = np.flatnonzero(slots < np.repeat(hits.n_hits, np.diff(hits.start)))

@@ -1,7 +1,7 @@
 """Metrics: scores and truth in, one value per user and metric out.
 
-Every method has the same four lines: read the request, read the scores, read the users, give the
-values of their hits.
+Every method has the same four lines: read the request, read the scores, read the users, compute the
+values from the hits.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -68,8 +68,8 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
         cutoff = bound.arguments["k"]
         if isinstance(cutoff, str) or (cutoff is None and record.default_k is not None):
             msg = (
-                f"k must be an integer >= 1, such as 10, got {cutoff!r}; "
-                "for the whole list ask compute"
+                f"k must be an integer >= 1, such as 10, got {cutoff!r}; for the whole list call "
+                "Metrics.compute"
             )
             raise ArgumentError(msg)
         own = {*record.options, STRATUM.name}
@@ -79,7 +79,7 @@ def alone(declaration: Callable[P, R]) -> Callable[P, R]:
         shared = {n: v for n, v in keywords.items() if n not in own and n != "k"}
         if shared.get("ties") == "range":
             msg = (
-                f"{record.method} gives one array and has no ties='range', which gives three; type "
+                f"{record.method} returns one array, but ties='range' gives three; type "
                 f"Metrics.compute(..., [{str(spec)!r}], ties='range')"
             )
             raise ArgumentError(msg)
@@ -102,13 +102,15 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
 
 
 class Metrics:
-    """Ranking metrics per user, and of all lists together, from scores or from rankings.
+    """Ranking metrics from scores or from rankings.
 
-    The methods below ``compute_factors`` compute one metric. All take the keyword arguments of
-    ``Metrics.compute`` beside their own, return a float64 array of shape (n_users,), of shape ()
-    for a metric of all lists, and raise what ``Metrics.compute`` raises. ``k`` counts ranks from 1;
-    a k above n_items means n_items. The value of a user without relevant items is undefined: NaN
-    unless ``undefined=`` is given.
+    ``compute`` computes several metrics in one pass. Methods such as ``ndcg_at_k`` and ``auc``
+    compute one metric. They take the keyword arguments of ``compute`` in addition to their own
+    options, and raise the same errors. They return a float64 array of shape (n_users,), or of
+    shape () for a system metric such as coverage, which has one value for all lists.
+
+    ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
+    items is undefined: NaN unless ``undefined=`` is given.
     """
 
     @staticmethod
@@ -133,7 +135,7 @@ class Metrics:
         genres: Matrix | None = None,
         profile: Matrix | None = None,
     ) -> dict[str, UserValues]:
-        """Compute the metrics of every user's ranking.
+        """Compute metrics for every user.
 
         >>> from recmetrics import Metrics
         >>> Metrics.compute([[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]], ["recall@3", "ndcg@2"])
@@ -142,85 +144,94 @@ class Metrics:
         Parameters
         ----------
         pred_scores
-            (n_users, n_items) predicted preference, higher first; equal scores rank by the lower
-            item index. Any real dtype and memory layout, memory maps, nested lists, tensors on the
-            CPU; read in row blocks, never copied, never changed. An item scored -inf is not
-            recommended. Of a SciPy sparse matrix only the stored entries may be recommended; a
-            stored 0 is a score.
+            (n_users, n_items) predicted scores, higher is better. Equal scores rank by item index,
+            the lower index first. An item with score -inf is never recommended. Any real dtype and
+            memory layout is accepted, also memory maps, nested lists and tensors. Scores are read
+            in row blocks, and never changed or copied as a whole. In a SciPy sparse matrix, only
+            the stored entries may be recommended; a stored 0 is a score.
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
-            SciPy sparse matrix, or a list with one array of relevant item indices per user. Or
+            SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
             (n_users,) integers: the index of the one relevant item of each row, -1 for none.
         metrics_list
-            Metric strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``; see
-            ``recmetrics metrics`` for all. Without ``@k`` the user's whole list counts.
+            Metric strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. The command
+            ``recmetrics metrics`` lists all metrics. Without ``@k``, the user's whole list counts.
         exclude
-            Items that must not be recommended to a user, in any form that truth takes (every
-            entry other than 0). Relevant ones still count as relevant.
+            Items that must not be recommended to a user, such as training interactions. Any form
+            that ``ground_truth`` takes; every nonzero entry is excluded. Excluded relevant items
+            still count as relevant.
         candidates
-            The only items that may be recommended, in any form that truth takes, or one array of
-            item indices for all users. Only their scores are read.
+            The only items that may be recommended: any form that ``ground_truth`` takes, or one
+            array of item indices for all users. Only the scores of candidates are read.
         strata
-            Sets of items by name, each in any form that ``candidates`` takes. Only the relevant
-            items in ``strata["tail"]`` are relevant to ``recall(of=tail)@20``. The lists stay what
-            they are, and are selected once. A user without such an item has no value.
+            Sets of items by name, each in any form that ``candidates`` takes.
+            ``recall(of=tail)@20`` counts only the relevant items that are in ``strata["tail"]``.
+            Strata do not change the recommended lists. The value of a user without relevant items
+            in the stratum is undefined.
         propensity
-            (n_items,) the chance, above 0 and at most 1, that a relevant item is observed, which
-            ``weigh`` corrects for, as in ``recall(weigh=snips)@20``: see ``propensity_from``.
+            (n_items,) the probability that a relevant item is observed, above 0 and at most 1.
+            Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
+            ``propensity_from`` estimates it.
         undefined
-            Value of a user without relevant items where the metric is undefined: "nan", "zero",
-            "one", or "raise" for an error. Default: the convention's rule, or "nan" without a
-            convention.
+            The value where a metric is undefined, such as for users without relevant items: "nan",
+            "zero", "one", or "raise" for an error. Default: the rule of the convention, or "nan"
+            without a convention.
         convention
-            The system whose definitions the plain names follow, such as "ranx", "trec" or
-            "recbole"; an unknown name is an error that lists them all. Options in a metric string,
-            ``undefined`` and ``ties`` override it; ``recmetrics.explain`` shows the definition.
+            Another system whose metric definitions to use, such as "ranx", "trec" or "recbole". An
+            unknown name raises an error that lists all systems. Options in a metric string,
+            ``undefined`` and ``ties`` override the convention. ``recmetrics.explain`` shows the
+            resulting definition.
         nan
-            NaN among the scores: "raise" an error, or "exclude" the item like a score of -inf.
+            How to treat NaN scores: "raise" an error, or "exclude" the item, as a score of -inf
+            does.
         ties
-            How equal scores rank: "index", by the lower item index; "expected", the exact mean of
-            each metric over all of their orders; "worst" and "best", its worst and its best value
-            over these orders; "range", the mean under the metric string as it was typed, and then
-            the least and the greatest value: ``values["ndcg@10[least]"]`` and
-            ``values["ndcg@10[greatest]"]``. List and catalogue metrics, and ``auc@k``, support only
-            ties="index". ``auc`` averages over ties under "index", too: that is its definition.
-            Default: the convention's rule for each metric, or "index" without a convention.
+            How equal scores rank. "index": by item index, the lower index first. "expected": each
+            metric is its exact mean over all orders of the tied items. "worst", "best": its worst
+            or best value over these orders. "range": three values, namely the mean under the metric
+            string as typed, and the least and the greatest value under ``"ndcg@10[least]"`` and
+            ``"ndcg@10[greatest]"``. Metrics that read the lists themselves, such as diversity and
+            coverage, and ``auc@k`` support only "index". ``auc`` counts tied pairs 1/2 under
+            "index" as well, by definition. Default: the rule of the convention for each metric, or
+            "index" without a convention.
         n_threads
-            Threads over row blocks; None means the environment variable
-            RECMETRICS_NUM_THREADS, else the cores this process may use.
+            The number of threads. None uses the environment variable RECMETRICS_NUM_THREADS if it
+            is set, else all cores that this process may use.
         progress
-            True shows a tqdm bar where tqdm is installed, and then says how many users the means
-            are over where these are not all; it says "compiling" while a first call compiles. A
-            callable gets (rows done, rows).
+            True shows a tqdm bar if tqdm is installed; the bar says "compiling" while a first call
+            compiles. True also prints the number of users behind each mean if some have no value. A
+            callable is called with (rows done, rows).
         popularity
-            (n_items,) share of users who have each item, 0 to 1: ``popularity_from(train)``.
+            (n_items,) share of users who have each item, 0 to 1; ``popularity_from(train)``
+            computes it.
         features
-            (n_items, d) a vector for each item, dense or sparse; items are compared by cosine.
+            (n_items, d) a feature vector for each item, dense or sparse; items are compared by
+            cosine similarity.
         similarity
-            (n_items, n_items) of every two items, dense or sparse, instead of ``features``.
+            (n_items, n_items) the similarity of each pair of items, dense or sparse; use it instead
+            of ``features``.
         genres
-            (n_items, g) 1 where an item has the genre, dense or sparse.
+            (n_items, g) 1 if the item has the genre, else 0, dense or sparse.
         profile
-            (n_users, g) the genres of each user, or the training matrix (n_users, n_items), whose
-            values weigh the items; dense or sparse. Where both shapes fit it holds genres.
+            (n_users, g) the genres of each user, or (n_users, n_items) the training matrix, whose
+            values weight the items; dense or sparse. If both shapes fit, it is read as genres.
 
-        ``recmetrics metrics`` lists which metric needs which of the last five; other metrics
-        ignore them.
+        ``recmetrics metrics NAME`` shows which of the last five arguments a metric needs; all other
+        metrics ignore them.
 
         Returns
         -------
         dict
-            A float64 array of shape (n_users,) for each metric string as it was typed, in the
-            order asked; of shape () for a system metric such as coverage, which has one value for
-            all lists. ``ties="range"`` has three arrays for each. Threads, batches and memory
-            layout do not change a bit.
+            A float64 array for each metric string, in the order given; the keys are the strings as
+            typed. The shape is (n_users,), or () for a system metric such as coverage, which has
+            one value for all lists. ``ties="range"`` gives three arrays for each string. The values
+            are the same, bit for bit, for any number of threads and any memory layout.
 
         Raises
         ------
         MetricSpecError
             A metric string that cannot be read, or an unknown metric or option.
         InputError, InputTypeError
-            Inputs of the wrong shape, dtype or values, such as NaN among the scores.
+            Inputs with a wrong shape, dtype or value, such as NaN scores.
         ArgumentError
             A keyword argument outside its range.
         UndefinedMetricError
@@ -229,7 +240,8 @@ class Metrics:
         Warns
         -----
         RecmetricsWarning
-            Where all relevant items of more than half of the users who have any are excluded.
+            If ``exclude`` removes all relevant items of more than half of the users with relevant
+            items.
         """
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
@@ -249,12 +261,12 @@ class Metrics:
         unknown: Invalid = "raise",
         **shared: Unpack[ForRankings],
     ) -> dict[str, UserValues]:
-        """Score rankings that exist already.
+        """Compute metrics of given rankings.
 
         >>> from recmetrics import Metrics
         >>> Metrics.compute_ranked([[2, 0], [1, -1]], [[0, 0, 1], [1, 0, 0]], ["mrr", "hit@1"])
         {'mrr': array([1., 0.]), 'hit@1': array([1., 0.])}
-        >>> generated = [[1, 1, 9, 2]]  # item 1 again, and 9, which is outside the catalogue
+        >>> generated = [[1, 1, 9, 2]]  # repeats item 1; item 9 is outside the catalogue
         >>> Metrics.compute_ranked(
         ...     generated, [[2]], "mrr", n_items=3, repeats="waste", unknown="drop"
         ... )
@@ -269,18 +281,19 @@ class Metrics:
             As in ``compute``. Plain nested lists that could be either indices or relevances are an
             error.
         n_items
-            Size of the catalogue, where truth lists item indices: an index outside it is an error.
-            Unless it or side information gives the size, any index >= 0 is accepted, and k is not
-            cut to the size; ``audit_ranked`` then names the largest index. System metrics and
-            ``auc`` need the size.
+            The size of the catalogue, for a truth of item indices. An index outside the catalogue
+            is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
+            is accepted and k is not limited to the size; ``audit_ranked`` then reports the largest
+            index. System metrics and ``auc`` need the size.
         repeats, unknown
-            An item that its list names again, and an item outside the catalogue, as generative
-            models give: "raise" an error, "waste" its rank, which then has no item, or "drop" it,
-            so that the items behind it move up. Metrics of items, such as diversity, read the items
-            that are left. ``progress=True`` prints how many there were; so does ``audit_ranked``.
+            How to treat repeated items of a list and items outside the catalogue, both common in
+            lists of generative models. "raise": an error. "waste": the item is removed and its rank
+            stays empty. "drop": the item is removed and the items below it move up. Metrics that
+            read the items themselves, such as diversity, read the remaining items.
+            ``progress=True`` prints the number of such items; ``audit_ranked`` reports it.
         metrics_list, undefined, convention, n_threads, progress
-            As in ``compute``. Metrics of the whole list read only the items of the ranking; ``auc``
-            needs rankings of every item.
+            As in ``compute``. Metrics without a cutoff read the whole ranking; ``auc`` needs
+            rankings that contain every item.
         popularity, features, similarity, genres, profile
             As in ``compute``.
 
@@ -293,9 +306,10 @@ class Metrics:
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-            As in ``compute``; an InputError also where a ranking names an item twice, an item
-            outside the catalogue, an item after a -1, or for ``auc`` not every item; an
-            ArgumentError where ``unknown`` is not "raise" and the catalogue's size is unknown.
+            As in ``compute``. Also an InputError if a ranking contains an item twice, an item
+            outside the catalogue or an item after a -1, or if it lacks an item that ``auc`` needs.
+            Also an ArgumentError if ``unknown`` is not "raise" and the size of the catalogue is
+            unknown.
         """
         request = Request(metrics_list, **shared)
         scores = Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
@@ -309,7 +323,7 @@ class Metrics:
     ) -> sp.csr_array[np.float64]:
         """Find the rank of every relevant item in its user's whole list.
 
-        Memory grows with the relevant items, not with users times items.
+        Memory grows with the number of relevant items, not with n_users x n_items.
 
         >>> from recmetrics import Metrics
         >>> ranks = Metrics.ranks([[4, 3, 2, 1], [1, 1, 3, 1]], [[0, 1, 0, 1], [0, 1, 0, 0]])
@@ -324,16 +338,16 @@ class Metrics:
         pred_scores, ground_truth, exclude, candidates, nan, n_threads, progress
             As in ``compute``.
         ties
-            The rank of an item among equal scores: "index", by the lower item index; "expected",
-            the mean rank of these items; "best" and "worst", the first and the last rank of them.
-            The last three are the realistic, the optimistic and the pessimistic rank of knowledge
-            graph completion.
+            The rank of an item with a tied score. "index": by item index, the lower index first.
+            "expected": the mean rank of the tied items. "best", "worst": the first or the last of
+            their ranks. Knowledge graph completion calls these three the realistic, optimistic and
+            pessimistic rank.
 
         Returns
         -------
         scipy.sparse.csr_array
-            (n_users, n_items) float64, with an entry for each relevant item: its rank from 1, inf
-            where the item cannot be recommended.
+            (n_users, n_items) float64, with an entry for each relevant item: its 1-based rank, or
+            inf if the item cannot be recommended.
 
         Raises
         ------
@@ -399,12 +413,12 @@ class Metrics:
         item_bias: ItemValues | None = None,
         **shared: Unpack[Shared],
     ) -> dict[str, UserValues]:
-        """Score the rankings of a factor model, whose score matrix is never made.
+        """Compute metrics of a factor model, without making its score matrix.
 
-        The scores are ``user_factors @ item_factors.T + item_bias``: tiles of the product are
-        computed by BLAS and selected while in cache, so that memory does not grow with users times
-        items. Metrics without a cutoff, and any under a tie policy other than "index", read whole
-        rows: the scores of a few users at a time.
+        The scores are ``user_factors @ item_factors.T + item_bias``. BLAS computes tiles of this
+        product, and the best items are selected while a tile is in cache, so memory does not grow
+        with n_users x n_items. Metrics without a cutoff, and all metrics under a tie policy other
+        than "index", need whole rows of scores; these are computed for a few users at a time.
 
         >>> from recmetrics import Metrics
         >>> users, items = [[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
@@ -414,8 +428,9 @@ class Metrics:
         Parameters
         ----------
         user_factors
-            (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; tensors
-            on a GPU, both of them, are multiplied and ranked there (not yet run on a GPU).
+            (n_users, d). Any real dtype and memory layout is accepted, also memory maps and
+            tensors. If both factors are tensors on a GPU, they are multiplied and ranked there (not
+            yet tested on a GPU).
         item_factors
             (n_items, d).
         ground_truth, metrics_list
@@ -423,8 +438,8 @@ class Metrics:
         item_bias
             (n_items,) added to the scores of each item.
         exclude, candidates, undefined, convention, nan, ties, n_threads, progress
-            As in ``compute``. Where threadpoolctl is installed, BLAS is limited to one thread
-            within each of these threads.
+            As in ``compute``. If threadpoolctl is installed, BLAS uses one thread within each of
+            these threads.
         popularity, features, similarity, genres, profile
             As in ``compute``.
 
@@ -436,7 +451,7 @@ class Metrics:
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-            As in ``compute``; a ShapeError also where the factors do not fit together.
+            As in ``compute``. Also a ShapeError if the shapes of the factors do not match.
 
         Warns
         -----
@@ -445,11 +460,11 @@ class Metrics:
 
         Notes
         -----
-        The order is that of ``compute`` on the same products. float32, float16 and bfloat16 factors
-        are multiplied as float32, others as float64. BLAS may round differently for each shape of
-        a tile: compared with one product of all factors, a score of d terms may differ by
-        2 d u sum_j abs(p_j q_j), u = 6e-8 in float32 and 1e-16 in float64. Only items whose
-        scores are that close may change places.
+        Items rank as in ``compute`` on the same products. float32, float16 and bfloat16 factors are
+        multiplied as float32, others as float64. The rounding of BLAS may depend on the shape of a
+        tile. So a score, the sum of d products p_j q_j, may differ from that of one product of all
+        factors by up to 2 d u sum_j abs(p_j q_j), where u is 6e-8 in float32 and 1e-16 in float64.
+        Only items whose scores are that close may swap ranks.
         """
         request = Request(metrics_list, **shared)
         scores = read_factors(user_factors, item_factors, item_bias)
@@ -467,11 +482,12 @@ class Metrics:
         ids: Sequence[Any] | npt.NDArray[Any] | None = None,
         **shared: Unpack[ForGroups],
     ) -> dict[str, UserValues]:
-        """Evaluate groups, such as queries, in flat arrays as in learning-to-rank tools.
+        """Compute metrics of groups, such as queries, given as flat arrays.
 
-        Each row is one item of one group. Each group is ranked on its own; equal scores rank by the
-        order of the rows. A relevant item without a row does not count. A group without a relevant
-        row has no defined value: NaN.
+        The arrays have the form that learning-to-rank tools use: each row is one item of one group.
+        Each group is ranked on its own; equal scores rank by the order of the rows. A relevant item
+        without a row does not count. The value of a group without a relevant row is undefined: NaN
+        unless ``undefined=`` is given.
 
         >>> from recmetrics import Metrics
         >>> scores, relevance = [0.9, 0.5, 0.3, 0.8], [0, 1, 3, 1]
@@ -487,11 +503,11 @@ class Metrics:
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list
-            As in ``compute``, of accuracy metrics. A k above the size of a group is not lowered:
-            ``precision@10`` of a group of 4 rows divides by 10.
+            As in ``compute``, but only accuracy metrics. A k above the size of a group is not
+            lowered: ``precision@10`` of a group of 4 rows divides by 10.
         sizes
-            (n_groups,) how many rows each group has, in order, as LightGBM and XGBoost take them.
-            Give this or ``ids``.
+            (n_groups,) the number of rows of each group, in order, as for LightGBM and XGBoost.
+            Pass either ``sizes`` or ``ids``.
         ids
             (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
         undefined, convention, nan, ties, n_threads
@@ -506,8 +522,8 @@ class Metrics:
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-            As in ``compute``; a ShapeError also where the arrays differ in length, or where sizes
-            do not add up to the rows.
+            As in ``compute``. Also a ShapeError if the arrays differ in length, or if the sizes do
+            not add up to the number of rows.
         """
         request = Request(metrics_list, level="groups", **shared)
         source, users, names = read_groups(scores, relevance, sizes, ids, request.nan)
@@ -523,10 +539,10 @@ class Metrics:
         n_items: int | None = None,
         **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
-        """Compute the exact means of a random ranking over all orders of the recommendable items.
+        """Compute the expected value of each metric for a random ranking, exactly.
 
-        A model that scores all items alike has these values under ``ties="expected"``. No scores
-        are read.
+        The expectation is over all orders of the items that may be recommended. A model with the
+        same score for all items has these values under ``ties="expected"``.
 
         >>> from recmetrics import Metrics
         >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # 1 - 2/4 * 1/3
@@ -551,8 +567,9 @@ class Metrics:
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
             As in ``compute``.
         ArgumentError
-            Also for a list or catalogue metric, for a metric that divides by the hits found, such
-            as ``map(denom=hits)``, and where ``n_items`` is missing.
+            As in ``compute``. Also raised for a metric that reads the lists themselves, such as
+            diversity or coverage, for a metric that divides by the hits found, such as
+            ``map(denom=hits)``, and if ``n_items`` is missing.
         """
         request = Request(metrics_list, level="chance", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
@@ -568,10 +585,10 @@ class Metrics:
         n_items: int | None = None,
         **shared: Unpack[ForTruth],
     ) -> dict[str, UserValues]:
-        """Compute the values of the best ranking: relevant items first, by relevance.
+        """Compute the values of the best possible ranking: relevant items first, by relevance.
 
-        A value is below 1 where relevant items may not be recommended, or where the metric divides
-        by more items than can be hits.
+        A metric with values in [0, 1] is below 1 here if some relevant items may not be
+        recommended, or if the metric divides by more items than can be hits.
 
         >>> from recmetrics import Metrics
         >>> Metrics.ceiling([[1, 0, 0, 1]], ["precision@3", "recall@3"], exclude=[[3]])
@@ -592,8 +609,9 @@ class Metrics:
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
             As in ``chance``.
         ArgumentError
-            Also for a list or catalogue metric, for a metric without a ceiling, such as
-            ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.
+            As in ``compute``. Also raised for a metric that reads the lists themselves, such as
+            diversity or coverage, for a metric without a ceiling, such as ``ndcg(ideal=retrieved,
+            ideal_depth=full)``, and if ``n_items`` is missing.
         """
         request = Request(metrics_list, level="ceiling", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)

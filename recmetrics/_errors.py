@@ -4,14 +4,14 @@ RecmetricsError
     MetricSpecError (ValueError)       a metric string that cannot be read
         UnknownMetricError             no metric of that name; names the nearest
         UnknownOptionError             the metric has no such option, or no such value
-    ArgumentError (ValueError)         undefined=, nan=, ..., k= out of range, or missing side data
-    InputError (ValueError)            scores, truth, exclude, candidates, ranking: wrong values
-        ShapeError                     arrays whose shapes do not fit
+    ArgumentError (ValueError)         an invalid or missing keyword argument, such as k=0
+    InputError (ValueError)            invalid values in scores, truth, rankings and other inputs
+        ShapeError                     arrays whose shapes do not match
         NaNScoreError                  NaN among the scores
-    InputTypeError (TypeError)         something that is no matrix of real numbers
+    InputTypeError (TypeError)         an input that is not a matrix of real numbers
     UndefinedMetricError (ValueError)  a user without relevant items under undefined="raise"
     DeviceMemoryError (RuntimeError)   no memory left on a GPU, as torch has its own error
-RecmetricsWarning (UserWarning)        numbers that may not mean what they seem to
+RecmetricsWarning (UserWarning)        results that may be misleading
 """
 
 import sys
@@ -21,7 +21,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class RecmetricsError(Exception):
-    """Base of all errors that this package raises on purpose."""
+    """Base class of all errors of this package."""
 
 
 class MetricSpecError(RecmetricsError, ValueError):
@@ -37,15 +37,15 @@ class UnknownOptionError(MetricSpecError):
 
 
 class ArgumentError(RecmetricsError, ValueError):
-    """A keyword argument outside its range, or one that a metric needs and was not given."""
+    """A keyword argument with an invalid value, or a missing one that a metric needs."""
 
 
 class InputError(RecmetricsError, ValueError):
-    """Scores, truth, exclude, candidates or a ranking that hold wrong values."""
+    """Invalid values in scores, truth, rankings or other inputs."""
 
 
 class ShapeError(InputError):
-    """Inputs whose shapes do not fit together."""
+    """Inputs whose shapes do not match."""
 
 
 class NaNScoreError(InputError):
@@ -61,15 +61,15 @@ class UndefinedMetricError(RecmetricsError, ValueError):
 
 
 class DeviceMemoryError(RecmetricsError, RuntimeError):
-    """No memory is left on the GPU where the scores are."""
+    """The GPU that holds the scores has no memory left."""
 
 
 class RecmetricsWarning(UserWarning):
-    """Numbers that may not mean what they seem to."""
+    """Results that may be misleading."""
 
 
 def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) -> None:
-    """Warn at the line that called the package, however deep within it this call is."""
+    """Warn with the location of the caller's line, outside the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""Evaluator: truth and metrics once, then batches of users; the same values as one call."""
+"""Evaluator: metrics of users that come in batches."""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
@@ -51,10 +51,10 @@ from recmetrics.comparison import mean_of, read_weights
 
 
 class Evaluator:
-    """Metrics of users in batches, the same bits as ``Metrics.compute`` on all users at once.
+    """Metrics of users that come in batches, equal to those of one ``Metrics.compute`` call.
 
-    Truth, exclude, candidates and side information are checked and prepared here, once; an update
-    only ranks and measures its own rows.
+    The constructor checks and prepares the truth, the other sets and the side information once. An
+    update only ranks and evaluates its own rows.
 
     >>> from recmetrics import Evaluator
     >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
@@ -72,7 +72,7 @@ class Evaluator:
     exclude, candidates, strata, propensity, undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``, for all users.
     n_items
-        The size of the catalogue; needed where truth lists item indices.
+        The size of the catalogue; needed if the truth lists item indices.
     popularity, features, similarity, genres, profile
         Side information, as in ``Metrics.compute``, for all users. It is not copied; the truth and
         the other sets are.
@@ -80,7 +80,7 @@ class Evaluator:
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError
-        As in ``Metrics.compute``; an ArgumentError also where the size of the catalogue is unknown.
+        As in ``Metrics.compute``. Also an ArgumentError if the size of the catalogue is unknown.
 
     Warns
     -----
@@ -89,11 +89,15 @@ class Evaluator:
 
     Notes
     -----
-    System metrics, such as coverage, need the lists of all users. Where one is requested, these are
-    kept, k item indices of 4 bytes for each user; otherwise only the values are. An update ranks
-    its users; the metrics of several batches are then computed together, at the latest when a
-    result is requested. An update itself uses ``n_threads``; several threads may update one
-    evaluator with ``users=``. Ctrl-C or an error leaves each batch added as a whole, or not at all.
+    The values are the same, bit for bit, as those of ``Metrics.compute`` on all users at once.
+
+    System metrics, such as coverage, need the lists of all users. If one is requested, the
+    evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
+
+    An update ranks its users. The metrics of several batches may be computed together later, at the
+    latest when a result is requested. Each update uses ``n_threads`` threads. Several threads may
+    update one evaluator if they pass ``users=``. If Ctrl-C or an error interrupts an update, the
+    batch is added as a whole or not at all.
     """
 
     def __init__(
@@ -141,20 +145,18 @@ class Evaluator:
         scores
             (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
         users
-            The users of these rows: a slice of the rows of the truth, or indices: an array, a
-            tensor, a Series, a list or a range. None means the rows after the previous batch,
-            starting with the first. Only the caller knows whether that is so. A loader that
-            shuffles gives the users in another order: without their indices each is compared with
-            the truth of another, and nothing can notice it. Type
-            ``evaluator.update(scores, users)`` with the indices that the loader gives.
+            The users of these rows, as rows of the truth: a slice, or indices in an array, tensor,
+            Series, list or range. None means the next users after the previous batch, starting with
+            the first. If the loader shuffles, pass the indices: without them, scores are compared
+            with the truth of other users, and no error is raised.
 
-        A user who is added again counts once, with the later values.
+        A user who is added more than once counts once, with the latest values.
 
         Raises
         ------
         InputError, InputTypeError
-            As in ``Metrics.compute``; also for users outside the truth, or a number of users other
-            than that of the rows. Nothing of such a batch is added.
+            As in ``Metrics.compute``. Also raised if a user is outside the truth, or if the number
+            of users is not the number of rows. Such a batch is not added.
         """
         self._take_in(read_scores(scores), users)
 
@@ -166,7 +168,7 @@ class Evaluator:
         *,
         item_bias: ItemValues | None = None,
     ) -> None:
-        """Add a batch of users of a factor model, whose score matrix is never made.
+        """Add a batch of users of a factor model, without making its score matrix.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
@@ -198,7 +200,7 @@ class Evaluator:
         repeats: Invalid = "raise",
         unknown: Invalid = "raise",
     ) -> None:
-        """Add a batch of users whose rankings exist already.
+        """Add a batch of users with given rankings.
 
         >>> from recmetrics import Evaluator
         >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
@@ -214,14 +216,14 @@ class Evaluator:
         users
             As in ``update``.
         repeats, unknown
-            What becomes of invalid items, as in ``Metrics.compute_ranked``; ``invalid_items``
-            counts them.
+            How to treat invalid items, as in ``Metrics.compute_ranked``; ``invalid_items`` counts
+            them.
 
         Raises
         ------
         InputError, InputTypeError
-            As in ``Metrics.compute_ranked`` and ``update``; an InputError also where a ranking
-            names an excluded item, or one that is not a candidate.
+            As in ``Metrics.compute_ranked`` and ``update``. Also an InputError if a ranking
+            contains an excluded item, or one that is not a candidate.
         """
         self._take_in(Rankings(ranking, repeats=repeats, unknown=unknown), users)
 
@@ -231,7 +233,7 @@ class Evaluator:
         Warns
         -----
         NotUpdatedWarning
-            Where users were never updated; gives their number.
+            If some users were never updated; the message gives their number.
 
         Raises
         ------
@@ -257,11 +259,12 @@ class Evaluator:
         prefix
             The beginning of each key.
         at
-            The text in place of ``@``. If it is not ``@``, every character that is neither letter,
-            digit nor one of ``_ - . /`` becomes ``_``: loggers that refuse ``@`` refuse the others.
+            The text that replaces ``@``. With any other text than ``@``, all characters but
+            letters, digits and ``_ - . /`` become ``_`` too, because loggers that do not accept
+            ``@`` do not accept these either.
         weights
-            (n_users,) the weight of each user of the truth, finite and >= 0: means are then
-            sum w x / sum w over the users who have a value. ``recmetrics.summary`` has intervals.
+            (n_users,) the weight of each user of the truth, finite and >= 0. Each mean is then
+            weighted. ``recmetrics.summary`` also gives intervals.
 
         Raises
         ------
@@ -271,7 +274,7 @@ class Evaluator:
         Warns
         -----
         NotUpdatedWarning
-            Where users were never updated; ``counts`` gives the users of each mean.
+            If some users were never updated; ``counts`` gives the number of users in each mean.
         """
         read = None if weights is None else read_weights(weights, self._results.n_users)
         self._results.warn_of_missing()
@@ -286,8 +289,8 @@ class Evaluator:
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined, and never updated.
 
-        Users whose undefined value counts as 0 are defined, as are all updated users for a system
-        metric.
+        A user whose undefined value is replaced by a number, such as 0, counts as defined. For a
+        system metric, all updated users count as defined.
         """
         return self._results.counts()
 
@@ -305,14 +308,15 @@ class Evaluator:
     def merge(self, other: Evaluator) -> Evaluator:
         """Add the users of another evaluator of the same metrics, users and items.
 
-        Where both have a user, the other's values count. The result has the bits of one evaluator
-        with all batches. Returns this evaluator, for ``functools.reduce``.
+        If both have values of a user, those of ``other`` are kept. The result is the same, bit for
+        bit, as that of one evaluator with all batches. Returns this evaluator, for use with
+        ``functools.reduce``.
 
         Raises
         ------
         ArgumentError
-            If the two differ in metrics, policies, users or items, or in the data that they were
-            built with, such as the truth.
+            If the two differ in metrics, policies, users or items, or were built with different
+            data, such as another truth.
         """
         if not isinstance(other, Evaluator):
             msg = f"merge takes an Evaluator, got {type(other).__name__}"
@@ -323,9 +327,10 @@ class Evaluator:
     def all_gather(self, group: Any = None) -> Evaluator:
         """Gather the users of all processes of ``torch.distributed``, in every process.
 
-        Every process of the group must call it. This evaluator does not change; the returned one
-        can compute but not update, like one from ``from_state``. Where two processes have the same
-        user, as with padding samplers, the user counts once, with the values of the higher rank.
+        Every process of the group must call it. This evaluator does not change. The returned
+        evaluator gives results but takes no updates, like one from ``from_state``. If two processes
+        have the same user, as with samplers that pad, the user counts once, with the values of the
+        process of higher rank.
 
         Parameters
         ----------
@@ -335,7 +340,7 @@ class Evaluator:
         Raises
         ------
         ArgumentError
-            Where torch.distributed is not initialised, or the evaluators cannot be merged.
+            If torch.distributed is not initialised, or the evaluators cannot be merged.
         """
         return Evaluator._of(gather(self._results, group))
 
@@ -362,7 +367,7 @@ class Evaluator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Evaluator:
-        """Make an evaluator from the arrays of ``state``, to compute and to merge.
+        """Make an evaluator from the arrays of ``state``, for results and merging.
 
         It has no truth, so it takes no updates. To continue updating, merge it into an evaluator
         built with the same arguments as the first one.
@@ -370,7 +375,7 @@ class Evaluator:
         Raises
         ------
         InputError
-            If these are not the arrays of ``state``.
+            If the arrays are not those of ``state``.
         """
         return cls._of(UserResults.from_state(state))
 
@@ -409,8 +414,8 @@ class Evaluator:
         chosen = self._chosen(users, n_rows, "scores" if n_items is not None else "ranking")
         if self._users is None:
             msg = (
-                "this evaluator was made from a state and has no truth; merge it into an Evaluator "
-                "that has: Evaluator(ground_truth, metrics_list).merge(this)"
+                "this evaluator was made from a state and has no truth; to update, merge it into "
+                "one with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
         results, known = self._results, self._users.take(chosen)
@@ -424,9 +429,9 @@ class Evaluator:
             first = self._results.next_user
             if first + n_rows > n_users:
                 msg = (
-                    f"{what} of {n_rows} more users after the first {first}, but truth has "
-                    f"{n_users}; expected each user once; call reset() before the next pass, or "
-                    "give users="
+                    f"{what} has {n_rows} rows after the first {first} users, but truth has "
+                    f"{n_users} users; expected each user once; call reset() before the next pass, "
+                    "or give users="
                 )
                 raise InputError(msg)
             return slice(first, first + n_rows)
@@ -436,14 +441,17 @@ class Evaluator:
         elif len(shape) > 1:
             msg = (
                 f"users is a {type(users).__name__} of shape {shape}, expected user indices; "
-                "update takes (scores, users): truth was given to Evaluator; "
+                "Evaluator.update takes (scores, users), since Evaluator has the truth; "
                 "StreamEvaluator.update takes (scores, truth)"
             )
             raise InputTypeError(msg)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
         if n_chosen(chosen) != n_rows:
-            msg = f"{what} of {n_rows} users came with {n_chosen(chosen)} in users="
+            msg = (
+                f"{what} has {n_rows} rows, but users= names {n_chosen(chosen)} users; expected "
+                "one user for each row"
+            )
             raise ShapeError(msg)
         return chosen
 
@@ -463,7 +471,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
         hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
         if users.ndim == 2:
-            hint = "; truth was given to Evaluator; StreamEvaluator.update takes (scores, truth)"
+            hint = "; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)"
         msg = (
             "users must be a slice or a 1-d array of integer user indices, got "
             f"{users.ndim}-d of dtype {users.dtype}{hint}"

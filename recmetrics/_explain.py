@@ -25,14 +25,14 @@ from recmetrics._types import Convention
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The meaning of a metric string; it prints as text, one fact a line."""
+    """The meaning of a metric string; it prints as text, one fact per line."""
 
     metric: str
     """The metric string, with the options that differ from their defaults."""
     summary: str
     """The metric in one line; empty where options are given, since they change the definition."""
     formula: str
-    """With the options and the cutoff filled in; R is the number of relevant items of the user."""
+    """The formula with options and cutoff filled in; R is the user's number of relevant items."""
     systems: tuple[str, ...]
     """The systems that compute exactly this, with the call and other differences."""
     no_relevant_item: str
@@ -56,7 +56,7 @@ class Explanation:
         changes = {"convention": self.convention} if self.convention else {}
         return changes | {
             "formula": self.formula,
-            "same in": "\n".join(self.systems) or "no system that the conventions cover",
+            "same in": "\n".join(self.systems) or "none of the systems with a convention",
             "no truth": self.no_relevant_item,
             "graded": self.graded,
             "ties": self.ties,
@@ -107,14 +107,14 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
     metric
         A metric string, as ``Metrics.compute`` takes it.
     convention
-        The system whose definition the plain name follows, as in ``Metrics.compute``.
+        Another system whose definition to use, as in ``Metrics.compute``.
 
     Returns
     -------
     Explanation
-        Strings that print as text: the formula with the options and the cutoff filled in, the
-        systems that compute exactly this, the value of a user without relevant items, the treatment
-        of graded truth and ties, bounds and source.
+        The facts as strings, which print as text: the formula with the options and the cutoff
+        filled in, the systems with the same definition, the value of a user without relevant items,
+        the treatment of graded truth and of ties, the bounds and the source.
 
     Raises
     ------
@@ -145,12 +145,12 @@ def _changes(metric: str, convention: Convention, definition: Definition) -> str
     """Say what the convention changes in a metric string."""
     name, (spec, ties, undefined) = CONVENTIONS[convention].name, definition
     plain = define(parse(metric))
-    changes = [f"the plain name stands for {spec}"] if spec != plain.spec else []
+    changes = [f"{metric} means {spec}"] if spec != plain.spec else []
     if undefined != plain.undefined:
         value = f"{NUMBERS[undefined]:g}" if undefined in NUMBERS else "NaN"
         changes.append(f"a user without relevant items has {value}")
     if ties != plain.ties:
-        changes.append("ties average over all orders")
+        changes.append("values are means over all orders of equal scores")
     return f"{name}: {'; '.join(changes) or 'changes nothing'}"
 
 
@@ -161,7 +161,7 @@ def formula_of(spec: MetricSpec) -> str:
     if rel is None:
         return text
     if "gain" in spec.values:
-        return f"{text}; relevance >= {rel:g} reads as 1, less as 0"
+        return f"{text}; relevance >= {rel:g} counts as 1, less as 0"
     return f"{text}; relevant: relevance >= {rel:g}"
 
 
@@ -179,7 +179,7 @@ def _described(system: System, line: Line, spec: MetricSpec) -> str:
     if line.undefined in NUMBERS and line.undefined != spec.metric.nan_means:
         notes.append(f"{NUMBERS[line.undefined]:g} without relevant items")
     if line.ties == "expected":
-        notes.append("the mean over all orders of ties")
+        notes.append("the mean over all orders of equal scores")
     call = line.call.format(k=spec.k)
     return f"{system.name}: {call}" + (f" ({', '.join(notes)})" if notes else "")
 
@@ -187,15 +187,15 @@ def _described(system: System, line: Line, spec: MetricSpec) -> str:
 def _without_truth(definition: Definition) -> str:
     metric = definition.spec.metric
     if metric.reads != "hits" and "rel" not in metric.options:
-        return f"a value like all others, since the truth is not read; NaN: {metric.undefined}"
+        return f"has a value, since the truth is not read; undefined: {metric.undefined}"
     if not metric.needs_relevant:
-        return f"a value like all others; NaN: {metric.undefined}"
+        return f"has a value; undefined: {metric.undefined}"
     if metric.nan_means == definition.undefined == "zero":
-        return "0, the sum of no gains; undefined='raise' refuses it"
+        return "0, the sum of no gains; an error with undefined='raise'"
     if definition.undefined in NUMBERS:
         number = NUMBERS[definition.undefined]
-        return f"{number:g}, as the convention has it, unless undefined= says otherwise"
-    return "NaN, unless undefined= says otherwise"
+        return f"{number:g}, as in the convention, unless undefined= is given"
+    return "NaN, unless undefined= is given"
 
 
 def _graded(spec: MetricSpec) -> str:
@@ -206,9 +206,9 @@ def _graded(spec: MetricSpec) -> str:
     rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
     if "rel" in spec.metric.options and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"
-        return f"relevant or not: an item is relevant where its relevance is {threshold}"
+        return f"read as binary: an item is relevant if its relevance is {threshold}"
     if spec.metric.reads == "hits":
-        return "grades weigh, as in the formula"
+        return "the grades count as in the formula"
     return "the truth is not read"
 
 
@@ -217,7 +217,9 @@ def _ties(definition: Definition) -> str:
     if metric.averages_ties and definition.spec.k is None:
         return "a pair of equal scores counts 1/2"
     if definition.ties == "expected":
-        return "the mean over all orders, as the convention has it, unless ties= says otherwise"
+        return (
+            "the mean over all orders of equal scores, as in the convention, unless ties= is given"
+        )
     has_policies = metric.reads == "hits" and not (metric.divides_at_k and definition.spec.k)
-    unless = ", unless ties= says otherwise" if has_policies else ""
+    unless = ", unless ties= is given" if has_policies else ""
     return f"equal scores rank by the lower item index{unless}"

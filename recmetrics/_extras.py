@@ -1,6 +1,7 @@
 """The packages of the extras, and the line that installs them.
 
-The line names the packages, not this one: it works wherever this one came from.
+The line names the packages of the extra, not recmetrics itself, so it works however recmetrics was
+installed.
 """
 
 EXTRAS = {
@@ -13,7 +14,7 @@ EXTRAS = {
 
 
 def install(extra: str, *names: str) -> str:
-    """Write the line that installs an extra, or those of its packages that are named."""
+    """Write the line that installs an extra, or only the named packages of it."""
     packages = [each for each in EXTRAS[extra] if not names or each.startswith(names)]
     # Double quotes, which every shell reads.
     return " ".join(["pip install", *(f'"{each}"' for each in packages)])

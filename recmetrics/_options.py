@@ -41,7 +41,7 @@ class _Sets(TypedDict, total=False):
 
 
 class _Relevant(TypedDict, total=False):
-    """The keywords that say more of relevant items than their relevance."""
+    """The keywords that select or weight relevant items."""
 
     strata: Strata | None
     propensity: ItemValues | None
@@ -93,7 +93,7 @@ class ForBatches(_Sets, _Relevant, _Meaning, _Order, _Threads, Side, total=False
 
 
 class ForStreams(_Relevant, _Meaning, _Order, _Threads, _OfItems, total=False):
-    """The keywords of functions whose users come with each batch."""
+    """The keywords of functions whose batches bring their own users."""
 
 
 class ForRankings(_Relevant, _Meaning, _Threads, _Progress, Side, total=False):
@@ -101,7 +101,7 @@ class ForRankings(_Relevant, _Meaning, _Threads, _Progress, Side, total=False):
 
 
 class ForRanks(_Sets, _Threads, _Progress, total=False):
-    """The keywords of functions that find ranks, and compute no metric."""
+    """The keywords of functions that find ranks but compute no metric."""
 
     nan: NaNPolicy
     ties: TiePolicy | None

@@ -1,8 +1,8 @@
 """``overlap``: how much the lists of two models have in common, user by user.
 
-One of the two models leads: it is selected from block by block, as for metrics that read lists. For
-the users of each block the lists of the other one are selected, too, and compared. So memory does
-not grow with the number of users, even where lists are whole rankings.
+One of the two models leads: its lists are selected block by block, as for metrics that read lists.
+For the users of each block, the lists of the other model are selected as well and compared. So
+memory does not grow with the number of users, even if lists are whole rankings.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -47,10 +47,10 @@ R = TypeVar("R")
 def overlap(
     a: Scores | Factors, b: Scores | Factors, measures: MeasuresList, **shared: Unpack[ForLists]
 ) -> dict[str, UserValues]:
-    """Measure how much the lists of two models have in common, for each user; without truth.
+    """Measure how much the lists of two models have in common, for each user.
 
-    Use it to see how much a retraining changes what people see, or whether two models differ at
-    all.
+    No truth is needed. Use it to see how much retraining changes the recommendations, or whether
+    two models differ at all.
 
     >>> import recmetrics
     >>> before, after = [[5, 4, 3, 2, 1], [1, 2, 3, 4, 5]], [[5, 3, 4, 2, 1], [5, 4, 3, 2, 1]]
@@ -65,8 +65,8 @@ def overlap(
         ``(user_factors, item_factors)`` or ``(user_factors, item_factors, item_bias)``, as for
         ``Metrics.compute_factors``. The two may have different forms.
     measures
-        Strings, ``name``, ``name@k`` or ``name(option=value, ...)@k``. With ``@k`` the first k
-        ranks count, without it the whole lists. See the notes.
+        Strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. With ``@k``, only the first
+        k ranks count. The notes below describe the measures.
     exclude, candidates
         As in ``Metrics.compute``; they apply to both models.
     nan, n_threads, progress
@@ -75,42 +75,43 @@ def overlap(
     Returns
     -------
     dict
-        A float64 array of shape (n_users,) for each string as it was typed, in the order asked.
-        A user whose two lists are empty has NaN; a user with one empty list has 0. The values are
-        the same, bit for bit, if the models are exchanged, and for any number of threads.
+        A float64 array of shape (n_users,) for each string, in the order given; the keys are the
+        strings as typed. A user with two empty lists has NaN; a user with one empty list has 0.
+        Swapping the models, or another number of threads, does not change the values.
 
     Raises
     ------
     MetricSpecError
         A string that cannot be read, or an unknown measure or option.
     InputError, InputTypeError
-        Scores as ``Metrics.compute`` refuses them, after "in a:" or "in b:"; a ShapeError where the
-        models have different users or items.
+        As in ``Metrics.compute``; the message begins with "in a:" or "in b:". Also a ShapeError if
+        the models have different users or items.
     ArgumentError
         As in ``Metrics.compute``.
 
     Notes
     -----
-    Of the lists A and B, cut at k where there is one:
+    Of two lists, cut at rank k if the string has a cutoff:
 
     ``overlap``
-        Items in both lists / k. If both are shorter than k, the divisor is the length of the longer
-        one.
+        Items in both lists / k. If both lists are shorter than k, the divisor is the length of the
+        longer list.
     ``jaccard``
-        Items in both / items in either.
+        Items in both lists / items in at least one list.
     ``rbo(p=0.9, form=ext)``
         Rank-biased overlap (Webber, Moffat, Zobel: A similarity measure for indefinite rankings,
-        TOIS 2010). With A_d = items in both among the first d ranks / d, and l the length of the
-        longer list: sum over d <= l of (1 - p) p^(d - 1) A_d, plus a part for what is below rank l.
-        ``form=ext`` is RBO_ext, which extrapolates the agreement at the end of the lists, also of
-        a shorter one; ``form=min`` is RBO_min, the least value of all continuations; ``form=sum``
-        has no such part, so that equal lists have 1 - p^l; ``form=norm`` divides ``sum`` by that.
-        A higher p reads deeper: the first 10 ranks have 86 % of the weight with p=0.9, the first 50
-        ranks 86 % with p=0.98.
+        TOIS 2010). Let A_d be the number of items that are in both lists among the first d ranks,
+        divided by d, and let l be the length of the longer list. RBO is the sum over d <= l of (1 -
+        p) p^(d - 1) A_d, plus a term for the ranks below l. ``form=ext`` (RBO_ext) extrapolates the
+        agreement at the end of the lists, and at the end of a shorter list. ``form=min`` (RBO_min)
+        is the lowest value of all possible continuations. ``form=sum`` has no such term, so equal
+        lists have 1 - p^l. ``form=norm`` is ``sum`` divided by 1 - p^l. A higher p gives more
+        weight to deeper ranks: 86 % of the weight is on the first 10 ranks with p=0.9, and on the
+        first 50 ranks with p=0.98.
 
-    Equal lists have 1 except under ``form=min`` and ``form=sum``, lists without a common item 0.
-    The order is that of all metrics: equal scores by the lower item index, and no item that is
-    excluded, no candidate or scored -inf.
+    Equal lists have the value 1, except with ``form=min`` and ``form=sum``. Lists without a common
+    item have 0. Items rank as for all metrics: equal scores by item index, without items that are
+    excluded, are not candidates or have the score -inf.
     """
     asked = read_measures(measures)
     rules = _rules(asked, shared)
@@ -159,10 +160,10 @@ def overlap_ranked(
     measures, n_threads, progress
         As in ``overlap``.
     n_items
-        Size of the catalogue, where an index outside it shall be an error.
+        The size of the catalogue. If it is given, an index outside the catalogue is an error.
     repeats, unknown
-        As in ``Metrics.compute_ranked``. A wasted rank agrees with nothing; those after the last
-        item of a list do not count.
+        As in ``Metrics.compute_ranked``. A wasted rank never matches the other list; wasted ranks
+        after the last item of a list do not count.
 
     Returns
     -------
@@ -172,7 +173,7 @@ def overlap_ranked(
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError
-        As in ``overlap``; an InputError also where a ranking names an item twice, an item outside
+        As in ``overlap``. Also an InputError if a ranking contains an item twice, an item outside
         the catalogue, or an item after a -1.
     """
     asked = read_measures(measures)
@@ -205,7 +206,7 @@ def _read_model(given: Any) -> ScoreMatrix | Selector:
 
 
 def _is_matrix(value: Any) -> bool:
-    """Say whether ``value`` is 2-d, as no row of a score matrix is."""
+    """Say whether ``value`` is 2-d; a row of a score matrix is not."""
     ndim = getattr(value, "ndim", None)
     if ndim is None and isinstance(value, Sequence) and value:
         ndim = 1 + getattr(value[0], "ndim", isinstance(value[0], Sequence))
@@ -223,7 +224,7 @@ class _Model(NamedTuple):
     scores: ScoreMatrix | Selector | Rankings
 
     def place(self) -> int:
-        """The place among the kinds of models that lead."""
+        """The priority of this kind of model for leading."""
         return isinstance(self.scores, ScoreMatrix) + isinstance(self.scores, SparseScores)
 
     def ranker(self, users: Users, rows: slice | None = None) -> Ranker:
@@ -234,7 +235,7 @@ class _Model(NamedTuple):
 
 
 def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do some work on a model, and say in errors which of the two it is."""
+    """Do some work on a model, with its name in errors."""
     try:
         return work(*args, **kwargs)
     except (InputError, InputTypeError) as error:
@@ -263,7 +264,7 @@ def _compare(
     asked: Mapping[str, Asked],
     rules: Request,
 ) -> dict[str, UserValues]:
-    """Compute the measures; all items are below ``n_items``, in unknown catalogues, too."""
+    """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
     # All measures are symmetric. The blocks of the leader are those of the call: of a factor model,
     # whose blocks begin at fixed users, rather than of a matrix; of a dense one rather than of a
     # sparse one, whose blocks have many users.
@@ -280,7 +281,7 @@ def _compare(
 
 
 class _OfFollower(Exception):  # noqa: N818
-    """Carries an error of the model that follows past the name of the other one."""
+    """Carries an error of the second model through the work on the leading one."""
 
     def __init__(self, error: InputError | InputTypeError) -> None:
         super().__init__(error)
@@ -309,7 +310,7 @@ class _Comparison:
         self._rules = Request(definition.spec, nan=rules.nan, n_threads=1)
 
     def offer(self, items: IntArray | slice) -> None:
-        """Ignore the catalogue, which no measure reads."""
+        """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
         """Fill the values of a block."""
@@ -344,7 +345,7 @@ class _Kept(KeptLists):
         self.depth = depth
 
     def offer(self, items: IntArray | slice) -> None:
-        """Ignore the catalogue, which no measure reads."""
+        """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
         """Keep the lists of a block."""

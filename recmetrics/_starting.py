@@ -1,7 +1,7 @@
 """Ctrl-C while the command is imported, before it can handle signals itself.
 
-Importing NumPy and Numba takes the first second of the command. Only where this process is the
-command: a program that imports the library gets its KeyboardInterrupt.
+Importing NumPy and Numba takes the first second of the command. The handler is set only if the
+process is the command: a program that imports the library gets its KeyboardInterrupt.
 """
 
 import os
@@ -16,7 +16,7 @@ _NAMES = ("recmetrics", "recmetrics.exe", "recmetrics-script.py")
 
 
 def is_command(argv: Sequence[str], orig_argv: Sequence[str], executable: str) -> bool:
-    """Say whether a process is ``python -m recmetrics``, or the script beside its interpreter."""
+    """Say whether a process runs ``python -m recmetrics`` or the script ``recmetrics``."""
     if argv[:1] == ["-m"]:  # while the package is imported; later it is the path of a file
         return ("-m", "recmetrics") in pairwise(orig_argv)
     script = Path(argv[0] if argv else "").resolve()
@@ -24,7 +24,7 @@ def is_command(argv: Sequence[str], orig_argv: Sequence[str], executable: str) -
 
 
 def end(_number: int, _frame: object) -> None:
-    """End the process without a message, with the shell's code of a program that Ctrl-C ended."""
+    """End the process without a message, with the exit code that shells use for Ctrl-C."""
     os._exit(128 + signal.SIGINT)
 
 

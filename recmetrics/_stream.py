@@ -1,4 +1,4 @@
-"""StreamEvaluator: scores and truth in batches of events, of users that nobody names."""
+"""StreamEvaluator: metrics of events that come in batches, each with its truth."""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
@@ -35,10 +35,11 @@ from recmetrics._types import Candidates, Invalid, ItemValues, Matrix, Scores, T
 
 
 class StreamEvaluator:
-    """Metrics of events in batches: each row is new, and its truth comes with its scores.
+    """Metrics of events that come in batches: each row is a new event, and brings its truth.
 
-    For models that predict the next item of sessions and sequences, and wherever users are not
-    known beforehand. If users are known, and one may be in two batches, use ``Evaluator``.
+    Use it for models that predict the next item of a session or sequence, and wherever the users
+    are not known beforehand. If the users are known, and a user may be in several batches, use
+    ``Evaluator``.
 
     >>> from recmetrics import StreamEvaluator
     >>> stream = StreamEvaluator(["hit@1", "mrr@3"])
@@ -53,10 +54,12 @@ class StreamEvaluator:
         As in ``Metrics.compute``.
     n_items
         The size of the catalogue. None takes it from the first batch of scores. Rankings do not
-        give it: give it here where system metrics such as coverage are asked of rankings alone.
+        determine it: pass ``n_items`` to compute system metrics, such as coverage, from rankings
+        alone.
     keep
-        "values": the value of each event. "means": only sums, so that memory does not grow;
-        ``mean``, ``interval`` and ``counts`` give the same as with "values", ``compute`` raises.
+        "values" keeps the value of each event. "means" keeps only sums, so memory does not grow:
+        ``mean``, ``interval`` and ``counts`` give the same results as with "values", but
+        ``compute`` raises an error.
     undefined, convention, nan, ties, n_threads
         As in ``Metrics.compute``.
     popularity, features, similarity, genres
@@ -120,10 +123,11 @@ class StreamEvaluator:
         scores
             As in ``Evaluator.update``.
         truth
-            The relevant items of these rows, in any form that ``Metrics.compute`` takes; for the
-            next item (n_batch,) integers, its index or -1.
+            The relevant items of these rows, in any form that ``Metrics.compute`` takes. For
+            next-item prediction, pass (n_batch,) integers: the index of the next item, or -1 for
+            none.
         exclude, candidates, profile
-            As in ``Metrics.compute``, of these rows.
+            As in ``Metrics.compute``, for these rows.
 
         Raises
         ------
@@ -144,9 +148,9 @@ class StreamEvaluator:
         candidates: Candidates | None = None,
         profile: Matrix | None = None,
     ) -> None:
-        """Add a batch of events of a factor model, whose score matrix is never made.
+        """Add a batch of events of a factor model, without making its score matrix.
 
-        Such a model is a sequence encoder whose output is multiplied with the item embeddings.
+        An example is a sequence encoder whose output is multiplied by the item embeddings.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("mrr")
@@ -178,7 +182,7 @@ class StreamEvaluator:
         unknown: Invalid = "raise",
         profile: Matrix | None = None,
     ) -> None:
-        """Add a batch of events whose rankings exist already.
+        """Add a batch of events with given rankings.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("hit@1")
@@ -189,8 +193,8 @@ class StreamEvaluator:
         Parameters
         ----------
         ranking
-            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``. Where
-            scores are added, too, ``n_items`` must have been given before.
+            (n_batch, length) item indices, best first, as in ``Metrics.compute_ranked``. To add
+            scores later to the same stream, pass ``n_items`` to the constructor.
         truth, profile
             As in ``update``.
         repeats, unknown
@@ -216,7 +220,7 @@ class StreamEvaluator:
         Raises
         ------
         ArgumentError
-            With ``keep="means"``, which keeps no values.
+            If the stream has ``keep="means"``, which keeps no values.
         UndefinedMetricError
             An event without relevant items under ``undefined="raise"``.
         """
@@ -238,7 +242,8 @@ class StreamEvaluator:
         Warns
         -----
         RecmetricsWarning
-            Where all relevant items of more than half of the events that have any are excluded.
+            If ``exclude`` removes all relevant items of more than half of the events with relevant
+            items.
         """
         warn_of_swallowed(*self._results.swallowed)
         means = self._results.means()
@@ -247,8 +252,9 @@ class StreamEvaluator:
     def interval(self, *, prefix: str = "", at: str = "@") -> dict[str, tuple[float, float]]:
         """Compute the 95 % interval of each mean, by the normal approximation.
 
-        mean -+ 1.96 s / sqrt(n), where s is the standard deviation of the n events that have a
-        value, with n - 1; NaN for fewer than two, and for a system metric.
+        The interval is mean +- 1.96 s / sqrt(n), where n is the number of events that have a value
+        and s is their standard deviation (with divisor n - 1). It is NaN for fewer than two such
+        events, and for a system metric.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("hit@1", keep="means")
@@ -266,7 +272,8 @@ class StreamEvaluator:
     def counts(self) -> dict[str, EventCounts]:
         """Count the events for which each metric is defined and undefined.
 
-        Events whose undefined value counts as 0 or 1 are defined, as are all for a system metric.
+        An event whose undefined value is replaced by a number, such as 0, counts as defined. For a
+        system metric, all events count as defined.
         """
         return self._results.counts()
 
@@ -282,9 +289,9 @@ class StreamEvaluator:
         return self._results.invalid_items()
 
     def merge(self, other: StreamEvaluator) -> StreamEvaluator:
-        """Add the events of another stream of the same metrics, after those of this one.
+        """Add the events of another stream with the same metrics after those of this one.
 
-        Returns this stream, for ``functools.reduce``.
+        Returns this stream, for use with ``functools.reduce``.
 
         Raises
         ------
@@ -300,9 +307,10 @@ class StreamEvaluator:
     def all_gather(self, group: Any = None) -> StreamEvaluator:
         """Gather the events of all processes of ``torch.distributed``, in every process.
 
-        Every process of the group must call it, also one without an event. This stream does not
-        change; the returned one can compute but not update. Events have no index, so duplicates are
-        not detected: a row that a ``DistributedSampler`` repeats as padding counts twice.
+        Every process of the group must call it, even one without events. This stream does not
+        change. The returned stream gives results but takes no updates. Events have no index, so
+        duplicates are not detected: a row that a ``DistributedSampler`` repeats as padding counts
+        twice.
 
         Parameters
         ----------
@@ -312,12 +320,12 @@ class StreamEvaluator:
         Raises
         ------
         ArgumentError
-            Where torch.distributed is not initialised, or the streams cannot be merged.
+            If torch.distributed is not initialised, or the streams cannot be merged.
         """
         return StreamEvaluator._of(gather(self._results, group))
 
     def reset(self) -> None:
-        """Remove all events, for the next epoch; the size of the catalogue is found anew."""
+        """Remove all events, for the next epoch; a catalogue size from scores is forgotten."""
         self._results.clear()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -334,7 +342,7 @@ class StreamEvaluator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> StreamEvaluator:
-        """Make a stream from the arrays of ``state``, to compute and to merge.
+        """Make a stream from the arrays of ``state``, for results and merging.
 
         It has no side information, so it takes no updates. To continue updating, merge it into a
         stream built with the same arguments as the first one.
@@ -355,16 +363,17 @@ class StreamEvaluator:
     def hook(
         self, prepare: Callable[[Any], tuple[Any, Any]] | None = None, *, at: str = "@"
     ) -> Callable[..., dict[str, float]]:
-        """Make the ``compute_metrics`` of a Hugging Face ``Trainer`` that adds batch after batch.
+        """Make a ``compute_metrics`` function for a Hugging Face ``Trainer``.
 
-        For ``TrainingArguments(batch_eval_metrics=True)``: no prediction is kept. The means of an
-        evaluation are given with its last batch, and the stream is reset.
+        Use it with ``TrainingArguments(batch_eval_metrics=True)``. The trainer then calls the
+        function for each batch and keeps no predictions. For the last batch of an evaluation, the
+        function returns the means and resets the stream.
 
         Parameters
         ----------
         prepare
-            Gives the scores and the truth of a prediction; by default these are its
-            ``predictions`` and ``label_ids``.
+            A function that takes a prediction and returns its scores and its truth. By default,
+            these are ``predictions`` and ``label_ids``.
         at
             As in ``mean``.
         """
@@ -402,8 +411,8 @@ class StreamEvaluator:
         results, request, side = self._results, self._results.request, self._side
         if side is None:
             msg = (
-                "this stream was made from a state and takes no updates; merge it into one that "
-                "does: StreamEvaluator(metrics_list).merge(this)"
+                "this stream was made from a state and takes no updates; to update, merge it into "
+                "a new stream: type StreamEvaluator(metrics_list).merge(this)"
             )
             raise ArgumentError(msg)
         n_rows, n_items = scores.shape
@@ -411,7 +420,10 @@ class StreamEvaluator:
         cutoffs = results.cutoffs(n_items, longest)
         if self._needs_profile is not None:
             if profile is None:
-                msg = f"{self._needs_profile} needs profile= in each update, that of its rows"
+                msg = (
+                    f"{self._needs_profile} needs profile= in each update, for the rows of the "
+                    "batch"
+                )
                 raise ArgumentError(msg)
             side = with_profile(side, profile, n_rows)
         given = {"exclude": exclude, "candidates": candidates}
@@ -421,7 +433,7 @@ class StreamEvaluator:
         sink = results.sink(n_rows, cutoffs)
         found = find_hits(scores, users._replace(n_items=cutoffs.n_items), request, sink, cutoffs)
         largest = float(found.hits.ideal.max(initial=0.0))
-        if largest > self._largest:  # what is refused is too large
+        if largest > self._largest:  # only too large relevances are refused
             check_truth(found.hits.ideal, request, cutoffs)
             self._largest = largest
         results.add(found)

@@ -36,7 +36,7 @@ _here = _Here()
 
 
 def raise_if_stopped() -> None:
-    """Leave a long block early where its call was interrupted."""
+    """Leave a long block early if its call was interrupted."""
     if _here.interrupted is not None and _here.interrupted.is_set():
         raise _Stopped
 
@@ -49,11 +49,11 @@ def map_blocks(
 ) -> list[Result]:
     """Compute ``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
-    The calling thread is one of them: to let it sleep and to wake it took an eighth of a call of
-    12 ms. Between its blocks it calls ``done`` with the number of rows of each finished
+    The calling thread is one of these threads: putting it to sleep and waking it took an eighth of
+    a call of 12 ms. Between its blocks it calls ``done`` with the number of rows of each finished
     block. After an error or Ctrl-C each thread stops after its current block; after Ctrl-C it may
-    stop within the block, see ``raise_if_stopped``. Of several errors that of the first block is
-    raised, so that the message does not depend on the threads.
+    stop within the block, see ``raise_if_stopped``. If several blocks fail, the error of the first
+    block is raised, so that the message does not depend on the threads.
     """
     if n_threads == 1 or len(blocks) == 1:
         return [_call(work, block, done) for block in blocks]
@@ -197,7 +197,7 @@ def row_blocks(n_rows: int, rows: int, n_threads: int = 1, least: int = 1) -> li
 
 
 def surely(work: Callable[[], Result], undo: Callable[[], object]) -> Result:
-    """Do some work and then undo, twice: one Ctrl-C may end any line, also one that undoes."""
+    """Do some work, then call ``undo``, twice since Ctrl-C may interrupt any line of it."""
     try:
         try:
             return work()
@@ -210,7 +210,7 @@ def surely(work: Callable[[], Result], undo: Callable[[], object]) -> Result:
 def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
     """Let NumPy not warn of NaN, infinity and overflow in this thread while ``work`` runs.
 
-    Unlike ``np.errstate``: where Ctrl-C ends that, the thread stays without warnings.
+    Unlike ``np.errstate``, which leaves the thread without warnings if Ctrl-C interrupts its exit.
     """
 
     @functools.wraps(work)
@@ -231,7 +231,7 @@ if TYPE_CHECKING:
 else:
 
     class cached_property:  # noqa: N801
-        """That of functools, without the lock that Python 3.11 holds for all objects of a class.
+        """``functools.cached_property`` without the lock of Python 3.11, which all objects share.
 
         A process that is forked meanwhile would wait for it forever.
         """

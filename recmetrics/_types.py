@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 UserValues: TypeAlias = npt.NDArray[np.float64]
-"""One value per user, shape (n_users,); for a system metric one value in all, shape ()."""
+"""One value per user, shape (n_users,); for a system metric one value, shape ()."""
 
 
 class SupportsArray(Protocol):
@@ -53,7 +53,7 @@ Truth: TypeAlias = (
     | Sequence[Sequence[float] | npt.NDArray[Any]]
     | Sequence[int]
 )
-"""A matrix users x items, dense or sparse, one array of item indices per user, or one index."""
+"""A users x items matrix, one array of item indices per user, or one item index per user."""
 Candidates: TypeAlias = Truth | Sequence[int]
 """Items of each user in any form that truth takes, or item indices for all users."""
 WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int] | None
@@ -63,7 +63,7 @@ ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequ
 Matrix: TypeAlias = Truth
 """A dense or sparse matrix of numbers."""
 Factors: TypeAlias = tuple[Scores, Scores] | tuple[Scores, Scores, ItemValues]
-"""A factor model: user factors, item factors, and where it has one the bias of each item."""
+"""A factor model: user factors, item factors and, optionally, a bias for each item."""
 Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
 """The value of a user for whom a metric is undefined, or an error."""
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
@@ -71,7 +71,7 @@ NaNPolicy: TypeAlias = Literal["raise", "exclude"]
 Strata: TypeAlias = Mapping[str, Candidates]
 """Sets of items by name, each for all users or for each user."""
 Invalid: TypeAlias = Literal["raise", "waste", "drop"]
-"""What becomes of an item that a list names again, or that does not exist."""
+"""How to treat a repeated item of a list, or an item that does not exist."""
 Convention: TypeAlias = Literal[
     "rectorch",
     "lenskit",
@@ -104,7 +104,7 @@ TiePolicy: TypeAlias = Literal["index", "expected", "worst", "best"]
 Ties: TypeAlias = Literal["index", "expected", "worst", "best", "range"]
 """A tie policy, or "range" for three of them: a request has a definition for each."""
 RankGaps: TypeAlias = Literal["close", "keep"]
-"""How the ranks of a table are read where some have no item: in order, or as the ranks they are."""
+"""How ranks with gaps are read: closed to 1, 2, 3, ..., or kept as they are."""
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
 """True for a progress bar, or a callable of (rows done, rows)."""
 BoolArray = npt.NDArray[np.bool_]

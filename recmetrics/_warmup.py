@@ -12,11 +12,12 @@ from recmetrics._spec import METRICS, MetricsList, MetricSpec, parse
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
-    """Compile the kernels of ``Metrics.compute``, so that its first call does not wait for them.
+    """Compile the kernels of ``Metrics.compute`` before its first call.
 
-    Machine code is kept on disk where that is possible; then a warm-up costs seconds once and a
-    tenth of a second in every later process. ``ties=`` and factors compile at their first use;
-    strata and propensities, too, unless a metric of ``metrics_list`` reads them.
+    The machine code is cached on disk if possible. A warm-up then takes seconds once, and a tenth
+    of a second in every later process. The kernels for ``ties=`` and for factor models are compiled
+    at their first use, not here. So are those for strata and propensities, unless a metric of
+    ``metrics_list`` reads them.
 
     >>> import recmetrics
     >>> recmetrics.warmup(["ndcg@10", "recall@20", "recall(of=tail)@20"], dtype="float32")
@@ -26,8 +27,9 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     metrics_list
         The metrics that will be computed; None means all.
     dtype
-        The dtype of the scores. float32 and float64 have machine code of their own; up to 16 bits
-        are read as float32, other integers as float64, and large blocks of 64-bit integers as such.
+        The dtype of the scores. float32 and float64 have machine code of their own. Types of up to
+        16 bits are read as float32, and other integers as float64, except for large blocks of
+        64-bit integers, which are read as integers.
 
     Raises
     ------

@@ -47,10 +47,10 @@ _STRUNG = ("user_index", "value_bits", "list_items", "list_length")
 class RankingMetrics(Metric):
     """Means of ranking metrics over the users of all batches and processes.
 
-    A ``torchmetrics.Metric`` whose states are the values of each user, and the lists of items that
-    system metrics need, never the scores. A user who is added twice counts once, with the later
-    values; where a distributed sampler gives the same user to two processes, with those of the
-    higher rank. The values are those of ``Evaluator``, bit for bit.
+    The states of this ``torchmetrics.Metric`` are the values of each user and the lists that system
+    metrics need, never the scores. A user who is added twice counts once, with the later values. If
+    a distributed sampler gives the same user to two processes, the values of the process of higher
+    rank count. The values are the same, bit for bit, as those of ``Evaluator``.
 
     >>> import torch
     >>> from recmetrics.torchmetrics import RankingMetrics
@@ -62,7 +62,8 @@ class RankingMetrics(Metric):
     >>> metric.compute()
     {'hit@1': tensor(0.5000)}
 
-    In a ``LightningModule``, log the computed values; it cannot log a metric of many values::
+    In a ``LightningModule``, log the computed values, since Lightning cannot log a metric that has
+    several values::
 
         def validation_step(self, batch, batch_idx):
             self.metric.update(self.scores(batch), batch)
@@ -71,7 +72,8 @@ class RankingMetrics(Metric):
             self.log_dict(self.metric.compute(), sync_dist=True)
             self.metric.reset()
 
-    ``compute`` is synchronised already; ``sync_dist=True`` only tells Lightning that it is.
+    ``compute`` already gathers the values of all processes; ``sync_dist=True`` only tells Lightning
+    so.
 
     Parameters
     ----------
@@ -98,8 +100,9 @@ class RankingMetrics(Metric):
 
     Notes
     -----
-    Users who were never updated are in no mean, without a warning: trainers evaluate a few batches
-    to try out a loop. ``evaluator().counts()`` gives their number.
+    Users who were never updated are not part of any mean. There is no warning about them, because
+    trainers evaluate a few batches first to test the loop. ``evaluator().counts()`` gives their
+    number.
     """
 
     full_state_update = False  # forward then updates once
@@ -176,9 +179,9 @@ class RankingMetrics(Metric):
         self.__dict__.update(states, offered=offered)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch of users, and give the value of this batch alone.
+        """Add a batch of users, and return the values of this batch alone.
 
-        Parameters are those of ``update``.
+        The parameters are those of ``update``.
         """
         # torchmetrics empties the states for the batch, and restores them only where that is added.
         before = self.__dict__ | {name: list(getattr(self, name)) for name in _STRUNG}
@@ -200,10 +203,10 @@ class RankingMetrics(Metric):
         return {key: torch.tensor(value, device=self.device) for key, value in means.items()}
 
     def evaluator(self) -> Evaluator:
-        """Make an Evaluator of the users of this process, for values per user and counts.
+        """Make an Evaluator with the users of this process, for values per user and counts.
 
-        It can compute but not update, like one from ``Evaluator.from_state``. Its ``all_gather``
-        adds the users of the other processes.
+        It gives results but takes no updates, like one from ``Evaluator.from_state``. Its
+        ``all_gather`` adds the users of the other processes.
         """
         users, bits, items, length = (self._strung(name) for name in _STRUNG)
         is_item = np.arange(length.max(initial=0)) < length[:, np.newaxis]
@@ -228,9 +231,9 @@ class RankingMetrics(Metric):
         should_sync: bool = True,
         distributed_available: Callable[..., Any] | None = None,
     ) -> None:
-        """Gather the states of all processes, also of those without a batch.
+        """Gather the states of all processes, even of those without a batch.
 
-        Parameters are those of ``torchmetrics.Metric.sync``.
+        The parameters are those of ``torchmetrics.Metric.sync``.
         """
         for name in _STRUNG:
             state = getattr(self, name)
@@ -240,7 +243,7 @@ class RankingMetrics(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
-        """Leave the states as they are: indices and exact values."""
+        """Do nothing: the states hold indices and exact values."""
         return self
 
 

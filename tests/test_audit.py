@@ -62,16 +62,15 @@ def test_the_report_reads_like_this():
         "3 users x 4 items, float64, k = 2",
         "  scores are NaN, an error unless nan='exclude': 1, of 1 user (33.3%), "
         "first (user 0, item 3)",
-        "  one score for all items, so the order is that of their indices: 1 user (33.3%), "
-        "first user 1",
+        "  all items have the same score, so they rank by item index: 1 user (33.3%), first user 1",
         "  equal scores on both sides of the cutoff: 1 user (33.3%), first user 1",
         "  metrics at k depend on the order of equal scores: 1 user (33.3%), first user 1",
     ]
 
 
 ADVICE = (
-    "\n    {} has few values: give the logits, or cast them to float32 before a sigmoid;\n"
-    "    ties='range' gives the least and the greatest value of each metric"
+    "\n    {} has few distinct values: give the logits, or cast them to float32 before a "
+    "sigmoid;\n    ties='range' gives the least and the greatest value of each metric"
 )
 
 

@@ -128,9 +128,9 @@ def test_an_item_that_nobody_has_counts_as_the_rarest():
 
     popularity = [0.5, 0.25, 0, 0]
     message = (
-        "novelty reads 2 of 4 items, which nobody has (popularity 0), as the rarest item that "
-        "somebody has; expected a popularity above 0 for every item; type novelty(unseen=skip) to "
-        "leave these items out, or unseen=zero, inf or nan"
+        "novelty reads 2 of 4 items, whose popularity is 0, as the least popular of the other "
+        "items; expected a popularity above 0 for every item; type novelty(unseen=skip) to leave "
+        "these items out, or unseen=zero, inf or nan"
     )
     with pytest.warns(RecmetricsWarning) as caught:
         values = [novelty(popularity, scores) for scores in ([[1, 2, 3, 4]], [[4, 3, 2, 1]])]
@@ -292,7 +292,7 @@ def test_popularity_from_reads_dense_matrices_in_blocks(monkeypatch):
 
 def test_popularity_from_lists_needs_the_size_of_the_catalogue():
     got = message_of(ArgumentError, lambda: popularity_from([np.array([0])]))
-    assert got == "popularity_from needs n_items= where train lists item indices, got none"
+    assert got == "popularity_from needs n_items= if train lists item indices, got none"
     assert popularity_from([np.array([0])], n_items=2).tolist() == [1, 0]
 
 
@@ -315,13 +315,13 @@ MISSING = {
     ),
     "diversity": (
         ["features"],
-        "diversity needs features= (a vector for each item, (n_items, d)) or similarity= (of every "
-        "two items, (n_items, n_items)), got none; type features=train.T to compare items by the "
-        "users who have them",
+        "diversity needs features= (a vector for each item, (n_items, d)) or similarity= (the "
+        "similarity of each pair of items, (n_items, n_items)), got none; type features=train.T "
+        "to compare items by the users who have them",
     ),
     "Calibration@1": (
         ["genres", "profile"],
-        "Calibration@1 needs genres= (1 where an item has the genre, (n_items, g)), got none; type "
+        "Calibration@1 needs genres= (1 if the item has the genre, (n_items, g)), got none; type "
         "genres=item_genres, such as pandas.get_dummies of one genre per item",
     ),
 }

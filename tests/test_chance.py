@@ -172,7 +172,7 @@ TRUTH = [np.array([0])]
         (
             {"ground_truth": TRUTH},
             ArgumentError,
-            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "n_items= is needed if truth lists item indices, which do not give the size of the "
             "catalogue; give n_items=, or truth as a matrix (n_users, n_items)",
         ),
         (
@@ -255,7 +255,7 @@ def test_the_pairs_of_the_top_k_have_no_chance_level_but_a_ceiling():
     with pytest.raises(ArgumentError) as caught:
         Metrics.chance([[1.0, 0.0, 0.0]], "auc@2")
     assert str(caught.value) == (
-        "auc@2 has no chance level: with a cutoff it divides by what the list happens to hold; "
+        "auc@2 has no chance level: with a cutoff, its divisor depends on the items in the list; "
         "type auc, or leave it out"
     )
     assert Metrics.ceiling([[1.0, 0.0, 0.0], [1, 1, 0]], "auc@2")["auc@2"].tolist() == [1, 1]
@@ -270,6 +270,6 @@ def test_a_metric_that_less_relevant_items_may_raise_has_ceiling_unless():
         Metrics.ceiling(truth, text)
     assert str(caught.value) == (
         f"{text} has no ceiling: with ideal=retrieved, ideal_depth=full a list of less relevant "
-        "items may have more; type ideal_depth=k, or leave it out"
+        "items may have a higher value; type ideal_depth=k, or leave it out"
     )
     Metrics.ceiling(truth, "ndcg(ideal=retrieved,ideal_depth=k)@2")

@@ -210,7 +210,7 @@ def test_strata_and_propensities_are_those_of_the_library(capsys, form):
         ),
         (
             ["-m", "mrr(of=a)", "--stratum", "a=mask.npy", "--stratum", "a=items.npy"],
-            "--stratum has a name twice; give each stratum a name of its own",
+            "--stratum has the same name twice; give each stratum a different name",
         ),
     ],
 )

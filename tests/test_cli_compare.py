@@ -284,8 +284,8 @@ RUN_ERRORS = [
     ),
     (
         ["old.npz", "old=new.npz"],
-        "'old' names FILE 'old.npz' and what is given as old=FILE; type old=old.npz if it is a run "
-        "of the same model, or another name",
+        "'old' is the name of FILE 'old.npz' and of a FILE given as old=FILE; type old=old.npz "
+        "if it is a run of the same model, or another name",
     ),
     (["old.npz", "a=new.npz", "a=./new.npz"], "FILE 'new.npz' is given twice; give every file "),
     (["old.npz", "a=absent.npz"], "cannot open FILE 'absent.npz': No such file or directory; "),
@@ -296,10 +296,13 @@ RUN_ERRORS = [
         "--paired-runs, and 'a' has 2 runs and 'b' 3; give the same runs of every model, or one ",
     ),
     (["old.npz", "new.npz", "--digits", "2"], "--digits is of the compact table; type --compact, "),
-    (["old.npz", "new.npz", "-m", "ndcg@10"], "-m is of the compact table; type --compact, too"),
+    (
+        ["old.npz", "new.npz", "-m", "ndcg@10"],
+        ("-m applies to the compact table; type --compact as well"),
+    ),
     (
         ["old.npz", "new.npz", "--compact", "--json"],
-        "--json prints every number and no compact table; leave out --compact",
+        "--json prints all numbers, not the compact table; leave out --compact",
     ),
     (
         ["old.npz", "new.npz", "--compact", "-m", "ndcg@5"],
@@ -328,7 +331,7 @@ def test_bad_runs_and_bad_tables(argv, message, capsys):
         (["old.npz", "./old.npz"], "FILE 'old.npz' is given twice; give every file once"),
         (
             ["old.npz", "new.npz", "--baseline", "older"],
-            "--baseline 'older' is none of the models: old, new",
+            "--baseline 'older' is not one of the models: old, new",
         ),
         (
             ["old.npz", "absent.npz"],

@@ -274,8 +274,8 @@ def test_text_without_a_pair(capsys):
         ),
         (
             ["evaluate", "scores.npy"],
-            "SCORES 'scores.npy' needs a TRUTH; type: recmetrics evaluate scores.npy TRUTH; only a "
-            "table of groups, .csv, .tsv or .parquet, goes without",
+            "SCORES 'scores.npy' needs a TRUTH; type: recmetrics evaluate scores.npy TRUTH; only "
+            "a table of groups (.csv, .tsv or .parquet) needs none",
         ),
         (
             ["evaluate", "scores.npy", "truth.npz", "--threads", "0"],
@@ -342,7 +342,7 @@ def test_undefined_raise(capsys):
     [
         ("users.txt", "--per-user 'users.txt': expected a file name that ends in .csv or .npz"),
         ("folder.csv", "--per-user 'folder.csv' is a folder; expected the name of a file"),
-        ("no/u.csv", "--per-user 'no/u.csv': there is no folder 'no'; make it first"),
+        ("no/u.csv", "--per-user 'no/u.csv': the folder 'no' does not exist; create it first"),
         ("truth.npz", "--per-user 'truth.npz' is also an input; choose another name"),
     ],
 )

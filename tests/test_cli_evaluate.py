@@ -234,11 +234,11 @@ def test_the_footer_counts_users_whose_relevant_items_are_all_excluded(files, ca
 
     some = TRUTH > 0
     some[[user for user, items in enumerate(relevant) if len(items)][1:]] = False
-    assert footer(np.zeros_like(some)) == "relevant items of 0 of 3 users are all excluded"
-    assert footer(some) == "relevant items of 1 of 3 users are all excluded"
+    assert footer(np.zeros_like(some)) == "all relevant items of 0 of 3 users are excluded"
+    assert footer(some) == "all relevant items of 1 of 3 users are excluded"
     assert footer(TRUTH > 0) == (
-        "relevant items of 3 of 3 users are all excluded; is --exclude the test set instead of the "
-        "training set?"
+        "all relevant items of 3 of 3 users are excluded; is --exclude the test set instead of "
+        "the training set?"
     )
     np.save(files / "exclude.npy", some)
     arguments = [files / "scores.npy", files / "truth.npz", "-m", "hit@2"]

@@ -435,8 +435,7 @@ def test_without_narwhals_it_says_what_to_type(capsys, monkeypatch):
 
 def test_undefined_raise_names_the_group(capsys):
     assert refused(capsys, "groups.csv", "-m", "mrr", "--undefined", "raise").startswith(
-        "mrr is undefined for 1 of 3 groups (no relevant items, or for auc only relevant ones), "
-        "the first is group 'x'"
+        "mrr is undefined for 1 of 3 groups (no relevant item), the first is group 'x'"
     )
 
 
@@ -508,9 +507,9 @@ def test_a_table_of_groups_with_a_truth(capsys, suffix):
     # The word behind the metrics is none of them, and so a file.
     for argv in ([f"groups.{suffix}", "mrrr"], [f"groups.{suffix}", "-m", "ndcg@10", "mrrr"]):
         assert refused(capsys, *argv) == (
-            f"RECS 'groups.{suffix}' has no column 'user' but '{columns}'; expected a table .csv, "
-            ".tsv or .parquet with a header and the columns user and item; a table of groups goes "
-            "without TRUTH 'mrrr'"
+            f"RECS 'groups.{suffix}' has no column 'user' but '{columns}'; expected a table "
+            ".csv, .tsv or .parquet with a header and the columns user and item; a table of "
+            "groups needs no TRUTH 'mrrr'"
         )
 
 
@@ -518,6 +517,6 @@ def test_a_table_of_groups_with_a_truth(capsys, suffix):
 def test_what_is_no_table_needs_a_truth(capsys, name):
     quoted = f"'{name}'" if " " in name else name
     assert refused(capsys, name, "-m", "mrr") == (
-        f"SCORES '{name}' needs a TRUTH; type: recmetrics evaluate {quoted} TRUTH; only a table of "
-        "groups, .csv, .tsv or .parquet, goes without"
+        f"SCORES '{name}' needs a TRUTH; type: recmetrics evaluate {quoted} TRUTH; only a table "
+        "of groups (.csv, .tsv or .parquet) needs none"
     )

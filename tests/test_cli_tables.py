@@ -230,7 +230,8 @@ def test_the_names_of_columns_are_hinted_at(named, capsys):
     (named / "other.csv").write_text("user_id,item_id\n1,1\n")
     other = [named / "recs.csv", named / "other.csv", "-m", "mrr", "--score", "prediction"]
     assert refused(capsys, *other, *ids).endswith(
-        "the columns user_id and movieId; rename 'item_id': every table has the names of RECS"
+        "the columns user_id and movieId; rename 'item_id': the columns have the same names in "
+        "every table"
     )
     assert refused(capsys, *base, *ids, "--score", "user_id") == (
         "--user and --score have the same column 'user_id'; expected a column for each"

@@ -616,15 +616,17 @@ def test_the_legend_says_what_was_done():
         "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
         "not corrected for their number",
     ]
-    assert lines[-1] == "left out: users whose value is undefined, in a pair in either model"
+    assert lines[-1] == (
+        "left out: users whose value is undefined; for a pair, undefined in either model"
+    )
     header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
     assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
         *("p (permutation)", "p (t)")
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
-        "; apart from these, for the 2 groups together"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over those of "
+        "the 2 groups together"
     ) in grouped
 
 
@@ -962,8 +964,9 @@ def test_levels_in_a_plot():
     [
         ([GOOD_LEVEL := {"m": OLD}], InputTypeError, "levels must be a dict of name and result, "
          "got list"),
-        ({"old": GOOD_LEVEL}, InputError, "'old' names a model and a level; expected a name of its "
-         "own for each"),
+        ({"old": GOOD_LEVEL}, InputError, (
+            "'old' is the name of a model and of a level; expected different names"
+        )),
         ({"chance": {"n": OLD}}, InputError, "'old' has no metric 'n', which 'chance' has; compute "
          "the same metrics for every model"),
         ({"chance": {"m": OLD[:5]}}, ShapeError, "metric 'm' of 'old' has 6 users and metric 'm' "
@@ -1041,8 +1044,8 @@ BAD_RESULTS = [
     (
         {"a": GOOD, "b": {"m": [1.0, math.inf]}},
         InputError,
-        "metric 'm' of 'b' is infinite for 1 users, the first user 1: "
-        "there is no difference of infinite means",
+        "metric 'm' of 'b' is infinite for 1 users, the first user 1; differences of infinite "
+        "values are undefined",
     ),
     (
         {"a": {"m": np.array(1.0)}, "b": {"m": np.array(math.inf)}},

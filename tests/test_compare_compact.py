@@ -191,7 +191,8 @@ def test_what_else_a_table_may_have():
         "not compared: chance",
     ]
     assert lines[-1] == (
-        "means over runs: new 2; p-values are of the users' means over runs, and do not cover runs"
+        "means over runs: new 2; p-values use the users' means over runs, and do not cover the "
+        "variation over runs"
     )
     assert "Means over users and runs." in found.compact().to_latex()
 

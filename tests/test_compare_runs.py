@@ -261,8 +261,8 @@ def test_folds_of_users_are_paired():
     with pytest.raises(InputError) as caught:
         compare(models, rng=0)
     assert str(caught.value) == (
-        "no user has a value of metric 'm' in two runs of 'a': these are folds of users, which "
-        "are the same for every model; type paired_runs=True"
+        "no user has a value of metric 'm' in two runs of 'a': the runs are folds of users, the "
+        "same for every model; type paired_runs=True"
     )
     one = only(compare({"a": {"m": a}, "b": folds(b)}, rng=0))  # each user has one partner
     assert one.high - one.low < 0.02
@@ -351,8 +351,8 @@ def test_runs_that_cannot_be_paired():
     with pytest.raises(ArgumentError) as caught:
         compare(models, paired_runs=True)
     assert str(caught.value) == (
-        "paired_runs=True, and 'a' has 3 runs and 'b' 2; give the same runs of every model, or one "
-        "result"
+        "paired_runs=True, but 'a' has 3 runs and 'b' has 2; give the same runs of every model, "
+        "or one result"
     )
     with pytest.raises(ArgumentError, match=r"^paired_runs must be True or False, got 'yes'$"):
         compare(models, paired_runs="yes")
@@ -385,19 +385,19 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     assert lines[:3] == [
         "95 % intervals by percentile bootstrap over users and runs, 2,000 resamples",
         "intervals do not cover other runs of models with one, or what all runs share, such as "
-        "the data; with 3 runs the part of runs is rough and too small",
-        "run std: standard deviation of the means of runs; p-values are of the users' means over "
-        "runs, and do not cover runs",
+        "the data; with 3 runs, the variation over runs is estimated roughly and too small",
+        "run std: standard deviation of the means of runs; p-values use the users' means over "
+        "runs, and do not cover the variation over runs",
     ]
     models = {"a": ALS, "b": ALS[:2]}
     lines = str(compare(models, rng=0)).splitlines()
     assert (
-        "95 % intervals by percentile bootstrap over users and runs, 2,000 resamples; "
-        "runs of each model are drawn apart"
+        "95 % intervals by percentile bootstrap over users and runs, 2,000 resamples; the runs "
+        "of each model are drawn independently"
     ) in lines
     assert (
-        "intervals do not cover what all runs share, such as the data; with 2 to 3 runs the part "
-        "of runs is rough and too small"
+        "intervals do not cover what all runs share, such as the data; with 2 to 3 runs, the "
+        "variation over runs is estimated roughly and too small"
     ) in lines
     paired = compare({"a": ALS, "b": ALS}, paired_runs=True, rng=0)
     assert "resamples; the same runs of all models are drawn" in str(paired)

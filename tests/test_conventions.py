@@ -287,8 +287,8 @@ def test_a_typed_option_without_an_expectation_says_what_to_give():
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn")
     assert str(caught.value) == (
-        f"{text} has no ties='expected': with ideal=retrieved it divides by what the list happens "
-        "to hold; type ideal=truth, or give ties='index'"
+        f"{text} has no ties='expected': with ideal=retrieved, its divisor depends on the items "
+        "in the list; type ideal=truth, or give ties='index'"
     )
     got = Metrics.compute(TIED, TIED_TRUTH, text, convention="sklearn", ties="index")[text]
     assert got.tolist() == [1 / math.log2(3), 0]
@@ -326,9 +326,9 @@ def test_a_metric_that_the_system_lacks_names_those_that_it_has(metric, asked):
     with pytest.raises(UnknownMetricError) as caught:
         Metrics.compute(SCORES, TRUTH, metric, convention="trec")
     assert str(caught.value) == (
-        f"in metric {metric!r}: convention 'trec' has no {asked!r}: trec_eval does not compute it; "
-        "expected one of hit@k, precision@k, precision, recall@k, recall, f1, map@k, map, mrr, "
-        "ndcg@k, ndcg, r_precision; ask for it in a call without convention="
+        f"in metric {metric!r}: convention 'trec' has no {asked!r}: trec_eval does not compute "
+        "it; expected one of hit@k, precision@k, precision, recall@k, recall, f1, map@k, map, "
+        "mrr, ndcg@k, ndcg, r_precision; compute it in a call without convention="
     )
 
 

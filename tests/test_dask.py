@@ -327,7 +327,7 @@ def test_chunks_of_another_shape_than_declared():
         got = message_of(ShapeError, lambda t=truth: recmetrics.dask.compute(shorter, t, "ndcg@2"))
         assert got == (
             "the chunk of scores with users 0 .. 22 and items 0 .. 40 must be of shape (23, 41), "
-            "as the Dask array declares it, got (23, 40)"
+            "as the Dask array declares, got (23, 40)"
         )
     truth = in_chunks(TRUTH, (N_USERS, 10)).map_blocks(lambda block: block[1:], dtype=TRUTH.dtype)
     got = message_of(ShapeError, lambda: recmetrics.dask.compute(scores, truth, "ndcg@2"))
@@ -380,9 +380,8 @@ def test_undefined():
     assert_same(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
     got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 of 5 users (no relevant items, or for auc only relevant ones), "
-        "the first is user 11; expected a value for every user; give undefined='nan' or 'zero', or "
-        "leave these users out"
+        "ndcg@2 is undefined for 2 of 5 users (no relevant item), the first is user 11; expected "
+        "a value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     empty = np.full((2, 3), -np.inf)
     got = message_of(

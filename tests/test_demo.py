@@ -87,7 +87,7 @@ def test_same_seed_same_output(capsys):
 
 def test_the_curve_is_drawn_where_it_is_asked_for(capsys):
     out = printed(capsys)
-    written = "picture of the learning curve, written to {}\n"
+    written = "learning curve: {}\n"
     assert written.format(Path("recmetrics-demo.png").resolve()) in out
     out = printed(capsys, "--plot", "curve.png")
     assert written.format(Path("curve.png").resolve()) in out

@@ -140,8 +140,8 @@ def of_dtype(dtype, shown, hint=""):
         ),
         "masked": scores(
             InputTypeError,
-            "scores is a masked array, whose mask would be lost; expected a plain array; "
-            "type scores.filled(...) with the value that masked entries shall have",
+            "scores is a masked array, whose mask would be lost; expected a plain array; type "
+            "scores.filled(...) with the value for masked entries",
             np.ma.masked_equal(SCORES, 1),
             np.ma.masked_equal(SCORES, 1).filled(-INF),
         ),
@@ -461,8 +461,8 @@ def sparse_not_2d():
         ),
         "masked": truth(
             InputTypeError,
-            "truth is a masked array, whose mask would be lost; expected a plain array; "
-            "type truth.filled(...) with the value that masked entries shall have",
+            "truth is a masked array, whose mask would be lost; expected a plain array; type "
+            "truth.filled(...) with the value for masked entries",
             np.ma.masked_equal(TRUTH, 0),
             np.ma.masked_equal(TRUTH, 0).filled(0),
         ),
@@ -769,14 +769,14 @@ def test_truth_as_lists(mistake):
         ),
         "candidates as a short mask": option(
             ShapeError,
-            "candidates as one mask must have n_items = 3 entries, got 2",
+            "candidates as a mask for all users must have n_items = 3 entries, got 2",
             candidates=np.array([True, False]),
             right={"candidates": np.array([True, False, True])},
         ),
         "candidates as floats": option(
             InputTypeError,
-            "candidates must hold integer item indices, got dtype float64; "
-            "type .astype(np.int64) where these are indices",
+            "candidates must hold integer item indices, got dtype float64; type "
+            ".astype(np.int64) if these are indices",
             candidates=np.array([0.0, 2.0]),
             right={"candidates": np.array([0, 2])},
         ),
@@ -839,22 +839,22 @@ IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOW
         ),
         "float": ranking(
             InputTypeError,
-            "ranking must hold integer item indices, got dtype float64; "
-            "type .astype(np.int64) where these are indices",
+            "ranking must hold integer item indices, got dtype float64; type .astype(np.int64) "
+            "if these are indices",
             np.array([[0.0, 1.0], [2.0, 1.0]]),
             np.array([[0, 1], [2, 1]]),
         ),
         "float in a list": ranking(
             InputTypeError,
-            "ranking of user 1 must hold integer item indices, got dtype float64; "
-            "type .astype(np.int64) where these are indices",
+            "ranking of user 1 must hold integer item indices, got dtype float64; type "
+            ".astype(np.int64) if these are indices",
             [[0], np.array([2.0, 1.0])],
             [[0], np.array([2, 1])],
         ),
         "bool": ranking(
             InputTypeError,
-            "ranking must hold integer item indices, got dtype bool; "
-            "type .astype(np.int64) where these are indices",
+            "ranking must hold integer item indices, got dtype bool; type .astype(np.int64) if "
+            "these are indices",
             np.array([[True], [False]]),
             np.array([[1], [0]]),
         ),
@@ -892,8 +892,8 @@ IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOW
         ),
         "with nested lists that may be either": Mistake(
             InputTypeError,
-            "truth may be item indices or a matrix of relevances, expected one that is clear; type "
-            "[np.array(items) for items in truth] for indices, np.array(truth) for a matrix",
+            "truth is ambiguous: it may hold item indices or be a matrix of relevances; type "
+            "[np.array(items) for items in truth] for indices, or np.array(truth) for a matrix",
             wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
             right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]},
             call=ranked,
@@ -1150,9 +1150,8 @@ def test_undefined_values_under_raise():
     wrong = np.zeros((2, 3))
     got = message_of(UndefinedMetricError, lambda: compute(truth=wrong, undefined="raise"))
     assert got == (
-        "ndcg@2 is undefined for 2 of 2 users (no relevant items, or for auc only relevant ones), "
-        "the first is user 0; expected a value for every user; give undefined='nan' or 'zero', or "
-        "leave these users out"
+        "ndcg@2 is undefined for 2 of 2 users (no relevant item), the first is user 0; expected "
+        "a value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()
     assert compute(truth=wrong, undefined="zero")["ndcg@2"].tolist() == [0, 0]

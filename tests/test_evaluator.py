@@ -242,8 +242,8 @@ def test_users_who_never_came_are_reported_by_number():
     one = evaluator(["hit@1", "coverage@1"])
     one.update(SCORES[:1], [1])
     expected = (
-        "2 of 3 users were never updated, the first is user 0; their values are NaN and no mean "
-        "counts them"
+        "2 of 3 users were never updated, the first is user 0; their values are NaN, and means "
+        "leave them out"
     )
     with pytest.warns(NotUpdatedWarning) as of_values:
         values = one.compute()
@@ -297,9 +297,8 @@ def test_undefined_raise_names_the_user():
         assert one.compute()["hit@1"][:2].tolist() == [1, 0]  # who never came is no error
     one.update(SCORES[2:])
     expected = (
-        "hit@1 is undefined for 1 of 3 users (no relevant items, or for auc only relevant ones), "
-        "the first is user 2; expected a value for every user; give undefined='nan' or 'zero', or "
-        "leave these users out"
+        "hit@1 is undefined for 1 of 3 users (no relevant item), the first is user 2; expected a "
+        "value for every user; give undefined='nan' or 'zero', or leave these users out"
     )
     assert message_of(UndefinedMetricError, one.compute) == expected
     assert message_of(UndefinedMetricError, one.mean) == expected
@@ -577,8 +576,8 @@ def test_a_state_remembers_undefined(tmp_path):
 def test_an_evaluator_of_a_state_takes_no_updates():
     read = Evaluator.from_state(updated().state())
     expected = (
-        "this evaluator was made from a state and has no truth; merge it into an Evaluator that "
-        "has: Evaluator(ground_truth, metrics_list).merge(this)"
+        "this evaluator was made from a state and has no truth; to update, merge it into one "
+        "with a truth: type Evaluator(ground_truth, metrics_list).merge(this)"
     )
     assert message_of(ArgumentError, lambda: read.update(SCORES)) == expected
     assert message_of(ArgumentError, lambda: read.update_ranked([[0]] * 3)) == expected
@@ -590,8 +589,8 @@ def test_a_callable_is_in_no_state():
 
     one = updated([MetricSpec("dcg", 2, (("discount", weight),))])
     assert message_of(ArgumentError, one.state) == (
-        "dcg(discount=weight)@2 holds a callable, which no array can hold; pickle the evaluator, "
-        "which takes a function that a module defines, not a lambda"
+        "dcg(discount=weight)@2 has a callable as an option, which arrays cannot hold; pickle "
+        "the evaluator instead, with a function that a module defines, not a lambda"
     )
 
 
@@ -625,8 +624,8 @@ DAMAGED = "state is damaged ({}); expected what Evaluator.state() gave"
         ("shape", [3.0, 3.0], "shape does not fit"),
         ("nan", "none", "nan must be 'raise' or 'exclude', got 'none'"),
         ("data", ["truth"], "too many values to unpack (expected 2)"),
-        ("metrics", [b"hit@1", b"coverage@1"], "names are no text"),
-        ("ties", [1, 2], "names are no text"),
+        ("metrics", [b"hit@1", b"coverage@1"], "names are not text"),
+        ("ties", [1, 2], "names are not text"),
     ],
 )  # fmt: skip
 def test_a_damaged_state_is_refused(name, value, problem):
@@ -775,24 +774,24 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         ),
         (
             InputError,
-            "scores of 2 more users after the first 2, but truth has 3; expected each user once; "
-            "call reset() before the next pass, or give users=",
+            "scores has 2 rows after the first 2 users, but truth has 3 users; expected each "
+            "user once; call reset() before the next pass, or give users=",
             lambda one: one.update(SCORES[:2]),
         ),
         (
             InputError,
-            "ranking of 2 more users after the first 2, but truth has 3; expected each user once; "
-            "call reset() before the next pass, or give users=",
+            "ranking has 2 rows after the first 2 users, but truth has 3 users; expected each "
+            "user once; call reset() before the next pass, or give users=",
             lambda one: one.update_ranked([[0], [1]]),
         ),
         (
             ShapeError,
-            "scores of 2 users came with 3 in users=",
+            "scores has 2 rows, but users= names 3 users; expected one user for each row",
             lambda one: one.update(SCORES[:2], [0, 1, 2]),
         ),
         (
             ShapeError,
-            "ranking of 2 users came with 1 in users=",
+            "ranking has 2 rows, but users= names 1 users; expected one user for each row",
             lambda one: one.update_ranked([[0], [1]], slice(2, 4)),
         ),
         (
@@ -813,8 +812,8 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         ),
         (
             InputTypeError,
-            "users must be a slice or a 1-d array of integer user indices, got 2-d of dtype int64"
-            "; truth was given to Evaluator; StreamEvaluator.update takes (scores, truth)",
+            "users must be a slice or a 1-d array of integer user indices, got 2-d of dtype "
+            "int64; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)",
             lambda one: one.update(SCORES[:1], [[0]]),
         ),
         (
@@ -875,7 +874,7 @@ def test_a_ranking_of_no_candidate_is_refused():
     for candidates in ([0, 1], [[0], [0, 1], [2]]):
         one = evaluator("hit@1", candidates=candidates)
         assert message_of(InputError, lambda one=one: one.update_ranked([[0, 2]], [1])) == (
-            "ranking of user 1 names at rank 2 item 2, which is no candidate of this user; "
+            "ranking of user 1 names at rank 2 item 2, which is not a candidate of this user; "
             "expected items that may be recommended"
         )
         one.update_ranked([[1, 0]], [1])
@@ -889,7 +888,7 @@ def test_nan_scores_may_be_excluded():
 
 
 NEEDS_SIZE = (
-    "n_items= is needed where truth lists item indices, which do not tell the size of the "
+    "n_items= is needed if truth lists item indices, which do not give the size of the "
     "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
 )
 
@@ -986,8 +985,8 @@ NEEDS_SIZE = (
         ),
         (
             InputError,
-            "err(max_rel=1) needs relevances up to 1, got 2; give the largest grade of the scale, "
-            "max_rel=2 or more",
+            "err(max_rel=1) needs relevances of at most 1, got 2; give the largest grade of the "
+            "scale: max_rel=2 or more",
             {"metrics": "err(max_rel=1)@1", "truth": [[0, 2, 0]]},
             {"metrics": "err(max_rel=2)@1", "truth": [[0, 2, 0]]},
         ),

@@ -76,7 +76,7 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "dcg(rel=2)@5",
-            "sum over the top 5 of relevance / log2(rank + 1); relevance >= 2 reads as 1, less "
+            "sum over the top 5 of relevance / log2(rank + 1); relevance >= 2 counts as 1, less "
             "as 0",
         ),
         ("hit(rel=2)", "1 if any of the list is relevant, else 0; relevant: relevance >= 2"),
@@ -174,7 +174,8 @@ def test_the_systems_that_compute_exactly_this():
     )
     assert explain("dcg@5").systems == (
         "ranx: dcg@5",
-        "scikit-learn: dcg_score([truth], [scores], k=5) (the mean over all orders of ties)",
+        "scikit-learn: dcg_score([truth], [scores], k=5) (the mean over all orders of equal "
+        "scores)",
     )
     assert explain("ndcg(discount=ln)@5").systems == ()
 
@@ -189,33 +190,33 @@ def test_every_line_of_the_table_is_found():
 
 
 def test_what_a_user_without_relevant_items_gets():
-    assert explain("recall@5").no_relevant_item == "NaN, unless undefined= says otherwise"
+    assert explain("recall@5").no_relevant_item == "NaN, unless undefined= is given"
     assert explain("dcg@5").no_relevant_item == (
-        "0, the sum of no gains; undefined='raise' refuses it"
+        "0, the sum of no gains; an error with undefined='raise'"
     )
     assert explain("cg").no_relevant_item == explain("dcg@5").no_relevant_item
     assert explain("dcg@5", convention="ranx").no_relevant_item == (
-        "NaN, unless undefined= says otherwise"
+        "NaN, unless undefined= is given"
     )
     assert explain("recall@5", convention="torchmetrics").no_relevant_item == (
-        "0, as the convention has it, unless undefined= says otherwise"
+        "0, as in the convention, unless undefined= is given"
     )
     assert explain("map@5", convention="lightgbm").no_relevant_item == (
-        "1, as the convention has it, unless undefined= says otherwise"
+        "1, as in the convention, unless undefined= is given"
     )
     assert explain("fallout@5").no_relevant_item == (
-        "a value like all others; NaN: every item that may be recommended is relevant"
+        "has a value; undefined: every item that may be recommended is relevant"
     )
-    assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= says otherwise"
+    assert explain("serendipity@5").no_relevant_item == "NaN, unless undefined= is given"
     assert explain("diversity@5").no_relevant_item == (
-        "a value like all others, since the truth is not read; NaN: a list of fewer than two items"
+        "has a value, since the truth is not read; undefined: a list of fewer than two items"
     )
 
 
 def test_how_graded_truth_is_read():
     assert explain("hit@5").graded.endswith("its relevance is > 0")
     assert explain("hit(rel=3)@5").graded.endswith("its relevance is >= 3")
-    assert explain("ndcg@5").graded == "grades weigh, as in the formula"
+    assert explain("ndcg@5").graded == "the grades count as in the formula"
     assert explain("ndcg(rel=2)@5").graded.endswith("its relevance is >= 2")
     assert explain("cg(gain=binary)").graded.endswith("its relevance is > 0")
     assert explain("dcg(gain=exp2)").graded == explain("err").graded == explain("ndcg").graded
@@ -226,11 +227,11 @@ def test_how_ties_are_treated():
     assert explain("auc").ties == "a pair of equal scores counts 1/2"
     by_index = "equal scores rank by the lower item index"
     assert explain("auc@5").ties == by_index
-    assert explain("mrr").ties == f"{by_index}, unless ties= says otherwise"
+    assert explain("mrr").ties == f"{by_index}, unless ties= is given"
     assert explain("coverage@5").ties == by_index
     assert explain("ndcg@5", convention="ranx").ties == explain("mrr").ties
     assert explain("ndcg@5", convention="sklearn").ties == (
-        "the mean over all orders, as the convention has it, unless ties= says otherwise"
+        "the mean over all orders of equal scores, as in the convention, unless ties= is given"
     )
     assert explain("auc", convention="sklearn").ties == explain("auc").ties
 
@@ -254,7 +255,8 @@ def test_a_convention_names_what_it_means():
         (
             "ndcg@5",
             "sklearn",
-            "scikit-learn: a user without relevant items has 0; ties average over all orders",
+            "scikit-learn: a user without relevant items has 0; values are means over all orders "
+            "of equal scores",
         ),
     ],
 )
@@ -278,14 +280,14 @@ def test_it_prints_as_text():
         "          irspack: Evaluator(truth, cutoff=10): map",
         "          Recommenders: map(rating_true, rating_pred, k=10)",
         "          recometrics: AP@10 (users with few recommendable items are left out)",
-        "no truth  NaN, unless undefined= says otherwise",
-        "graded    relevant or not: an item is relevant where its relevance is > 0",
-        "ties      equal scores rank by the lower item index, unless ties= says otherwise",
+        "no truth  NaN, unless undefined= is given",
+        "graded    read as binary: an item is relevant if its relevance is > 0",
+        "ties      equal scores rank by the lower item index, unless ties= is given",
         "bounds    [0, 1]",
         "citation  Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8",
     ]
     assert str(explain("hit@3")).startswith("hit@3: 1 if any of the top k items is relevant")
-    assert "no system that the conventions cover" in str(explain("err@3"))
+    assert "none of the systems with a convention" in str(explain("err@3"))
     assert explain("dcg").bounds == (0, math.inf)
     assert "bounds    [0, inf)" in str(explain("dcg"))
 

@@ -135,19 +135,20 @@ OK = {"sizes": [2, 3]}
     [
         (ArgumentError, "or ids= (the group of each row), got neither; give one", {"sizes": None}),
         (ArgumentError, "or ids= (the group of each row), got both; give one", {"ids": IDS}),
-        (ShapeError, "sizes add up to 4 rows, expected the 5 of scores", {"sizes": [2, 2]}),
+        (ShapeError, "sizes add up to 4 rows, expected 5, as in scores", {"sizes": [2, 2]}),
         (
             ShapeError,
-            "sizes add up to 7 rows, expected the 5 of scores; for the group of each row give ids=",
+            "sizes add up to 7 rows, expected 5, as in scores; for the group of each row give ids=",
             {"sizes": [1, 1, 1, 2, 2]},
         ),
         (InputError, "sizes must be >= 0, got -1 for group 1", {"sizes": [6, -1]}),
         (
             InputTypeError,
-            "sizes must be 1-d integers, how many rows each group has, got 1-d of dtype float64",
+            "sizes must be 1-d integers, the number of rows of each group, got 1-d of dtype "
+            "float64",
             {"sizes": [2.0, 3.0]},
         ),
-        (ShapeError, "ids has 2 rows, expected the 5 of scores", {"sizes": None, "ids": [1, 2]}),
+        (ShapeError, "ids has 2 rows, expected 5, as in scores", {"sizes": None, "ids": [1, 2]}),
         (
             InputTypeError,
             "ids has int and str, which cannot be compared; expected ids of one type; type "
@@ -176,7 +177,7 @@ OK = {"sizes": [2, 3]}
         ),
         (
             ShapeError,
-            "ids must be 1-d, the group of each row, got [1] for the first",
+            "ids must be 1-d, the group of each row, got [1] in the first row",
             {"sizes": None, "ids": [[1]] * 5},
         ),
         (
@@ -201,7 +202,7 @@ OK = {"sizes": [2, 3]}
         ),
         (
             ShapeError,
-            "relevance has 4 rows, expected the 5 of scores",
+            "relevance has 4 rows, expected 5, as in scores",
             {"relevance": RELEVANCE[:4]},
         ),
         (
@@ -233,8 +234,7 @@ OK = {"sizes": [2, 3]}
         ),
         (
             UndefinedMetricError,
-            "mrr is undefined for 1 of 2 groups (no relevant items, or for auc only relevant "
-            "ones), the first is group 'a'",
+            "mrr is undefined for 1 of 2 groups (no relevant item), the first is group 'a'",
             {"sizes": None, "ids": IDS, "relevance": [1, 0, 0, 0, 0], "undefined": "raise"},
         ),
     ],

@@ -130,8 +130,8 @@ USERS_OF_A_BATCH = {
     "2-d": Hostile(
         lambda: updated(users=[[0, 1]]),
         InputTypeError,
-        f"{INDICES} 2-d of dtype int64; truth was given to Evaluator; StreamEvaluator.update takes "
-        "(scores, truth)",
+        f"{INDICES} 2-d of dtype int64; Evaluator has the truth already; StreamEvaluator.update "
+        "takes (scores, truth)",
         lambda: updated(users=(0, 1)),
     ),
     "one number": Hostile(
@@ -149,8 +149,8 @@ USERS_OF_A_BATCH = {
     "masked": Hostile(
         lambda: updated(users=np.ma.array([0, 1])),
         InputTypeError,
-        "users is a masked array, whose mask would be lost; expected a plain array; "
-        "type users.filled(...) with the value that masked entries shall have",
+        "users is a masked array, whose mask would be lost; expected a plain array; type "
+        "users.filled(...) with the value for masked entries",
         lambda: updated(users=np.ma.array([0, 1]).filled(0)),
     ),
     "outside the truth": Hostile(
@@ -174,13 +174,13 @@ USERS_OF_A_BATCH = {
     "fewer than rows": Hostile(
         lambda: updated(users=[0]),
         ShapeError,
-        "scores of 2 users came with 1 in users=",
+        "scores has 2 rows, but users= names 1 users; expected one user for each row",
         lambda: updated(users=[1, 0]),
     ),
     "a slice of fewer": Hostile(
         lambda: updated_ranked(users=slice(0, 1)),
         ShapeError,
-        "ranking of 2 users came with 1 in users=",
+        "ranking has 2 rows, but users= names 1 users; expected one user for each row",
         lambda: updated_ranked(users=slice(None, None, -1)),
     ),
     "a slice without steps": Hostile(
@@ -200,8 +200,8 @@ USERS_OF_A_BATCH = {
     "more than there are": Hostile(
         lambda: updated(np.vstack([SCORES, SCORES])),
         InputError,
-        "scores of 4 more users after the first 0, but truth has 2; expected each user once; "
-        "call reset() before the next pass, or give users=",
+        "scores has 4 rows after the first 0 users, but truth has 2 users; expected each user "
+        "once; call reset() before the next pass, or give users=",
         lambda: updated(np.vstack([SCORES, SCORES]), users=[0, 1, 0, 1]),
     ),
 }
@@ -286,7 +286,7 @@ EVALUATOR = {
     "lists without a catalogue": Hostile(
         lambda: evaluator(LISTS),
         ArgumentError,
-        "n_items= is needed where truth lists item indices, which do not tell the size of the "
+        "n_items= is needed if truth lists item indices, which do not give the size of the "
         "catalogue; give n_items=, or truth as a matrix (n_users, n_items)",
         lambda: [evaluator(LISTS, n_items=3)],
     ),
@@ -336,8 +336,8 @@ EVALUATOR = {
     "candidates that are no indices": Hostile(
         lambda: evaluator(candidates={"i0", "i1"}),
         InputTypeError,
-        "candidates must hold integer item indices, got dtype <U2; "
-        "type .astype(np.int64) where these are indices",
+        "candidates must hold integer item indices, got dtype <U2; type .astype(np.int64) if "
+        "these are indices",
         lambda: updated(candidates={0, 1}),
     ),
     "candidates of several kinds": Hostile(
@@ -556,7 +556,7 @@ OPTIONS = {
     "k as text": Hostile(
         lambda: at("2"),
         ArgumentError,
-        f"{CUTOFF} '2'; for the whole list ask compute",
+        f"{CUTOFF} '2'; for the whole list call Metrics.compute",
         lambda: compute(metrics="ndcg@2"),
     ),
     "k as a list": Hostile(
@@ -604,8 +604,8 @@ OPTIONS = {
     "a quotient without an expectation": Hostile(
         lambda: factors(metrics="map(denom=hits)@2", ties="expected"),
         ArgumentError,
-        "map(denom=hits)@2 has no ties='expected': with denom=hits it divides by what the list "
-        "happens to hold; type denom=capped, or give ties='index'",
+        "map(denom=hits)@2 has no ties='expected': with denom=hits, its divisor depends on the "
+        "items in the list; type denom=capped, or give ties='index'",
         lambda: factors(metrics="map(denom=hits)@2", ties="index"),
     ),
     "an unknown convention": Hostile(
@@ -618,16 +618,15 @@ OPTIONS = {
         lambda: evaluator(metrics="err@2", convention="recbole"),
         UnknownMetricError,
         "in metric 'err@2': convention 'recbole' has no 'err@k': RecBole does not compute it; "
-        "expected one of hit@k, precision@k, recall@k, map@k, mrr@k, ndcg@k, auc; ask for it in a "
-        "call without convention=",
+        "expected one of hit@k, precision@k, recall@k, map@k, mrr@k, ndcg@k, auc; compute it in "
+        "a call without convention=",
         lambda: updated(metrics="mrr@2", convention="recbole"),
     ),
     "an undefined user under raise": Hostile(
         lambda: updated(truth=np.array([[1.0, 0, 0], [0, 0, 0]]), undefined="raise"),
         UndefinedMetricError,
-        "ndcg@2 is undefined for 1 of 2 users (no relevant items, or for auc only relevant ones), "
-        "the first is user 1; expected a value for every user; give undefined='nan' or 'zero', or "
-        "leave these users out",
+        "ndcg@2 is undefined for 1 of 2 users (no relevant item), the first is user 1; expected "
+        "a value for every user; give undefined='nan' or 'zero', or leave these users out",
         lambda: updated(truth=np.array([[1.0, 0, 0], [0, 0, 0]]), undefined="zero"),
     ),
     "explain of a list": Hostile(

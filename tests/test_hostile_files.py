@@ -345,12 +345,12 @@ BAD_SPARSE = {
     ),
     "a secret": Hostile(
         patched(NPZ, b"PK\x01\x02", 8, 1),
-        "its member 'format.npy' is encrypted or packed as NumPy does not do",
+        "its member 'format.npy' is encrypted, or compressed in a way that NumPy does not use",
         NPZ,
     ),
     "packed in another way": Hostile(
         archive(**CSR, method=zipfile.ZIP_LZMA),
-        "its member 'format.npy' is encrypted or packed as NumPy does not do",
+        "its member 'format.npy' is encrypted, or compressed in a way that NumPy does not use",
         archive(**CSR, method=zipfile.ZIP_DEFLATED),
     ),
     "a header that claims 1 TiB": Hostile(
@@ -363,7 +363,7 @@ BAD_SPARSE = {
         # The fourth byte of the unpacked size, of the first member alone.
         patched(NPZ[: NPZ.index(b"PK\x01\x02") + 4], b"PK\x01\x02", 0, 80)
         + patched(b"PK\x01\x02" + NPZ[NPZ.index(b"PK\x01\x02") + 4 :], b"PK\x01\x02", 27, 0xC0)[4:],
-        "its member 'format.npy' claims 3.0 GiB, which 131 bytes cannot hold",
+        "its member 'format.npy' claims to unpack to 3.0 GiB, which is impossible for 131 bytes",
         NPZ,
     ),
     "more than a matrix can hold": Hostile(
@@ -377,7 +377,8 @@ BAD_SPARSE = {
     "a format of objects": Hostile(csr(format=TRAP), f"member 'format.npy': {NOT_LOADED}", NPZ),
     "a format that is damaged": Hostile(
         csr(format=damaged("csr", 0x7FFFFFFF)),
-        "its 'format' is damaged: entry 0 (counted from 0) holds 0x7fffffff, which is no character",
+        "its 'format' is damaged: entry 0 (counted from 0) holds 0x7fffffff, which is not a "
+        "character",
         csr(format=npy("csr")),
     ),
     "a format that is none": Hostile(csr(format=npy(b"zzz")), 'Unknown format "zzz_matrix"', NPZ),
@@ -602,8 +603,8 @@ def test_parquet_of_more_rows_than_memory(capsys, monkeypatch):
     assert Path("bad.parquet").stat().st_size < 10_000
     monkeypatch.setattr("recmetrics._io.memory._limit", lambda: 1 << 20)
     assert refused(capsys, "evaluate", "bad.parquet", "truth.csv", "-m", "hit@2", "--json") == (
-        "cannot read RECS 'bad.parquet': it unpacks to 3.1 MiB, more than the 1.0 MiB that are "
-        f"free here{WANT_TABLE}"
+        "cannot read RECS 'bad.parquet': it unpacks to 3.1 MiB, more than the 1.0 MiB of free "
+        f"memory{WANT_TABLE}"
     )
     passes(capsys, "evaluate", "recs.parquet", "truth.csv", "-m", "hit@2", "--json")
 
@@ -647,12 +648,12 @@ BAD_PER_USER = {
     ),
     "users that are damaged": Hostile(
         archive(user=damaged(["a", "b", "c"], 0x110000, ">"), **GOOD_VALUES),
-        "its 'user' is damaged: entry 2 (counted from 0) holds 0x110000, which is no character",
+        "its 'user' is damaged: entry 2 (counted from 0) holds 0x110000, which is not a character",
         archive(user=damaged(["a", "b", "c"], 0x10FFFF, ">"), **GOOD_VALUES),
     ),
     "users that are floats": Hostile(
         archive(user=npy([1.0, 2, 3]), **GOOD_VALUES),
-        "its 'user' is of float64 and shape (3,); expected ids, (n_users,)",
+        "its 'user' has dtype float64 and shape (3,); expected ids, (n_users,)",
         GOOD_USERS,
     ),
 }
@@ -675,13 +676,14 @@ BAD_PER_USER_CSV = {
     ),
     "other separators": Hostile(
         CSV.replace(b",", b";"),
-        "FILE 'bad.csv', line 1: it is 'user;hit@2;mrr@2', not 'user' or 'group' and different "
-        "metrics",
+        "FILE 'bad.csv', line 1: the header is 'user;hit@2;mrr@2'; expected 'user' or 'group', "
+        "then metrics of different names",
         CSV + b"\n",
     ),
     "no metric": Hostile(
         b"user\n0\n1\n2\n",
-        "FILE 'bad.csv', line 1: it is 'user', not 'user' or 'group' and different metrics",
+        "FILE 'bad.csv', line 1: the header is 'user'; expected 'user' or 'group', then metrics "
+        "of different names",
         CSV,
     ),
     "a user twice": Hostile(
@@ -701,8 +703,8 @@ BAD_PER_USER_CSV = {
     ),
     "an infinite value": Hostile(
         CSV.replace(b"0.5", b"1e999"),
-        "metric 'mrr@2' of 'bad' is infinite for 1 users, the first user 2: there is no "
-        "difference of infinite means",
+        "metric 'mrr@2' of 'bad' is infinite for 1 users, the first user 2; differences of "
+        "infinite values are undefined",
         CSV,
     ),
     "Latin-1": Hostile(
@@ -743,7 +745,7 @@ BAD_GROUPS = {
     "npy of two columns": (
         "npy",
         npy(np.ones((3, 2), int)),
-        "cannot read --by 'bad.npy': it is of int64 and shape (3, 2); expected a label per user"
+        "cannot read --by 'bad.npy': it has dtype int64 and shape (3, 2); expected a label per user"
         + WANT_GROUPS,
     ),
     "npy that is cut": (
@@ -756,13 +758,13 @@ BAD_GROUPS = {
         "npy",
         damaged(["x", "y", "x"], 0x7FFFFFFF),
         "cannot read --by 'bad.npy': its text is damaged: entry 2 (counted from 0) holds "
-        f"0x7fffffff, which is no character{WANT_GROUPS}",
+        f"0x7fffffff, which is not a character{WANT_GROUPS}",
     ),
     "npy with half a character": (
         "npy",
         damaged(["x", "y", "x"], 0xD800, ">"),
         "cannot read --by 'bad.npy': its text is damaged: entry 2 (counted from 0) holds 0xd800, "
-        f"which is no character{WANT_GROUPS}",
+        f"which is not a character{WANT_GROUPS}",
     ),
     "npy with NaN": (
         "npy",
@@ -786,7 +788,7 @@ BAD_GROUPS = {
     "csv without users": (
         "csv",
         b"group\nx\ny\nx\n",
-        "--by 'bad.csv', line 1: it is 'group', not 'user' and the name of the groups",
+        "--by 'bad.csv', line 1: the header is 'group'; expected 'user' and a name for the groups",
     ),
     "csv with a user twice": (
         "csv",
@@ -855,7 +857,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(capsys):
         (npy(TRUTH), f"TRUTH '/dev/stdin' is not a regular file and cannot be mapped{WANT_MATRIX}"),
         (
             NPZ,
-            "cannot read TRUTH '/dev/stdin': it comes through a pipe; write it to a file first"
+            "cannot read TRUTH '/dev/stdin': it is read from a pipe; write it to a file first"
             + WANT_MATRIX,
         ),
         (PAIRS, None),
@@ -948,11 +950,13 @@ sys.exit(main())
     [
         (
             "cut",
-            "SCORES 'scores.npy' was cut while it was read; wait until it is written, try again",
+            "SCORES 'scores.npy' was cut while it was read; wait until it is completely written, "
+            "then try again",
         ),
         (
             "overwritten",
-            "SCORES 'scores.npy' changed while it was read; wait until it is written, try again",
+            "SCORES 'scores.npy' changed while it was read; wait until it is completely written, "
+            "then try again",
         ),
         ("replaced", None),  # what is mapped is still the old file
         ("left alone", None),
@@ -981,8 +985,8 @@ def test_text_that_grows_while_it_is_read(capsys, monkeypatch):
         changing.setattr(_files, "read_pairs", growing)
         assert main(argv) == 2
     assert capsys.readouterr().err == (
-        "recmetrics: error: TRUTH 'truth.tsv' changed while it was read; wait until it is written, "
-        "try again\n"
+        "recmetrics: error: TRUTH 'truth.tsv' changed while it was read; wait until it is "
+        "completely written, then try again\n"
     )
     passes(capsys, *argv)
 
@@ -1002,9 +1006,9 @@ def test_outputs_that_are_no_files(capsys):
     with pytest.raises(ValueError, match="null") as null:  # the words differ by version
         os.lstat("nul\0.csv")
     for name, why in {
-        "loop.csv": " is a symbolic link that leads back to itself; remove it",
+        "loop.csv": " is a symbolic link to itself; remove it",
         "far.csv": f": there is no folder {where!r}; make it first",
-        "pipe.csv": " is no regular file, and a file would take its place; choose another name",
+        "pipe.csv": " is not a regular file, and would be replaced by one; choose another name",
         long: " cannot be written: File name too long; choose another name",
         "nul\0.csv": f" cannot be written: {null.value}; choose another name",
     }.items():
@@ -1082,7 +1086,7 @@ def test_without_permission():
         (folder / "truth.npz").chmod(0o644)
         assert run("--per-user", "out/kept.csv") == (
             2,
-            "--per-user 'out/kept.csv' is there and may not be written; choose another name",
+            "--per-user 'out/kept.csv' exists and may not be written; choose another name",
         )
         assert (folder / "out" / "kept.csv").read_text() == "older"
         (folder / "out").chmod(0o555)
@@ -1267,8 +1271,8 @@ def test_members_of_an_npz_that_share_their_bytes(capsys):
     assert n_bytes < 20_000
     assert main(["evaluate", "scores.npy", "bad.npz", "-m", "hit@1"]) == 2
     assert capsys.readouterr().err == (
-        "recmetrics: error: cannot read TRUTH 'bad.npz': its members take more than its "
-        f"{n_bytes / 1024:,.1f} KiB{WANT_MATRIX}\n"
+        "recmetrics: error: cannot read TRUTH 'bad.npz': its members take up more bytes than the "
+        f"file has, {n_bytes / 1024:,.1f} KiB{WANT_MATRIX}\n"
     )
 
 
@@ -1319,8 +1323,8 @@ def test_text_that_changes_while_it_is_found_wrong(capsys, monkeypatch):
     monkeypatch.setattr(_files, "read_pairs", growing)
     assert main(["evaluate", "scores.npy", "truth.tsv", "-m", "hit@2", "--json"]) == 2
     assert capsys.readouterr().err == (
-        "recmetrics: error: TRUTH 'truth.tsv' changed while it was read; wait until it is written, "
-        "try again\n"
+        "recmetrics: error: TRUTH 'truth.tsv' changed while it was read; wait until it is "
+        "completely written, then try again\n"
     )
 
 
@@ -1347,7 +1351,7 @@ def test_scores_that_change_while_they_are_computed(how, capsys, monkeypatch):
         assert (code, out) == (2, "")
         assert err == (
             "recmetrics: error: SCORES 'scores.npy' changed while it was read; wait until it is "
-            "written, try again\n"
+            "completely written, then try again\n"
         )
 
 

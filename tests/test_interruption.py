@@ -287,8 +287,8 @@ def test_of_two_threads_that_add_the_next_rows_one_is_refused(monkeypatch):
     monkeypatch.setattr("recmetrics._evaluator.find_hits", find_when_both_have_begun)
     in_threads(update, update)
     assert refused == [
-        "another thread has updated this evaluator since this batch was begun, so the rows after "
-        "the previous batch are not known; expected users= where threads share it"
+        "another thread updated this evaluator during this update, so the next users are not "
+        "known; give users= if several threads update one evaluator"
     ]
     assert one.counts()["coverage@2"].defined == 2
 

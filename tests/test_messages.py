@@ -33,9 +33,9 @@ def test_update_takes_no_truth(form):
     evaluator = Evaluator(TRUTH, "hit@1")
     got = message_of(InputTypeError, lambda: evaluator.update(SCORES, form))
     assert got == (
-        f"users is a {type(form).__name__} of shape (2, 6), expected user indices; update takes "
-        "(scores, users): truth was given to Evaluator; StreamEvaluator.update takes (scores, "
-        "truth)"
+        f"users is a {type(form).__name__} of shape (2, 6), expected user indices; "
+        "Evaluator.update takes (scores, users), since Evaluator has the truth; "
+        "StreamEvaluator.update takes (scores, truth)"
     )
     evaluator.update(SCORES, [0, 1])
 

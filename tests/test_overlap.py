@@ -666,8 +666,10 @@ OF_RANKINGS = [
     (([[0], [1]], [[0], [7]]), {"n_items": 5}, InputError, "in b: ranking of user 1 names at rank "
      "1 item 7, which is outside the catalogue; expected 0 .. 4, or -1; unknown='waste' or "
      "unknown='drop' accepts such items"),
-    (([[0]], [[0.5]]), {}, InputTypeError, "in b: ranking of user 0 must hold integer item "
-     "indices, got dtype float64; type .astype(np.int64) where these are indices"),
+    (([[0]], [[0.5]]), {}, InputTypeError, (
+        "in b: ranking of user 0 must hold integer item indices, got dtype float64; type "
+        ".astype(np.int64) if these are indices"
+    )),
     (([[0]], [[0]]), {"n_items": -1}, ArgumentError, "n_items must be a number of items, such as "
      "3700, got -1"),
     (([[0]], [[0]]), {"unknown": "drop"}, ArgumentError, "unknown='drop' needs the size of the "

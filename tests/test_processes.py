@@ -65,7 +65,7 @@ def test_a_group_of_some_processes():
     outside, inside = processes.in_two_processes(processes.gather_in_group)
     assert outside == (
         "ArgumentError",
-        "all_gather was called by a process outside the group; expected its members alone",
+        "all_gather was called by a process outside the group; expected only members of the group",
     )
     assert_identical(inside, whole())
 

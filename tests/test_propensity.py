@@ -199,8 +199,8 @@ ERRORS = {
     "none": (
         lambda: compute(),
         ArgumentError,
-        "recall(weigh=ips)@5 needs propensity= (the chance that a relevant item is observed, "
-        "(n_items,)), got none; type propensity=recmetrics.propensity_from(train)",
+        "recall(weigh=ips)@5 needs propensity= (the probability that a relevant item is "
+        "observed, (n_items,)), got none; type propensity=recmetrics.propensity_from(train)",
     ),
     "short": (
         lambda: compute(propensity=PROPENSITY[:3]),
@@ -216,13 +216,13 @@ ERRORS = {
     "zero": (
         lambda: compute(propensity=np.zeros(N_ITEMS)),
         InputError,
-        "propensity must be a chance of at least 1e-100 and at most 1, got 0 for item 0; type "
+        "propensity must be a probability from 1e-100 to 1, got 0 for item 0; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
     ),
     "NaN": (
         lambda: compute(propensity=[1.0] * 29 + [math.nan]),
         InputError,
-        "propensity must be a chance of at least 1e-100 and at most 1, got nan for item 29; type "
+        "propensity must be a probability from 1e-100 to 1, got nan for item 29; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
     ),
     "text": (
@@ -233,8 +233,8 @@ ERRORS = {
     "groups": (
         lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),
         ArgumentError,
-        "recall(weigh=ips)@5 weighs by propensities, and groups have none; leave out weigh=, or "
-        "type Metrics.compute(..., propensity=...)",
+        "recall(weigh=ips)@5 is weighted by propensities, but groups have none; leave out "
+        "weigh=, or type Metrics.compute(..., propensity=...)",
     ),
     "an item that no propensity is of": (
         lambda: Metrics.compute_ranked(
@@ -246,7 +246,7 @@ ERRORS = {
     "of a list": (
         lambda: propensity_from([np.array([0, 2])]),
         ArgumentError,
-        "propensity_from needs n_items= where train lists item indices, got none",
+        "propensity_from needs n_items= if train lists item indices, got none",
     ),
     "a model": (
         lambda: propensity_from(TRAIN, model="jains"),
@@ -271,7 +271,7 @@ ERRORS = {
     "no interaction": (
         lambda: propensity_from(TRAIN * 0),
         InputError,
-        "train holds no interaction, from which no propensity can be estimated",
+        "train holds no interactions, so no propensity can be estimated",
     ),
     "one number": (
         lambda: compute(propensity=0.5),

@@ -200,7 +200,7 @@ SOME_WITHOUT = [[1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 0, 0]]
 def test_progress_says_how_many_users_a_mean_is_over(capsys, metrics, expected):
     side = {"popularity": np.full(3, 0.5), "features": np.eye(3)}
     scores, ranking = np.tile([3.0, 2.0, 1.0], (4, 1)), np.tile([0, 1, 2], (4, 1))
-    ending = "; undefined='zero' counts them"
+    ending = "; undefined='zero' counts them as 0"
     for call, first in ((Metrics.compute, scores), (Metrics.compute_ranked, ranking)):
         call(first, np.array(SOME_WITHOUT), metrics, progress=True, **side)
         said = [line for line in capsys.readouterr().err.splitlines() if "means" in line]

@@ -374,7 +374,8 @@ def test_a_key_of_a_range_is_no_metric(text):
     end = text[text.index("[") :]
     assert error_of(parse, text) == (
         MetricSpecError,
-        f"in metric {text!r}: {end} ends a key of ties='range' and no metric; leave it out",
+        f"in metric {text!r}: {end} belongs to a result key of ties='range', not to a metric "
+        "string; leave it out",
     )
 
 

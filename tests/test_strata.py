@@ -259,7 +259,7 @@ def test_the_explanation_names_the_stratum():
             ShapeError,
             "mrr(of=tail)",
             {"tail": TAIL[:5]},
-            "strata['tail'] as one mask must have n_items = 40 entries, got 5",
+            "strata['tail'] as a mask for all users must have n_items = 40 entries, got 5",
         ),
         (
             UnknownOptionError,
@@ -286,8 +286,8 @@ def test_groups_say_that_they_have_none():
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute_groups([1, 2], [0, 1], "mrr(of=tail)", sizes=[2])
     assert str(caught.value) == (
-        "mrr(of=tail) names a stratum, and groups have none; give a truth in which the items "
-        "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
+        "mrr(of=tail) names a stratum, but groups have no strata; give a truth in which the "
+        "items outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
     )
 
 

@@ -372,8 +372,10 @@ def test_signed_ranks_have_no_weights():
     assert compare(models, tests=("t", "wilcoxon")).tests == ("t", "wilcoxon")
     with pytest.raises(
         ArgumentError,
-        match=r"^tests has 'wilcoxon', whose ranks have no weights; with weights= give "
-        r"tests='t' or 'permutation'$",
+        match=(
+            r"^tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
+            r"'permutation'$"
+        ),
     ):
         compare(models, tests=("t", "wilcoxon"), weights=weights)
 
@@ -847,7 +849,7 @@ BAD = [
         {},
         InputError,
         "no user has a value of any metric; for 'ndcg@10' all 2 users have no relevant item; "
-        "expected a value of at least one user: check that the truth is that of these users",
+        "expected a value of at least one user: check that the truth belongs to these users",
     ),
     (
         GOOD,
@@ -884,15 +886,15 @@ BAD = [
         GOOD,
         {"by": "segment"},
         InputError,
-        "by names a column, 'segment', and values is no table; expected an array of one entry per "
-        "user",
+        "by is the name of a column, 'segment', but values is not a table; expected an array "
+        "with one entry per user",
     ),
     (
         GOOD,
         {"weights": "visits"},
         InputError,
-        "weights names a column, 'visits', and values is no table; expected an array of one entry "
-        "per user",
+        "weights is the name of a column, 'visits', but values is not a table; expected an array "
+        "with one entry per user",
     ),
     (
         GOOD,
@@ -1024,8 +1026,8 @@ def test_weights_too_far_apart_are_refused():
     with pytest.raises(InputError) as caught:
         summary({"hit@1": [1.0, 0.0]}, weights=[1e300, 1e-300])
     assert str(caught.value) == (
-        "weights holds 1e-300 and 1e+300, too far apart to add; leave users of so little weight "
-        "out with 0"
+        "weights holds 1e-300 and 1e+300, too far apart to add; give such small weights as 0, "
+        "which leaves the users out"
     )
 
 

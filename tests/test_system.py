@@ -155,8 +155,8 @@ def test_a_truth_of_indices_does_not_tell_the_catalogue():
         ArgumentError, lambda: Metrics.compute_ranked([[0], [2]], lists, ["hit@1", "coverage@1"])
     )
     assert got == (
-        "coverage@1 needs the size of the catalogue, which a truth of item indices does not give; "
-        "type n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
+        "coverage@1 needs the size of the catalogue, which a truth of item indices does not "
+        "give; give n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
     )
     got = Metrics.compute_ranked([[0], [2]], lists, ["hit@1", "coverage@1"], n_items=4)
     assert got["coverage@1"] == 2 / 4

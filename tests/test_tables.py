@@ -469,14 +469,14 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     with pytest.warns(RecmetricsWarning) as caught:
         analysis.compute(recs, truth)
     assert str(caught[0].message) == (
-        "2 users of the truth without recommendations, the first user=2, are left out, as LensKit "
-        "does; include_missing=True gives them rows, tables.evaluate_table counts them as empty "
-        "lists"
+        "2 users of the truth without recommendations, the first user=2; they are left out, as in "
+        "LensKit; include_missing=True gives them rows, tables.evaluate_table counts them as "
+        "empty lists"
     )
     assert caught[0].filename == __file__
     assert str(analysis.summary).splitlines() == [
         "2 lists, 1 without truth; in the order of the rows",
-        "2 users of the truth without recommendations, the first user=2: they are left out; "
+        "2 users of the truth without recommendations, the first user=2; they are left out; "
         "include_missing=True gives them rows",
         "hit@1   mean 1.0000 of 1",
         "recall  mean 1.0000 of 1",

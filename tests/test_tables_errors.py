@@ -55,8 +55,8 @@ CASES = {
         {"user": [2, 1, 1, 1, 2], "item": [7, 8, 9, 8, 7]},
         {},
         "recs, columns 'user', 'item': row 3 (counted from 0) holds item 8 again for user=1, "
-        "first in row 1; expected an item once in each list; name the column that tells two "
-        "lists apart, or type repeats='waste' or repeats='drop'",
+        "first in row 1; expected an item once in each list; give the column that distinguishes "
+        "the lists, or type repeats='waste' or repeats='drop'",
     ),
     "item twice in a truth": (
         InputError,
@@ -69,23 +69,24 @@ CASES = {
         InputError,
         {"user": [1, 1, 2, 1], "item": [7, 8, 7, 9], "rank": [2, 1, 1, 2]},
         {},
-        "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in "
-        "row 0; expected a rank once in each list; name the column that tells two lists apart",
+        "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in row "
+        "0; expected a rank once in each list; give the column that distinguishes the lists",
     ),
     "rank twice, beyond float64": (
         InputError,
         {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2**60, 2**60 + 1, 2**60 + 1]},
         {},
         "recs, column 'rank': row 2 (counted from 0) holds rank 1152921504606846977 again for "
-        "user=1, first in row 1; expected a rank once in each list; name the column that tells two "
-        "lists apart",
+        "user=1, first in row 1; expected a rank once in each list; give the column that "
+        "distinguishes the lists",
     ),
     "rank twice, of seven digits": (
         InputError,
         {"user": [1, 1], "item": [7, 8], "rank": [1234567, 1234567]},
         {},
-        "recs, column 'rank': row 1 (counted from 0) holds rank 1234567 again for user=1, first in "
-        "row 0; expected a rank once in each list; name the column that tells two lists apart",
+        "recs, column 'rank': row 1 (counted from 0) holds rank 1234567 again for user=1, first "
+        "in row 0; expected a rank once in each list; give the column that distinguishes the "
+        "lists",
     ),
     "score of -inf": (
         InputError,
@@ -337,8 +338,8 @@ def test_no_column_of_the_result_takes_the_place_of_another(kind, name):
         with pytest.raises(ArgumentError) as caught:
             call()
         assert str(caught.value) == (
-            f"recs is grouped by {name!r}, and the result has a column of that name for a count or "
-            "a metric; rename the column in both tables"
+            f"recs is grouped by {name!r}, but the result has a column of that name for a count "
+            "or a metric; rename the column in both tables"
         )
     with pytest.raises(ArgumentError, match="call that first"):
         analysis.summary  # noqa: B018

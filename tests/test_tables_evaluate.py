@@ -362,7 +362,7 @@ def test_users_without_recommendations_count_as_empty_lists():
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
         "4 lists, 0 without truth; in the order of the rows",
-        "3 users of the truth without recommendations, the first user=2: they count as empty "
+        "3 users of the truth without recommendations, the first user=2; they count as empty "
         "lists; include_missing=False leaves them out",
     ]
     got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)
@@ -393,9 +393,9 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
     with pytest.raises(InputError) as caught:
         evaluated("mrr", recs, truth, kind)
     assert str(caught.value) == (
-        f"recs has no column 'rank' or 'score' to order its lists, but the column of numbers "
-        f"{name!r}; type score={name!r} where higher is better, rank={name!r} where 1 is best, or "
-        "in_order=True where the rows are in order"
+        "recs has no column 'rank' or 'score' to order its lists, but it has the column of "
+        f"numbers {name!r}; type score={name!r} if higher is better, rank={name!r} if 1 is best, "
+        "or in_order=True if the rows are in order"
     )
     assert evaluated("mrr", recs, truth, kind, score=name)["mrr"] == [1 / 1]
     got = evaluated("mrr", recs, truth, kind, rank=name, rank_gaps="close")
@@ -472,8 +472,8 @@ def test_swapped_tables_without_ratings_are_recognized(kind, name):
         evaluated("mrr", truth, recs, kind)
     assert str(caught.value) == (
         f"recs has no column 'rank' or 'score' to order its lists, and truth has {name!r}: they "
-        "look swapped; the recommendations come first, then the truth; type in_order=True where "
-        "the rows of recs are in order"
+        "look swapped; the recommendations come first, then the truth; type in_order=True if the "
+        "rows of recs are in order"
     )
     assert evaluated("mrr", truth, recs, kind, in_order=True)["mrr"] == [1.0]
     assert evaluated("mrr", recs, truth, kind)["mrr"] == [1.0 if name == "score" else 0.5]
@@ -490,7 +490,7 @@ def test_the_analysis_warns_of_a_column_of_numbers_that_is_not_read(kind):
         assert read(analysis.compute(make(kind, recs), truth))["mrr"] == [1 / 2]
     assert str(caught[0].message) == (
         "recs, column 'prediction' is not read, and the rows are taken in order; rename it to "
-        "'score' where higher is better, to 'rank' where 1 is best, or leave it out"
+        "'score' if higher is better, to 'rank' if 1 is best, or leave it out"
     )
     assert caught[0].filename == __file__
     with pytest.warns(RecmetricsWarning, match=r"'prediction' tells lists apart, as every column"):
@@ -511,8 +511,8 @@ def test_gaps_are_closed_with_a_warning(kind):
         got = evaluate_table(make(kind, GAPS), make(kind, RELEVANT), ["mrr", "precision@4"])
     assert str(caught[0].message) == (
         "recs, column 'rank': 1 of 2 lists have gaps in their ranks, the first is user=1; their "
-        "items were ranked 1, 2, 3, ... in this order; rank_gaps='keep' reads the ranks as the "
-        "numbers they are, rank_gaps='close' reads their order without this warning"
+        "items were ranked 1, 2, 3, ... in this order; rank_gaps='keep' keeps the ranks as they "
+        "are, rank_gaps='close' closes the gaps without this warning"
     )
     assert caught[0].filename == __file__
     assert read(got)["mrr"] == [1 / 2, 1 / 2]
@@ -564,8 +564,8 @@ def test_metrics_of_items_read_those_of_kept_ranks_up_to_k(kind):
     with pytest.raises(InputError) as caught:
         evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="keep", catalogue={"item": [7, 8, 9, 1]})
     assert str(caught.value) == (
-        "recs, column 'rank': row 0 (counted from 0) holds rank 7, and the catalogue has 4 items; "
-        "expected ranks up to that; rank_gaps='close' reads their order alone"
+        "recs, column 'rank': row 0 (counted from 0) holds rank 7, but the catalogue has 4 "
+        "items; expected ranks from 1 to 4; rank_gaps='close' uses only the order of the ranks"
     )
 
 
@@ -616,9 +616,9 @@ def test_a_kept_rank_is_an_integer_from_1(kind, rank):
     with pytest.raises(InputError) as caught:
         evaluated("mrr", recs, RELEVANT, kind, rank_gaps="keep")
     assert str(caught.value) == (
-        f"recs, column 'rank': row 3 (counted from 0) holds rank {rank}, expected integers from 1 "
-        "to 16,777,216, since ranks are read as the numbers they are; rank_gaps='close' reads "
-        "their order alone"
+        f"recs, column 'rank': row 3 (counted from 0) holds rank {rank}, expected integers from "
+        "1 to 16,777,216, since ranks are kept as they are; rank_gaps='close' uses only the "
+        "order of the ranks"
     )
 
 
@@ -636,7 +636,7 @@ def test_what_rank_gaps_takes():
     with pytest.raises(ArgumentError) as caught:
         evaluated("mrr", rank_gaps="keep")
     assert str(caught.value) == (
-        "rank_gaps='keep' needs a column of ranks, and the lists are ordered by score, descending"
+        "rank_gaps='keep' needs a column of ranks, but the lists are ordered by score, descending"
     )
     with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got None"):
         RecListAnalysis().compute(make("pandas", GAPS), make("pandas", RELEVANT), rank_gaps=None)

@@ -103,15 +103,15 @@ ERRORS = {
     "no propensity": (
         {"metric": "recall(weigh=ps)@5"},
         ArgumentError,
-        "recall(weigh=ps)@5 needs propensity= (a table of 'item' and the chance that it is "
-        "observed where it is relevant, or of the training interactions, 'user' and 'item'), got "
+        "recall(weigh=ps)@5 needs propensity= (a table of 'item' and the probability that it is "
+        "observed if it is relevant, or of the training interactions, 'user' and 'item'), got "
         "none; type propensity=train",
     ),
     "zero": (
         {"metric": "recall(weigh=ps)@5", "propensity": {"item": ITEMS, "p": np.zeros(N_ITEMS)}},
         InputError,
-        "propensity, column 'p': row 0 (counted from 0) holds 0; expected a chance of at least "
-        "1e-100 and at most 1",
+        "propensity, column 'p': row 0 (counted from 0) holds 0; expected a probability from "
+        "1e-100 to 1",
     ),
     "two columns": (
         {
@@ -119,7 +119,7 @@ ERRORS = {
             "propensity": {"item": ITEMS, "p": PROPENSITY, "q": PROPENSITY},
         },
         InputError,
-        "propensity must be a table of 'item' and the chance that it is observed where it is "
+        "propensity must be a table of 'item' and the probability that it is observed if it is "
         "relevant, or of the training interactions, 'user' and 'item'; it has 'item', 'p', 'q'",
     ),
     "an item without a row": (

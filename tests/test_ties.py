@@ -426,8 +426,8 @@ def test_a_range_has_no_one_array():
     with pytest.raises(ArgumentError) as caught:
         Metrics.ndcg_at_k(TIED, RELEVANT, 2, gain="exp2", ties="range")
     assert str(caught.value) == (
-        "ndcg_at_k gives one array and has no ties='range', which gives three; type "
-        "Metrics.compute(..., ['ndcg(gain=exp2)@2'], ties='range')"
+        "ndcg_at_k returns one array, but ties='range' gives three; type Metrics.compute(..., "
+        "['ndcg(gain=exp2)@2'], ties='range')"
     )
     for ranks, scores in ((Metrics.ranks, [TIED]), (Metrics.ranks_factors, [np.eye(3), TIED.T])):
         with pytest.raises(ArgumentError) as caught:
@@ -451,8 +451,8 @@ def test_a_quotient_of_the_list_by_itself_is_refused(text, option, choice, ties)
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1, 0]], [[1, 0, 1]], text, ties=ties)
     assert str(caught.value) == (
-        f"{text} has no ties={ties!r}: with {option}={choice} it divides by what the list happens "
-        f"to hold; type {option}={default}, or give ties='index'"
+        f"{text} has no ties={ties!r}: with {option}={choice}, its divisor depends on the items "
+        f"in the list; type {option}={default}, or give ties='index'"
     )
 
 
@@ -461,8 +461,8 @@ def test_the_pairs_of_the_top_k_are_refused(ties):
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)@2", ties=ties)
     assert str(caught.value) == (
-        f"auc(rel=1)@2 has no ties={ties!r}: with a cutoff it divides by what the list happens to "
-        "hold; type auc(rel=1), or give ties='index'"
+        f"auc(rel=1)@2 has no ties={ties!r}: with a cutoff, its divisor depends on the items in "
+        "the list; type auc(rel=1), or give ties='index'"
     )
     got = Metrics.compute([[1, 1, 0]], [[1, 0, 1]], "auc(rel=1)", ties=ties)["auc(rel=1)"]
     assert got[0] == {"worst": 0, "best": 1 / 2}.get(ties, 1 / 4)

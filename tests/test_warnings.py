@@ -19,9 +19,9 @@ TRUTH[0, [3, 8]] = 1
 TRUTH[[1, 2, 3, 4], [5, 5, 39, 0]] = 2
 SCORES = np.random.default_rng(0).standard_normal(TRUTH.shape)
 MESSAGE = (
-    "exclude holds all relevant items of {} of the {} users who have any, and excluded items are "
-    "never hits; was exclude= the test set instead of the training set? Give the items seen in "
-    "training"
+    "exclude holds all relevant items of {} of the {} users with relevant items, and excluded "
+    "items are never hits; is exclude= the test set instead of the training set? give the items "
+    "seen in training"
 )
 
 

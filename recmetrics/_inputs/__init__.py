@@ -3,8 +3,8 @@
     arrays      any array, without a copy; dtypes and indices
     scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
                 NaN is refused here
-    ranked      ``Rankings`` in row blocks, without the invalid items that are no errors;
-                ``_selection/rankings`` refuses the others
+    ranked      ``Rankings`` in row blocks, without the invalid items to waste or drop;
+                ``_selection/rankings`` refuses all other invalid items
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error

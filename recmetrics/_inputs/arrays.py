@@ -32,8 +32,8 @@ def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
         return value
     if isinstance(value, np.ma.MaskedArray):
         msg = (
-            f"{what} is a masked array, whose mask would be lost; expected a plain array; "
-            f"type {what}.filled(...) with the value that masked entries shall have"
+            f"{what} is a masked array, whose mask would be lost; expected a plain array; type "
+            f"{what}.filled(...) with the value for masked entries"
         )
         raise InputTypeError(msg)
     if isinstance(value, np.ndarray):
@@ -104,7 +104,7 @@ def _exported(value: Any) -> npt.NDArray[Any]:
 
 
 def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
-    """Refuse a shape that is not 2-d; ``of_one_user`` is what to type where it is 1-d."""
+    """Refuse a shape that is not 2-d; ``of_one_user`` is the advice for a 1-d shape."""
     if len(shape) != 2:
         one = len(shape) == 1
         hint = (
@@ -242,7 +242,7 @@ def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -
         raise InputError(msg)
     if array.size and array.dtype.kind not in "iu":
         msg = (
-            f"{what} must hold integer item indices, got dtype {array.dtype}; "
-            "type .astype(np.int64) where these are indices"
+            f"{what} must hold integer item indices, got dtype {array.dtype}; type "
+            ".astype(np.int64) if these are indices"
         )
         raise InputTypeError(msg)

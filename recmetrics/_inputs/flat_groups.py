@@ -29,13 +29,13 @@ def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolic
     """Read flat arrays of scores and relevances, cut into groups by ``sizes`` or by ``ids``."""
     values, gains = _flat(scores, "scores"), _flat(relevance, "relevance").astype(np.float64)
     if len(gains) != len(values):
-        msg = f"relevance has {len(gains)} rows, expected the {len(values)} of scores"
+        msg = f"relevance has {len(gains)} rows, expected {len(values)}, as in scores"
         raise ShapeError(msg)
     if (sizes is None) == (ids is None):
         got = "neither" if sizes is None else "both"
         msg = (
-            f"groups need sizes= (how many rows each has, in order) or ids= (the group of each "
-            f"row), got {got}; give one of them"
+            "groups need sizes= (the number of rows of each group, in order) or ids= (the group of "
+            f"each row), got {got}; give one of them"
         )
         raise ArgumentError(msg)
     _check_values(values, gains, nan)
@@ -88,8 +88,8 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
     array = as_array(sizes, "sizes")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         msg = (
-            "sizes must be 1-d integers, how many rows each group has, got "
-            f"{array.ndim}-d of dtype {array.dtype}"
+            f"sizes must be 1-d integers, the number of rows of each group, got {array.ndim}-d of "
+            f"dtype {array.dtype}"
         )
         raise InputTypeError(msg)
     if array.size and array.min() < 0:
@@ -98,7 +98,7 @@ def _read_sizes(sizes: Any, n_rows: int) -> IntArray:
     total = sum(array.tolist())
     if total != n_rows:
         hint = "; for the group of each row give ids=" if len(array) == n_rows else ""
-        msg = f"sizes add up to {total} rows, expected the {n_rows} of scores{hint}"
+        msg = f"sizes add up to {total} rows, expected {n_rows}, as in scores{hint}"
         raise ShapeError(msg)
     return array.astype(np.int64)
 
@@ -113,7 +113,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
         msg = f"ids must be 1-d, the group of each row, got shape {shape}"
         raise ShapeError(msg)
     if len(ids) != n_rows:
-        msg = f"ids has {len(ids)} rows, expected the {n_rows} of scores"
+        msg = f"ids has {len(ids)} rows, expected {n_rows}, as in scores"
         raise ShapeError(msg)
     array = np.asarray(ids) if hasattr(ids, "shape") else None
     if array is None or array.dtype == np.object_:
@@ -131,7 +131,7 @@ def _read_ids(ids: Any, n_rows: int) -> tuple[IntArray, IntArray, list[Any]]:
 
 
 def _numbered(ids: list[Any]) -> tuple[IntArray, list[Any]]:
-    """Number ids of any type in the order of their first appearance, as a dict tells them apart."""
+    """Number ids of any type in the order of first appearance; ids are compared as dict keys."""
     _refuse_missing(np.array([each is None or bool(each != each) for each in ids]))
     kinds = {"number" if isinstance(each, Number) else type(each).__name__ for each in ids}
     if len(kinds) > 1:
@@ -140,7 +140,7 @@ def _numbered(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     try:
         group = [numbers.setdefault(each, len(numbers)) for each in ids]
     except TypeError:
-        msg = f"ids must be 1-d, the group of each row, got {ids[0]!r} for the first"
+        msg = f"ids must be 1-d, the group of each row, got {ids[0]!r} in the first row"
         raise ShapeError(msg) from None
     return np.array(group, np.int64), list(numbers)
 

@@ -13,9 +13,9 @@ from recmetrics._types import BoolArray, IntArray, Invalid
 
 
 class InvalidItems(NamedTuple):
-    """The number of invalid items in lists, and of the lists with any.
+    """The number of invalid items, and of lists with invalid items.
 
-    A repeat is an item that its list names before; an unknown item is outside the catalogue.
+    A repeat is an item that occurs earlier in its list; an unknown item is outside the catalogue.
     """
 
     repeats: int = 0
@@ -57,8 +57,8 @@ class Cleaned(NamedTuple):
 class Rankings:
     """The rankings of one call: checked to be item indices, and read block by block.
 
-    ``ranks`` holds the rank of each item, ascending in a row, where some ranks have no item, and
-    ``reach`` the last rank of each list; None where the ranks are 1, 2, 3, ...
+    If some ranks have no item, ``ranks`` holds the rank of each item, ascending in a row, and
+    ``reach`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Rankings:
         )
 
     def block(self, rows: slice, n_items: int | None) -> Cleaned:
-        """Read a block of rows, without the invalid items that are no errors."""
+        """Read a block of rows, without the invalid items to waste or drop."""
         lists = as_kernel_array(np.ascontiguousarray(self.lists[rows], np.int64))
         ranks = None if self.ranks is None else self.ranks[rows]
         reach = None if self.reach is None else self.reach[rows]
@@ -139,7 +139,7 @@ class Rankings:
 
 
 def _named_before(lists: IntArray) -> BoolArray:
-    """True for each item that stands earlier in its row, too."""
+    """True for each item that also occurs earlier in its row."""
     order = np.argsort(lists, axis=1, kind="stable")  # equal items keep their order
     ordered = np.take_along_axis(lists, order, axis=1)
     again = np.zeros(lists.shape, np.bool_)

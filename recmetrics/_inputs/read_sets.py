@@ -34,8 +34,8 @@ def read_truth(
 ) -> ItemSets:
     """Read the truth as item sets whose values are relevances > 0.
 
-    For rankings, n_items is None and ``largest_item`` the largest item in them.
-    ``if_transposed`` is the hint where users and items are exchanged.
+    For rankings, n_items is None and ``largest_item`` is the largest item in the rankings.
+    ``if_transposed`` is the hint for a truth with users and items exchanged.
     """
     return _read(truth, "truth", shape, "refuse", n_threads, largest_item, if_transposed)
 
@@ -61,7 +61,7 @@ def read_whole_truth(
     sets = read_truth(truth, shape, n_threads=n_threads)
     if sets.n_items is None:
         msg = (
-            "n_items= is needed where truth lists item indices, which do not tell the size of the "
+            "n_items= is needed if truth lists item indices, which do not give the size of the "
             "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
         )
         raise ArgumentError(msg)
@@ -160,7 +160,10 @@ def _shared(
     n_users, n_items = shape
     if array.dtype == np.bool_:
         if n_items not in (None, len(array)):
-            msg = f"{what} as one mask must have n_items = {n_items} entries, got {len(array)}"
+            msg = (
+                f"{what} as a mask for all users must have n_items = {n_items} entries, got "
+                f"{len(array)}"
+            )
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, n_items)
     one = _from_lists([array], what, n_items, repeats=repeats, shared=True)
@@ -234,8 +237,8 @@ def _are_relevances(
     if fits and named_once:
         kind = "relevances" if what == "truth" else "0 and 1"
         msg = (
-            f"{what} may be item indices or a matrix of {kind}, expected one that is clear; type "
-            f"[np.array(items) for items in {what}] for indices, np.array({what}) for a matrix"
+            f"{what} is ambiguous: it may hold item indices or be a matrix of {kind}; type "
+            f"[np.array(items) for items in {what}] for indices, or np.array({what}) for a matrix"
         )
         raise InputTypeError(msg)
     return bool(fits)

@@ -89,8 +89,8 @@ class ScoreMatrix:
         """Read a block of whole rows, as ``native`` does."""
         if self.shape[1] > _MOST_ITEMS:
             msg = (
-                f"scores has {self.shape[1]:,} items, and at most {_MOST_ITEMS:,} can be ranked "
-                "for a user; give fewer, or candidates="
+                f"scores has {self.shape[1]:,} items, but at most {_MOST_ITEMS:,} can be ranked "
+                "for a user; give fewer items, or candidates="
             )
             raise InputError(msg)
         return native(self.array[rows], packed=packed)
@@ -245,7 +245,7 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
 
 
 def refuse_nan(found: IntArray, users: Users) -> None:
-    """Raise the error of NaN among the scores, of which each block found some or none."""
+    """Raise the error of NaN scores, from the numbers that the blocks found."""
     _, row, item = found[np.flatnonzero(found[:, N_NAN])[0]]
     msg = (
         f"scores hold {found[:, N_NAN].sum()} NaN, the first at (user {users.user_at(int(row))}, "

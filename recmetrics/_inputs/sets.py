@@ -406,8 +406,9 @@ class Users(NamedTuple):
     def own(self) -> "Users":
         """Convert all sets to the internal form, to take batches of users from them.
 
-        The caller may change truth after a call, which an evaluator reads again. So its sets are
-        in memory of their own. Side information is not copied: features may be the largest of all.
+        An evaluator reads its sets again in later calls, and the caller may change the truth in
+        between. So the sets are copied. Side information is not copied: features may be larger than
+        anything else.
         """
         return self._replace(
             truth=self.truth.own(),

@@ -33,8 +33,8 @@ def read_side(
 ) -> Side:
     """Read the side information that ``specs`` need, check it, and prepare it for them.
 
-    ``n_users`` is None where users are not known. ``n_items`` is None where truth does not give it;
-    then the side information does.
+    ``n_users`` is None if the users are not known. ``n_items`` is None if the truth does not give
+    it; then the side information gives it.
     """
     specs = list(specs)
     needed = {name for spec in specs for group in spec.metric.needs for name in group}
@@ -104,9 +104,9 @@ def read_propensity(value: Any, n_items: int | None) -> FloatArray:
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
         msg = (
-            f"propensity must be a chance of at least {LEAST_PROPENSITY:g} and at most 1, got "
-            f"{propensity[item]:g} for item {item}; type propensity=recmetrics.propensity_from"
-            "(train), or np.clip(propensity, 0.01, 1)"
+            f"propensity must be a probability from {LEAST_PROPENSITY:g} to 1, got "
+            f"{propensity[item]:g} for item {item}; type "
+            "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"
         )
         raise InputError(msg)
     return propensity
@@ -180,7 +180,7 @@ def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[i
 
 
 def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> ItemSets:
-    """Read genres of users or the training matrix, by the shape; where both fit, genres."""
+    """Read genres of users or the training matrix, by the shape; if both fit, genres."""
     matrix = _read_matrix(value, "profile")
     if matrix.shape not in ((n_users, n_genres), (n_users, n_items)):
         msg = (
@@ -202,12 +202,12 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
     Parameters
     ----------
     train
-        The training interactions (n_users, n_items), in any form that truth takes: an item counts
-        for a user where the entry is not 0 (a stored zero of a sparse matrix is 0), whatever its
-        value. All users count, those without items too.
+        The training interactions (n_users, n_items), in any form that the truth takes. A user has
+        an item if the entry is not 0, whatever its value; a stored zero of a sparse matrix is 0.
+        All users count, even those without items.
     n_items
-        The size of the catalogue; needed where ``train`` is a list with one array of item indices
-        per user.
+        The size of the catalogue; needed if ``train`` is a list with one array of item indices per
+        user.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int
     """Count the users who have each item, and all users."""
     sets = read_train(train, n_items)
     if sets.n_items is None:
-        msg = f"{caller} needs n_items= where train lists item indices, got none"
+        msg = f"{caller} needs n_items= if train lists item indices, got none"
         raise ArgumentError(msg)
     counts = np.zeros(sets.n_items, np.int64)
     rows = _BLOCK // max(1, sets.n_items) if sets.is_dense else sets.n_users
@@ -250,13 +250,13 @@ def propensity_from(
 ) -> FloatArray:
     r"""Estimate the propensity of each item from how often it is in the training data.
 
-    - "power": the number of users who have the item, to the power of (gamma + 1) / 2, divided by
-      the largest of these (Yang et al., RecSys 2018, after Steck 2011). ``gamma`` says how
-      steeply popularity falls; the paper tries 1.5 to 3. An item that nobody has counts as if one
-      user had it.
-    - "jain": 1 / (1 + C exp(-a log(n + b))), n the number of users who have the item, C =
-      (log(N) - 1) (b + 1)^a, N the number of users (Jain, Prabhu, Varma, KDD 2016, who give a and b
-      for several data sets).
+    - "power": n^((gamma + 1) / 2), divided by the largest such value of all items, where n is the
+      number of users who have the item (Yang et al., RecSys 2018, after Steck 2011). A higher
+      ``gamma`` means that popularity falls more steeply; the paper tries 1.5 to 3. An item without
+      users counts as if one user had it.
+    - "jain": 1 / (1 + C exp(-a log(n + b))) with C = (log(N) - 1) (b + 1)^a, where n is the number
+      of users who have the item and N the number of users (Jain, Prabhu, Varma, KDD 2016, who give
+      a and b for several data sets).
 
     >>> import recmetrics
     >>> train = [[1, 0, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]]
@@ -270,7 +270,7 @@ def propensity_from(
     model
         "power" or "jain".
     gamma
-        How steeply popularity falls, for "power"; at least 0. The exponent is (gamma + 1) / 2.
+        The steepness of the popularity, for "power"; at least 0. The exponent is (gamma + 1) / 2.
     a, b
         The parameters of "jain", above 0.
     least
@@ -302,7 +302,7 @@ def propensity_from(
             raise ArgumentError(msg)
     counts, n_users = _counts(train, n_items, "propensity_from")
     if counts.size and not counts.any():
-        msg = "train holds no interaction, from which no propensity can be estimated"
+        msg = "train holds no interactions, so no propensity can be estimated"
         raise InputError(msg)
     if model == "power":
         most = max(1, counts.max(initial=0))
@@ -324,8 +324,7 @@ def popularity_strata(
     """Divide the items into the popular ones and the rest, for ``strata=``.
 
     The head is the smallest set of the most popular items that has at least 1 - ``tail`` of the
-    interactions, as in ``long_tail(tail=...)``. Of equally popular items the lower index comes
-    first.
+    interactions, as in ``long_tail(tail=...)``. Equally popular items are ordered by index.
 
     >>> import recmetrics
     >>> strata = recmetrics.popularity_strata([[1, 0, 1], [1, 0, 0], [1, 1, 0]], tail=0.5)
@@ -342,7 +341,7 @@ def popularity_strata(
     Returns
     -------
     dict
-        The masks "head" and "tail", (n_items,) bool: each item is in one of them.
+        The masks "head" and "tail", (n_items,) bool. Each item is in exactly one of them.
 
     Raises
     ------

@@ -43,9 +43,9 @@ def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows
 def stored_entries(
     matrix: Any, what: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """The pointers, items and values of all stored entries, zeros too; repeated ones are refused.
+    """The pointers, items and values of all stored entries, even zeros; refuse repeated ones.
 
-    The items of each row ascend. Only what is not in this form already is copied.
+    The items of each row ascend. Arrays that already have this form are not copied.
     """
     csr = _checked_csr(matrix, what, _dia_to_csr if matrix.format == "dia" else sp.csr_array)
     indptr, indices, values = _entries(csr)

@@ -25,7 +25,7 @@ class LineError(ValueError):
 
 
 def read_lines(file: BufferedReader, *, newline: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers; bytes that are no text stay, for ``refuse_bytes``."""
+    """Yield lines with their numbers; bytes that are not text are kept, for ``refuse_bytes``."""
     text = TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline=newline)
     number = 0
     try:
@@ -86,6 +86,6 @@ def refuse_bytes(text: str) -> None:
 def read_number(text: str) -> float:
     """Read a number; ``float`` alone would also read 1_0 and digits of other scripts."""
     if "_" in text or not text.isascii():
-        msg = f"{text[:40]!r} is no number"
+        msg = f"{text[:40]!r} is not a number"
         raise ValueError(msg)
     return float(text)

@@ -1,4 +1,4 @@
-"""The memory that this process may take: a file that claims more is refused before it is read."""
+"""The memory that this process may use: a file that needs more is refused before it is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def refuse_beyond_memory(n_bytes: int) -> None:
     """Raise a ValueError where ``n_bytes`` more do not fit into this process."""
     limit = _limit()
     if n_bytes > limit:
-        msg = f"it unpacks to {size(n_bytes)}, more than the {size(limit)} that are free here"
+        msg = f"it unpacks to {size(n_bytes)}, more than the {size(limit)} of free memory"
         raise ValueError(msg)
 
 

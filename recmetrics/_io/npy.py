@@ -59,7 +59,7 @@ def read_header(file: IO[bytes], n_bytes: int) -> Header:
         raise ValueError(msg)
     if header.start + header.n_bytes > n_bytes:
         msg = (
-            f"its header says shape {shape} of {dtype}, {size(header.n_bytes)}, and "
+            f"its header says shape {shape} of {dtype}, {size(header.n_bytes)}, but only "
             f"{size(n_bytes - header.start)} follow; it was cut, or is still being written"
         )
         raise ValueError(msg)
@@ -83,7 +83,7 @@ def refuse_damaged_text(array: npt.NDArray[Any], what: str) -> None:
         entry = wrong[0] * array.size // points.size
         msg = (
             f"{what} is damaged: entry {entry} (counted from 0) holds 0x{points[wrong[0]]:x}, "
-            "which is no character"
+            "which is not a character"
         )
         raise ValueError(msg)
 

@@ -69,7 +69,7 @@ def _load(file: BufferedReader, *names: str) -> dict[str, npt.NDArray[Any]]:
 def _check(file: BufferedReader) -> dict[str, Header]:
     """Read the headers of all members; refuse one that claims more than the file can hold."""
     if not file.seekable():
-        msg = "it comes through a pipe; write it to a file first"
+        msg = "it is read from a pipe; write it to a file first"
         raise ValueError(msg)
     headers: dict[str, Header] = {}
     with ZipFile(file) as archive:
@@ -77,7 +77,7 @@ def _check(file: BufferedReader) -> dict[str, Header]:
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if name == info.filename:
-                msg = f"its member {name[:40]!r} is no .npy"
+                msg = f"its member {name[:40]!r} is not an .npy"
                 raise ValueError(msg)
             if name in headers:
                 msg = f"it has the member {info.filename[:40]!r} twice"
@@ -95,17 +95,20 @@ def _check(file: BufferedReader) -> dict[str, Header]:
 def _refuse_impossible(infos: list[ZipInfo], n_bytes: int) -> None:
     """Refuse sizes that no archive of ``n_bytes`` can have."""
     if sum(info.compress_size for info in infos) > n_bytes:
-        msg = f"its members take more than its {size(n_bytes)}"
+        msg = f"its members take up more bytes than the file has, {size(n_bytes)}"
         raise ValueError(msg)
     for info in infos:
         if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            msg = f"its member {info.filename[:40]!r} is encrypted or packed as NumPy does not do"
+            msg = (
+                f"its member {info.filename[:40]!r} is encrypted, or compressed in a way that "
+                "NumPy does not use"
+            )
             raise ValueError(msg)
         most = _MOST_PER_BYTE if info.compress_type == ZIP_DEFLATED else 1
         if info.file_size > most * info.compress_size:
             msg = (
-                f"its member {info.filename[:40]!r} claims {size(info.file_size)}, which "
-                f"{size(info.compress_size)} cannot hold"
+                f"its member {info.filename[:40]!r} claims to unpack to {size(info.file_size)}, "
+                f"which is impossible for {size(info.compress_size)}"
             )
             raise ValueError(msg)
 

@@ -54,7 +54,10 @@ def _read_npz(file: BufferedReader) -> PerUser:
     users = None
     if ids is not None:
         if ids.dtype.kind not in "Uiu" or ids.ndim != 1:
-            msg = f"its {noun!r} is of {ids.dtype} and shape {ids.shape}; expected ids, (n_users,)"
+            msg = (
+                f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids, "
+                "(n_users,)"
+            )
             raise ValueError(msg)
         users = [str(user) for user in ids.tolist()]
         if len(set(users)) < len(users):
@@ -70,7 +73,7 @@ def _read_npz(file: BufferedReader) -> PerUser:
             msg = f"metric {metric[:40]!r}: {error}"
             raise ValueError(msg) from error
         if values.ndim > 1 or (users is not None and values.shape != (len(users),)):
-            wanted = "(n_users,)" if users is None else f"({len(users)},), as of {noun!r}"
+            wanted = "(n_users,)" if users is None else f"({len(users)},), as for {noun!r}"
             msg = f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
             raise ValueError(msg)
     return PerUser(arrays, users)
@@ -85,7 +88,10 @@ def _read_csv(file: BufferedReader) -> PerUser:
     _, header = next(rows, (1, []))
     noun = header[0] if header else ""
     if noun not in NOUNS or len(set(header)) != len(header) or len(header) < 2:
-        msg = f"it is {','.join(header)[:60]!r}, not 'user' or 'group' and different metrics"
+        msg = (
+            f"the header is {','.join(header)[:60]!r}; expected 'user' or 'group', then metrics of "
+            "different names"
+        )
         raise LineError(1, msg)
     users: dict[str, int] = {}
     columns = [array("d") for _ in header[1:]]

@@ -45,7 +45,7 @@ class Source:
 
 
 class State(NamedTuple):
-    """The properties of a file that change when it is written."""
+    """The properties of a file that show whether it was written."""
 
     device: int
     number: int
@@ -139,7 +139,9 @@ def state_of(found: os.stat_result) -> State | None:
 
 def changed(source: Source) -> InputError:
     """The error of a file that was written while it was read."""
-    return InputError(f"{source} changed while it was read; wait until it is written, try again")
+    return InputError(
+        f"{source} changed while it was read; wait until it is completely written, then try again"
+    )
 
 
 def reason(error: BaseException) -> str:

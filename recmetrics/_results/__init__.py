@@ -3,11 +3,12 @@
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
     batches   what an ``Evaluator`` keeps of a batch: its lists, for system metrics, and its hits
               until they are measured
-    events    ``EventResults``: the values or sums of events that nobody names
+    events    ``EventResults``: the values or sums of events, which have no user
     state     ``UserResults``: one row per user; merging, saving, gathering from processes
 
-An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who comes twice
-counts once, with the later values. The hits of small batches wait, and are measured together.
+An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who is added
+twice counts once, with the later values. The hits of small batches are kept, and their metrics are
+computed together.
 """
 
 from recmetrics._results.batches import KeptLists, item_dtype

@@ -1,7 +1,7 @@
 """Batches of users: the log of those that were added, and the lists of one batch.
 
-A metric costs as much Python for ten users as for ten thousand. So the hits of batches wait in the
-log until the metrics of a few thousand users can be computed as one batch.
+Python's overhead for a metric is the same for ten users as for ten thousand. So the hits of batches
+wait in the log until the metrics of a few thousand users can be computed together.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The state of a stream of events: rows that nobody names, so that none replaces another.
+"""The state of a stream of events: rows without a user, so that no row replaces another.
 
 Memory grows with the events only where their values are kept. Sums are pairs of float64; the second
-number is what the first has lost to rounding. So the order of a billion events changes a mean by
-less than its last digits.
+number is the rounding error of the first. So the order of a billion events changes a mean by less
+than its last digits.
 
 A batch is added by one statement, which appends it to a log; one statement replaces the totals by
 those with the log. So Ctrl-C leaves each batch added as a whole, or not at all.
@@ -186,18 +186,18 @@ class EventResults(Exclusive):
         return self.request.cutoffs(known if n_items is None else n_items, longest)
 
     def _check_size(self, known: int | None, n_items: int | None, n_events: int) -> None:
-        """Refuse events of another catalogue than those before, by the size of each if known."""
+        """Refuse events whose catalogue has another size than that of earlier events."""
         if None not in (known, n_items):
             if n_items != known:
                 msg = (
-                    f"scores have {n_items} items, expected {known}, as n_items= or an earlier "
-                    "batch says; call reset() before another catalogue"
+                    f"scores have {n_items} items, expected {known}, as in n_items= or an earlier "
+                    "batch; call reset() before using another catalogue"
                 )
                 raise InputError(msg)
         elif (n_events if n_items is None else self.n_events) and n_items != known:
             msg = (
-                "some rankings came before the size of the catalogue was known, and a k above it "
-                "was not lowered; give n_items= to StreamEvaluator"
+                "earlier rankings were added without the size of the catalogue, so k was not "
+                "limited to it; give n_items= to StreamEvaluator"
             )
             raise ArgumentError(msg)
 
@@ -334,8 +334,8 @@ class EventResults(Exclusive):
         """The value of every event, and the system metrics."""
         if self.keep == "means":
             msg = (
-                "the values of events are not kept; expected keep='values' in StreamEvaluator, or "
-                "call mean()"
+                "the stream has keep='means' and keeps no values of events; type "
+                "StreamEvaluator(..., keep='values'), or call mean()"
             )
             raise ArgumentError(msg)
         totals = self._settled()
@@ -514,7 +514,7 @@ def _sums(values: FloatArray) -> FloatArray:
 
 @without_warnings
 def _added(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Add pairs of float64 (Dekker); of infinite sums nothing is lost."""
+    """Add pairs of float64 (Dekker); infinite sums have no rounding error."""
     high = one[..., 0] + other[..., 0]
     back = high - one[..., 0]
     lost = (one[..., 0] - (high - back)) + (other[..., 0] - back)

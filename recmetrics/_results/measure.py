@@ -45,7 +45,7 @@ NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and mi
 def values_of(
     found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
-    """Compute the values of a whole call, and warn of what may mislead about them."""
+    """Compute the values of a whole call, and warn if they may be misleading."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
     if request.progress is not True:
@@ -80,7 +80,7 @@ def whole_values(
 def users_of_means(
     means: Mapping[str, int | None], n_users: int, request: Request, noun: str = "user"
 ) -> list[str]:
-    """Say how many users the means are over, wherever it is not all.
+    """Say how many users each mean includes, if not all.
 
     ``means`` gives the number of users of each mean, None for a system metric. ``noun`` is the word
     for a user.
@@ -93,7 +93,7 @@ def users_of_means(
         # 0 would be the best value where lower is better, or better than any.
         metrics = [request.definitions[text].spec.metric for text in texts]
         upward = all(metric.higher_is_better for metric in metrics)
-        return "; undefined='zero' counts them" if upward else ""
+        return "; undefined='zero' counts them as 0" if upward else ""
 
     groups: dict[int, list[str]] = {}
     for text, n_counted in means.items():
@@ -110,7 +110,7 @@ def users_of_means(
 
 
 def size_of_weights(found: Found, request: Request) -> list[str]:
-    """Say how few relevant items the weights of propensities count as, which widens intervals."""
+    """Give the effective number of relevant items under the weights of propensities."""
     specs = [definition.spec for definition in request.of_hits.values()]
     kinds = dict.fromkeys(
         (spec.stratum, cast(float | None, spec.values["rel"])) for spec in specs if spec.is_weighed
@@ -140,7 +140,7 @@ def logger_key(text: str, at: str) -> str:
 
 
 def is_swallowed(n_swallowed: int, n_relevant: int) -> bool:
-    """Say whether all relevant items of more than half of the users who have any are excluded."""
+    """Say whether more than half of the users with relevant items have all of these excluded."""
     return 2 * n_swallowed > n_relevant
 
 
@@ -148,9 +148,9 @@ def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
     """Warn where ``exclude`` has swallowed the truth."""
     if is_swallowed(n_swallowed, n_relevant):
         msg = (
-            f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users who "
-            "have any, and excluded items are never hits; was exclude= the test set instead of the "
-            "training set? Give the items seen in training"
+            f"exclude holds all relevant items of {n_swallowed:,} of the {n_relevant:,} users with "
+            "relevant items, and excluded items are never hits; is exclude= the test set instead "
+            "of the training set? give the items seen in training"
         )
         warn(msg)
 

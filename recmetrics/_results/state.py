@@ -1,7 +1,8 @@
 """The state of an evaluator: values per user, and the lists that system metrics need.
 
-A user has one row, which later values replace. So a user who is added twice, as by padding
-distributed samplers, counts once. Sums per item could not remove the first list again.
+A user has one row, which later values replace. So a user who is added twice, as by distributed
+samplers that pad, counts once. This needs the lists of each user: sums per item could not remove
+the first list again.
 
 A batch is added by one statement, which appends it to a log. Writing the log into the rows can be
 repeated: where it is interrupted, the next caller writes them again. So an interrupted or failed
@@ -45,7 +46,7 @@ _NAMES = ("metrics", "specs", "undefined", "ties", "nan", "data")
 
 
 class NotUpdatedWarning(RecmetricsWarning):
-    """Results were requested before every user was updated."""
+    """Results were requested although some users were never updated."""
 
 
 class UserCounts(NamedTuple):
@@ -227,8 +228,8 @@ class UserResults(Exclusive):
         next_user = self.next_user
         if in_order and isinstance(batch.users, slice) and batch.users.start != next_user:
             msg = (
-                "another thread has updated this evaluator since this batch was begun, so the rows "
-                "after the previous batch are not known; expected users= where threads share it"
+                "another thread updated this evaluator during this update, so the next users are "
+                "not known; give users= if several threads update one evaluator"
             )
             raise ArgumentError(msg)
         if moves:
@@ -331,7 +332,7 @@ class UserResults(Exclusive):
         if missing.size:
             msg = (
                 f"{missing.size} of {self.n_users} users were never updated, the first is user "
-                f"{missing[0]}; their values are NaN and no mean counts them"
+                f"{missing[0]}; their values are NaN, and means leave them out"
             )
             warn(msg, NotUpdatedWarning)
 
@@ -407,8 +408,8 @@ def named_arrays(schema: Schema, request: Request) -> dict[str, npt.NDArray[Any]
     for text, (spec, _, _) in request.definitions.items():
         if any(callable(value) for _, value in spec.options):
             msg = (
-                f"{text} holds a callable, which no array can hold; pickle the evaluator, "
-                "which takes a function that a module defines, not a lambda"
+                f"{text} has a callable as an option, which arrays cannot hold; pickle the "
+                "evaluator instead, with a function that a module defines, not a lambda"
             )
             raise ArgumentError(msg)
     return {
@@ -452,7 +453,7 @@ def reading_state(
 
 def _named(fields: Mapping[str, npt.NDArray[Any]]) -> Named:
     if any(fields[name].dtype.kind != "U" for name in _NAMES):
-        msg = "names are no text"
+        msg = "names are not text"
         raise ValueError(msg)
     texts, canonical, undefined, ties = (fields[name].tolist() for name in _NAMES[:4])
     definitions = {
@@ -563,7 +564,10 @@ def gather(results: R, group: Any) -> R:
         )
         raise ArgumentError(msg)
     if distributed.get_rank(group) < 0:
-        msg = "all_gather was called by a process outside the group; expected its members alone"
+        msg = (
+            "all_gather was called by a process outside the group; expected only members of the "
+            "group"
+        )
         raise ArgumentError(msg)
     parts: list[Any] = [None] * distributed.get_world_size(group)
     distributed.all_gather_object(parts, (results.schema, results.part()), group=group)

@@ -233,7 +233,7 @@ def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
         if n_items is None:
             msg = (
                 f"{spec} needs the size of the catalogue, which a truth of item indices does not "
-                "give; type n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
+                "give; give n_items=, or truth as a matrix (n_users, n_items), dense or sparse"
             )
             raise ArgumentError(msg)
         k = cutoffs.of[text]

@@ -1,9 +1,9 @@
 """Scores that exist only as factors: ``user_factors @ item_factors.T``, plus a bias per item.
 
-The score matrix of a million items does not fit into memory and is not needed. BLAS computes tiles
-of the product into one buffer that stays in cache, and items are selected from there. Each user
-keeps the few items that may be among the best and a bound that grows from tile to tile, so that one
-vectorised comparison skips most of a tile. Memory grows with the users in work times k.
+The score matrix of a million items does not fit into memory, and is not needed. BLAS computes tiles
+of the product into one buffer that stays in cache, and items are selected from this buffer. Each
+user keeps the few items that may be among the best and a bound that grows from tile to tile, so
+that one vectorised comparison skips most of a tile. Memory grows with the users in work times k.
 
 The order is that of the package, applied to the products as computed. Two ways of computing the
 same product in floating point may differ in the last digits: with the rounding unit u of the dtype
@@ -79,8 +79,8 @@ R = TypeVar("R")
 class _BlasLimit(Exclusive):
     """The limit of one thread for BLAS, from the first caller that enters to the last that leaves.
 
-    The limit is one of the whole process. What it was is noted before it is set, and both methods
-    can be repeated: so it is restored whatever line an interruption ends.
+    The limit holds for the whole process. The earlier limit is noted before a new one is set, and
+    both methods can be repeated. So it is restored whichever line is interrupted.
     """
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
 
 
 class FactorScores:
-    """The scores of a factor model, never held as a whole.
+    """The scores of a factor model; the score matrix is never made as a whole.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Hits(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """What the relevant items of the slots of ``Hits`` are, beside their relevance."""
+    """The relevant items in the slots of ``Hits``, and facts about them besides their relevance."""
 
     items: IntArray  # (slots,) the relevant items, in the order of the truth
     place: IntArray  # (slots,) of each hit, among the relevant items of its user
@@ -310,7 +310,7 @@ def hits_of_slots(hits: Hits) -> tuple[IntArray, BoolArray]:
 
 
 def read_labels(hits: Hits, values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The relevance of each hit, and its place among the relevant items, whose number is its gain.
+    """The relevance of each hit, and its place among the relevant items; its gain is that number.
 
     ``values`` are the relevances in the order of the numbers 1, 2, 3, ... of each user.
     """

@@ -58,7 +58,7 @@ class Reader(Protocol):
 
 
 class Ranker(Protocol):
-    """Users whose items can be ranked, by scores or by factors, or are ranked already."""
+    """Users with scores, factors or given rankings."""
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items of every user to rank ``k``; the lists go to ``reader``.

@@ -49,8 +49,8 @@ class GivenRanker:
             raise ArgumentError(msg)
         if of_all_items and "waste" in (rankings.repeats, rankings.unknown):
             msg = (
-                f"{of_all_items[0]} counts items, and a wasted rank has none; type 'drop' in place "
-                "of 'waste'"
+                f"{of_all_items[0]} counts all items, but a wasted rank has no item; type 'drop' "
+                "instead of 'waste'"
             )
             raise ArgumentError(msg)
         depth = max(k or 0, 0 if reader is None else reader.depth)
@@ -93,7 +93,7 @@ class GivenRanker:
         named = Rows(start, lists[users, places], np.empty(0))
         for sets, belongs, problem in (
             (exclude, False, "which is excluded for this user"),
-            (candidates, True, "which is no candidate of this user"),
+            (candidates, True, "which is not a candidate of this user"),
         ):
             if sets is None:
                 continue

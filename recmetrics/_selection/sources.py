@@ -1,9 +1,9 @@
 """The sources of scores, and the ranker of each.
 
-Scores on a device count the ranks of relevant items where they are. Where they cannot, and where
-scores exist only as factors, they select their own lists, which are then read like rankings; for a
-metric that needs whole rows, because it has no cutoff, the scores of a block of rows are read
-instead.
+For scores on a device, the ranks of relevant items are counted on the device. If that is not
+possible, and for scores that exist only as factors, the source selects the lists itself, and they
+are read like rankings. For metrics that need whole rows, because they have no cutoff, the scores of
+a block of rows are read instead.
 """
 
 import logging

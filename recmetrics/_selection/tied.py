@@ -1,7 +1,8 @@
 """The chance level and the ceiling: the hits of a scorer that gives all items the same score.
 
-The expectation over the orders of its ties is that of a random ranking, and its best order is the
-best ranking. Its hits follow from counts alone, and are measured like all others.
+The expectation over the orders of its ties is that of a random ranking, and the best order is the
+best possible ranking. The hits follow from counts alone, and metrics are computed from them as
+usual.
 """
 
 from typing import NamedTuple
@@ -44,7 +45,7 @@ class TiedRanker:
     ) -> tuple[Hits, int]:
         """Give the relevant items of each user all ranks of the whole list.
 
-        Users whose relevant items are all excluded are not counted: the ceiling, 0, says it.
+        Users whose relevant items are all excluded are not counted: their ceiling is 0.
         """
         entries = sum(int(sets.mean_items) for sets in self._users.present)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))

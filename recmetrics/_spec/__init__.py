@@ -2,11 +2,10 @@
 
     registry      the record of each metric: its options, their choices and checks
     systems       how other systems define the metrics: a table
-    conventions   the name of a system -> what its plain names stand for
+    conventions   the name of a system -> its definitions of the metrics
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
-    request       ``Request``: the metrics of a call, each with its resolved definition; what is
-                  refused before any work; the cutoffs k: a k larger than the catalogue becomes
-                  its size
+    request       ``Request``: the metrics of a call, each with its resolved definition; errors that
+                  need no data; the cutoffs k: a k larger than the catalogue becomes its size
 
 Every entry point makes one ``Request`` and hands it down. A request resolves what each metric means
 under the call's convention: its options, its tie policy, and what an undefined value becomes. It

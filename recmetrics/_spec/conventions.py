@@ -1,4 +1,4 @@
-"""Conventions: the name of a system -> the options and policies that its plain names stand for."""
+"""Conventions: the name of a system -> the options and policies of its metrics."""
 
 import difflib
 from typing import cast
@@ -47,7 +47,7 @@ def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
     Raises
     ------
     UnknownMetricError
-        If it does not compute that metric; the message names those that it does.
+        If the system does not compute that metric; the message names its metrics.
     """
     system = CONVENTIONS[convention]
     asked = f"{name}@k" if cutoff else name
@@ -57,6 +57,6 @@ def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
     has = ", ".join(line.metric for line in system.lines)
     msg = (
         f"convention {convention!r} has no {asked!r}: {system.name} does not compute it; expected "
-        f"one of {has}; ask for it in a call without convention="
+        f"one of {has}; compute it in a call without convention="
     )
     raise UnknownMetricError(msg)

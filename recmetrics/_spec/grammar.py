@@ -81,17 +81,17 @@ class MetricSpec:
 
     @cached_property
     def reads_whole_list(self) -> bool:
-        """True where no rank of the list is too deep to count."""
+        """True if all ranks of the list count."""
         return self.k is None or self.metric.whole_list
 
     @cached_property
     def counts_all_items(self) -> bool:
-        """True where every item that may be recommended counts, also of a ranking."""
+        """True if every recommendable item counts, even for given rankings."""
         return self.metric.whole_list or (self.metric.counts_all_items and self.k is None)
 
     @cached_property
     def kernel_arguments(self) -> tuple[float | int, ...]:
-        """The options that the kernel takes, as it reads them, in the order of the method."""
+        """The options that the kernel takes, in its form, in the order of the method."""
         metric = self.metric
         return tuple(metric.options[o].code(self.values[o]) for o in metric.kernel_options)
 
@@ -155,8 +155,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     Raises
     ------
     MetricSpecError
-        If the string does not fit the language, or names an unknown metric or option, or one that
-        the system of the convention does not compute.
+        If the string does not fit the language, if it names an unknown metric or option, or if the
+        system of the convention does not compute the metric.
     """
     name, options, k = take_apart(text)
     if name.endswith(METHOD_SUFFIX):
@@ -191,7 +191,7 @@ def spec_of(key: str) -> MetricSpec:
 
 
 def lacking(specs: Sequence[MetricSpec]) -> str:
-    """Say what users lack who have no value of these metrics, the same number for each."""
+    """Say why users have no value of these metrics; all of them lack the same number of users."""
     metrics = [spec.metric for spec in specs]
     if not all(metric.needs_relevant for metric in metrics):
         reasons = dict.fromkeys(metric.undefined for metric in metrics)
@@ -199,7 +199,7 @@ def lacking(specs: Sequence[MetricSpec]) -> str:
     strata = {spec.stratum for spec in specs}
     stratum = strata.pop() if len(strata) == 1 else None
     of = "" if stratum is None else f" in the stratum {stratum!r}"
-    # auc lacks more users than others do, or exactly those.
+    # auc is undefined for the same users as other metrics, or for more.
     all_compare = all(metric.averages_ties for metric in metrics)
     return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
@@ -305,7 +305,10 @@ def as_cutoff(k: object) -> int:
 def _no_cutoff(k: object) -> str:
     for end in (LEAST, GREATEST):
         if isinstance(k, str) and k.endswith(end):
-            return f"{end} ends a key of ties='range' and no metric; leave it out"
+            return (
+                f"{end} belongs to a result key of ties='range', not to a metric string; leave it "
+                "out"
+            )
     msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
     if isinstance(k, list | tuple):
         msg += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"

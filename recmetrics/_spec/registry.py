@@ -24,7 +24,7 @@ METHOD_SUFFIX = "_at_k"
 _NAME = re.compile(r"[\w.-]+")
 _NUMBER = re.compile(r"[0-9.eE+-]+", re.ASCII)
 DEFAULT_K = 100  # rectorch's default cutoff
-NO_RELEVANT_ITEM = "no relevant items, or for auc only relevant ones"
+NO_RELEVANT_ITEM = "no relevant item"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # The text of the placeholders of a formula, with a cutoff and without one.
 _CUTOFF = {
@@ -74,10 +74,10 @@ class Number:
 class Formula:
     """The formula of a metric, in words and in LaTeX.
 
-    The words are a template: ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff,
-    the name of an option for the text of its value in ``words``, or for the number itself. The text
-    under ``float`` is that of every number without its own, ``{number}`` there. The other choices
-    of the options that ``varies`` names follow the formula in tables.
+    The words are a template. ``{top}``, ``{k}`` and the others of ``_CUTOFF`` stand for the cutoff.
+    The name of an option stands for the text of its value in ``words``, or for the number itself. A
+    number without a text of its own has the text under ``float``, in which it is ``{number}``. In
+    tables, the formula is followed by the texts of the other choices of the options in ``varies``.
     """
 
     template: str
@@ -151,7 +151,7 @@ class Option:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         expected = " or ".join(repr(choice) for choice in self.choices)
         if self.takes_callable:
-            expected += ", or in the methods a callable of the rank"
+            expected += ", or, in the methods, a callable of the rank"
         msg = f"{self.name} must be {expected}, got {value!r}{hint}"
         raise UnknownOptionError(msg)
 
@@ -193,9 +193,9 @@ class Metric:
     (``Lists``), or how often each item is in a list (``Exposure``). With the first two it has one
     value per user, with the last one value in all. ``divides_by_hits`` names the choices of options
     with which a metric divides by the hits found, so that tied scores have no simple expectation;
-    ``divides_at_k`` says that it does so with a cutoff. ``ceiling_unless`` names choices that
-    together let another order beat descending relevances. ``read_with`` names for an option the
-    choice of another without which it is not read.
+    ``divides_at_k`` says that it does so with a cutoff. ``ceiling_unless`` names choices that,
+    together, allow another order to be better than descending relevances. ``read_with`` names
+    options that have an effect only with a certain choice of another option.
     """
 
     name: str
@@ -248,11 +248,11 @@ class Metric:
 
     @property
     def needs_relevant(self) -> bool:
-        """True where a user without relevant items has no value."""
+        """True if the metric is undefined for users without relevant items."""
         return self.undefined.startswith("no relevant item")
 
     def unread(self, values: Mapping[str, Any]) -> list[str]:
-        """Name the options that are not read beside the ``values`` of the others."""
+        """Name the options that have no effect, given the ``values`` of the others."""
         return [
             name
             for name, (other, needed) in self.read_with.items()

@@ -48,12 +48,12 @@ ARGUMENTS = SideWords(
     named={
         "popularity": "popularity= (the share of users who have each item, (n_items,))",
         "features": "features= (a vector for each item, (n_items, d))",
-        "similarity": "similarity= (of every two items, (n_items, n_items))",
-        "genres": "genres= (1 where an item has the genre, (n_items, g))",
+        "similarity": "similarity= (the similarity of each pair of items, (n_items, n_items))",
+        "genres": "genres= (1 if the item has the genre, (n_items, g))",
         "profile": "profile= (the genres of each user, (n_users, g), or the training matrix, "
         "(n_users, n_items))",
         "strata": "strata=",
-        "propensity": "propensity= (the chance that a relevant item is observed, (n_items,))",
+        "propensity": "propensity= (the probability that a relevant item is observed, (n_items,))",
     },
     make={
         "popularity": "popularity=recmetrics.popularity_from(train)",
@@ -79,17 +79,17 @@ class Request:
     metrics_list
         Metric strings, or the specs under their names.
     level
-        "chance" or "ceiling" where this level is computed instead of metrics of scores; "groups"
-        where items have no names.
+        "chance" or "ceiling" to compute this level instead of metrics of scores; "groups" for
+        groups, whose items have no names.
     side_words
         The caller's words for side information, for the error where some is missing.
     **shared
-        The shared keywords. Data are not read; only whether they were given counts.
+        The shared keywords. Data are not read; it only matters whether they were given.
 
     Raises
     ------
     MetricSpecError, ArgumentError
-        For everything that can be refused without data.
+        For all errors that can be found without data.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ def _definitions(
 
 
 def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
-    """Add after each metric its least and its greatest value over all orders of equal scores."""
+    """Add, after each metric, its least and greatest value over all orders of equal scores."""
     ranges: dict[str, Definition] = {}
     for text, mean in definitions.items():
         least, greatest = mean._replace(ties="worst"), mean._replace(ties="best")
@@ -332,7 +332,7 @@ def _refuse_unknown_strata(
     if level == "groups":
         text = next(iter(request.strata.values()))
         msg = (
-            f"{text} names a stratum, and groups have none; give a truth in which the items "
+            f"{text} names a stratum, but groups have no strata; give a truth in which the items "
             "outside the stratum are not relevant, or type Metrics.compute(..., strata=...)"
         )
         raise ArgumentError(msg)
@@ -360,7 +360,7 @@ def _refuse_missing_propensity(
     """Refuse a metric that weighs by propensities that are not given, or of groups."""
     if level == "groups":
         msg = (
-            f"{text} weighs by propensities, and groups have none; leave out weigh=, or type "
+            f"{text} is weighted by propensities, but groups have none; leave out weigh=, or type "
             "Metrics.compute(..., propensity=...)"
         )
         raise ArgumentError(msg)
@@ -390,8 +390,9 @@ def _refuse_level(request: Request, level: str) -> None:
             together = ", ".join(f"{option}={choice}" for option, choice in unless.items())
             option = list(unless)[-1]
             msg = (
-                f"{text} has no ceiling: with {together} a list of less relevant items may have "
-                f"more; type {option}={spec.metric.options[option].default}, or leave it out"
+                f"{text} has no ceiling: with {together} a list of less relevant items may have a "
+                f"higher value; type {option}={spec.metric.options[option].default}, or leave it "
+                "out"
             )
             raise ArgumentError(msg)
 
@@ -400,7 +401,7 @@ def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None
     """Refuse a metric that reads more of a list than the ranks of its relevant items."""
     if text not in request.of_hits:
         able = ", ".join(m.name for m in METRICS.values() if m.reads == "hits")
-        msg = f"{text} reads the lists themselves and has no {asked}; {able} have; {instead}"
+        msg = f"{text} reads the lists themselves and has no {asked}; {able} have one; {instead}"
         raise ArgumentError(msg)
 
 
@@ -408,16 +409,15 @@ def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> No
     """Refuse a metric that divides by the hits found."""
     if spec.metric.divides_at_k and spec.k is not None:
         msg = (
-            f"{text} has no {asked}: with a cutoff it divides by what the list happens to hold; "
+            f"{text} has no {asked}: with a cutoff, its divisor depends on the items in the list; "
             f"type {MetricSpec(spec.name, None, spec.options)}, or {instead}"
         )
         raise ArgumentError(msg)
     for option, choice in spec.metric.divides_by_hits.items():
         if spec.values[option] == choice:
             msg = (
-                f"{text} has no {asked}: with {option}={choice} it divides by what the list "
-                f"happens to hold; type {option}={spec.metric.options[option].default}, "
-                f"or {instead}"
+                f"{text} has no {asked}: with {option}={choice}, its divisor depends on the items "
+                f"in the list; type {option}={spec.metric.options[option].default}, or {instead}"
             )
             raise ArgumentError(msg)
 

@@ -31,54 +31,65 @@ from recmetrics.comparison import Correction, Test
 
 _METRIC_FLAGS = ("-m", "--metric")
 _DESCRIPTION = "Ranking metrics for recommender systems, per user."
-_EXAMPLES = """\
-examples:
-  recmetrics demo
+_EVALUATE_EXAMPLES = """\
   recmetrics evaluate scores.npy test.npz -m ndcg@10 'recall(denom=relevant)@20'
-  recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user users.csv
+  recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user u.csv
   recmetrics evaluate scores.npy test.npz --json | python -m json.tool
-  recmetrics evaluate scores.npy test.npz -m novelty@10 --popularity-from train.npz
+  recmetrics evaluate scores.npy test.npz -m novelty@10 \\
+      --popularity-from train.npz
+  recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
+  recmetrics evaluate recs.csv test.csv --user user_id --item item_id \\
+      --score prediction
+  recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
+"""
+_COMPARE_EXAMPLES = """\
   recmetrics compare old.npz new.npz --plot new.png
   recmetrics compare old.csv new.csv --by segments.csv
   recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
-  recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
-  recmetrics evaluate recs.csv test.csv --user user_id --item item_id --score prediction
-  recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
-  recmetrics metrics
+"""
+_EXAMPLES = f"""\
+examples:
+  recmetrics demo
+{_EVALUATE_EXAMPLES}{_COMPARE_EXAMPLES}  recmetrics metrics
   recmetrics metrics ndcg
 """
 _FILES = """\
-SCORES  (n_users, n_items), higher is better: dense .npy, mapped, never loaded whole; or sparse .npz
-        (scipy.sparse.save_npz), whose stored entries alone may be recommended
-TRUTH   of the same shape, 0 = not relevant; also the form of --exclude and --candidates:
-        sparse .npz (scipy.sparse.save_npz), dense .npy, or text lines
-        'user item [relevance]' with 0-based indices, separated by blanks, tabs or commas;
-        # begins a comment; without a relevance it is 1. In --exclude and --candidates
-        every line counts, whatever its third number. TRUTH may also be an .npy of one item index
-        for each user, -1 for none.
+Compute metrics of scores, of recommendations or of groups.
 
-Or, instead of SCORES, a table of recommendations by its name, .csv, .tsv or .parquet; then TRUTH
-(and --popularity-from) is such a table, too. The first line names the columns:
-RECS    user, item, and rank or score, which order the rows of a user's list (rank first). Columns
-        of other names by --user, --item, --rank and --score (or --user-col, --item-col, ...);
-        further columns are not read. Without rank and score the rows are in order, and where there
-        is a column of numbers --in-order must say so. Ids are any text or numbers. Items that a
-        list names again, or that do not exist, are errors; see --repeats, --unknown and
-        --catalogue.
-TRUTH   user, item, and maybe rating, 0 = not relevant; without it every row is relevant. A column
-        of another name than rating by --relevance.
+The first form takes a file of scores and a truth of the same shape:
+SCORES  Predicted scores (n_users, n_items), higher is better: a dense .npy,
+        which is memory-mapped, never loaded as a whole; or a sparse .npz
+        (scipy.sparse.save_npz), whose stored entries alone may be recommended.
+TRUTH   Relevances, 0 = not relevant: a sparse .npz, a dense .npy, or text. Text
+        has lines 'user item [relevance]' with 0-based indices, separated by
+        blanks, tabs or commas. The default relevance is 1; # begins a comment.
+        TRUTH may also be an .npy of one item index per user, -1 for none.
+--exclude and --candidates take the same formats as TRUTH. Each line of a text
+file then counts, whatever its third number.
 
-Or, without TRUTH, a table of groups, such as the queries of a learning-to-rank model. It has a row
-for each item of a group:
-GROUPS  group, score (higher is better) and relevance (0 = not relevant); columns of other names by
-        --group, --score and --relevance. Ids are any text.
+The second form takes tables (.csv, .tsv or .parquet) of recommendations and of
+the truth. --popularity-from is then a table as well. Columns are found by name:
+RECS    Columns user, item, and rank or score. Rank orders the rows of a list;
+        without it, score does. Without both, the rows must be in order; if
+        there are other columns of numbers, give --in-order. Ids are text or
+        numbers. Repeated items and items outside the --catalogue are errors,
+        see --repeats and --unknown.
+TRUTH   Columns user, item and, optionally, rating, 0 = not relevant. Without
+        rating, every row is relevant.
+--user, --item, --rank, --score and --relevance give columns of other names.
+
+The third form takes one table, without TRUTH, with a row for each item of each
+group, such as the queries of a learning-to-rank model:
+GROUPS  Columns group, score (higher is better) and relevance (0 = not
+        relevant). Ids are any text. --group, --score and --relevance give
+        columns of other names.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; errors print one line, not a traceback.
 
-    Without ``argv`` the process is the command, and until it is done signals end it at once.
+    Without ``argv``, the process is the command, and signals end it at once.
     """
     if argv is None:
         with signals_handled():
@@ -172,10 +183,15 @@ def _parser() -> _Parser:
 def _add_demo(commands: _Commands) -> None:
     parser = commands.add_parser(
         "demo",
-        help="simulate users, train a model with a validation step per epoch, compare",
-        description="Simulate an implicit-feedback catalogue, train a matrix factorisation on it "
-        "with a validation step after every epoch, and compare it with popularity on held-out "
-        f"interactions. Writes a picture of the learning curve, {DEFAULT_PLOT}, into this folder.",
+        help=(
+            "simulate data, train a model with a validation step per epoch, and compare it with "
+            "popularity"
+        ),
+        description=(
+            "Simulate implicit feedback, train a matrix factorisation with a validation step after "
+            "each epoch, and compare it with popularity on held-out interactions. The learning "
+            f"curve is drawn to {DEFAULT_PLOT} in the current folder."
+        ),
         allow_abbrev=False,
     )
     parser.set_defaults(run=demo, parser=parser)
@@ -184,7 +200,7 @@ def _add_demo(commands: _Commands) -> None:
         ("--items", 2000, 100, "items in the catalogue"),
         ("--epochs", 10, 1, "epochs of training"),
         ("--factors", 16, 1, "latent factors of the model"),
-        ("--seed", 0, 0, "seed of all that is random"),
+        ("--seed", 0, 0, "seed of all random draws"),
     ]
     for option, default, least, meaning in sizes:
         parser.add_argument(
@@ -209,7 +225,7 @@ def _add_evaluate(commands: _Commands) -> None:
         "evaluate",
         help="compute metrics of a file of scores, recommendations or groups",
         description=_FILES,
-        epilog=_EXAMPLES,
+        epilog=f"examples:\n{_EVALUATE_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -221,7 +237,7 @@ def _add_evaluate(commands: _Commands) -> None:
         help="predicted scores, recommendations (RECS), or groups (GROUPS)",
     )
     parser.add_argument(
-        "truth", type=Path, nargs="?", metavar="TRUTH", help="what was relevant; not with GROUPS"
+        "truth", type=Path, nargs="?", metavar="TRUTH", help="relevant items; not with GROUPS"
     )
     parser.add_argument(
         *_METRIC_FLAGS,
@@ -229,81 +245,99 @@ def _add_evaluate(commands: _Commands) -> None:
         type=split_metrics,
         action="extend",
         metavar="METRIC",
-        help="name, name@k or 'name(option=value)@k', or several; see 'recmetrics metrics' "
-        f"(default: every accuracy metric with values in [0, 1], at cutoff {DEFAULT_K})",
+        help=(
+            "one or more metrics: name, name@k or 'name(option=value)@k'; 'recmetrics metrics' "
+            "lists them (default: all accuracy metrics with values in [0, 1], at cutoff "
+            f"{DEFAULT_K})"
+        ),
     )
     parser.add_argument(
-        "--exclude", type=Path, metavar="TRAIN", help="items not to be recommended, per user"
+        "--exclude", type=Path, metavar="TRAIN", help="items that must not be recommended, per user"
     )
     parser.add_argument(
-        "--candidates", type=Path, metavar="FILE", help="the only items to recommend, per user"
+        "--candidates",
+        type=Path,
+        metavar="FILE",
+        help=("the only items that may be recommended, per user"),
     )
     parser.add_argument(
         "--stratum",
         type=_stratum,
         action="append",
         metavar="NAME=FILE",
-        help="some of the items, for metrics such as 'recall(of=NAME)@20': per user, or for all an "
-        ".npy of items, or with RECS a table of items; once for each stratum",
+        help=(
+            "a set of items for metrics such as 'recall(of=NAME)@20': in a format of TRUTH, or an "
+            ".npy of items for all users; with RECS a table of items; may be repeated"
+        ),
     )
     parser.add_argument(
         "--propensity-from",
         dest="propensity",
         type=Path,
         metavar="TRAIN",
-        help="training interactions, in a form of TRUTH: for metrics such as "
-        "'recall(weigh=snips)@20'",
+        help=(
+            "training interactions, in a format of TRUTH, for metrics such as "
+            "'recall(weigh=snips)@20'"
+        ),
     )
     for name, (option, meaning) in SIDE.items():
         flag, metavar = option.split()
         parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
     for name, what in (
-        ("user", "with RECS: the column of users, in every table (default user)"),
-        ("item", "with RECS: the column of items, in every table (default item)"),
-        ("group", "with GROUPS: the column of ids of groups (default group)"),
+        ("user", "with RECS: name of the column of users in all tables (default user)"),
+        ("item", "with RECS: name of the column of items in all tables (default item)"),
+        ("group", "with GROUPS: name of the column of group ids (default group)"),
         (
             "relevance",
-            "the column of relevances: with GROUPS (default relevance), or with RECS that of TRUTH "
-            "(default rating)",
+            "name of the column of relevances: in GROUPS (default relevance), or, with RECS, in "
+            "TRUTH (default rating)",
         ),
     ):
         parser.add_argument(*_flags(name), metavar="COLUMN", help=what)
     parser.add_argument(
         "--include-missing",
         action=argparse.BooleanOptionalAction,
-        help="with RECS: count users of TRUTH without recommendations, as empty lists (default), "
-        "or leave them out",
+        help=(
+            "with RECS: count users of TRUTH without recommendations as empty lists (default), or "
+            "leave them out"
+        ),
     )
     order = parser.add_mutually_exclusive_group()
     order.add_argument(
         *_flags("rank"),
         metavar="COLUMN",
-        help="with RECS: the column of ranks, 1 is best (default rank)",
+        help="with RECS: name of the column of ranks, 1 is best (default rank)",
     )
     order.add_argument(
         *_flags("score"),
         metavar="COLUMN",
-        help="with RECS or GROUPS: the column of scores (default score)",
+        help="with RECS or GROUPS: name of the column of scores (default score)",
     )
     order.add_argument(
-        "--in-order", action="store_true", help="with RECS: the rows of each list are best first"
+        "--in-order",
+        action="store_true",
+        help=("with RECS: take the rows of each list in order, best first"),
     )
     parser.add_argument(
         "--rank-gaps",
         choices=get_args(RankGaps),
-        help="with RECS: ranks of which some have no item are read in order, as 1, 2, 3, ..., or "
-        "as the numbers they are (default: as --convention has it, else close)",
+        help=(
+            "with RECS: how to read ranks with gaps: close them to 1, 2, 3, ..., or keep the ranks "
+            "as they are (default: as in --convention, else close)"
+        ),
     )
     parser.add_argument(
         "--catalogue",
         type=Path,
         metavar="FILE",
-        help="with RECS: a table with the item of each row, all that may be recommended; coverage "
-        "and the like need it, and auc",
+        help=(
+            "with RECS: a table of all items that may be recommended; auc and system metrics such "
+            "as coverage need it"
+        ),
     )
     for name, items in (
-        ("repeats", "items that a list names again"),
-        ("unknown", "items that are not in the --catalogue"),
+        ("repeats", "repeated items of a list"),
+        ("unknown", "items outside the --catalogue"),
     ):
         parser.add_argument(
             f"--{name}",
@@ -315,48 +349,57 @@ def _add_evaluate(commands: _Commands) -> None:
     parser.add_argument(
         "--undefined",
         choices=get_args(Undefined),
-        help="users or groups with no relevant item: left out of the mean, 0, 1, or an error "
-        "(default: as --convention has it, else nan)",
+        help=(
+            "value for users or groups without relevant items: nan (left out of the mean), 0, 1, "
+            "or an error (default: as in --convention, else nan)"
+        ),
     )
     parser.add_argument(
         "--convention",
         type=str.lower,
         choices=get_args(Convention),
         metavar="NAME",
-        help="the system whose definitions the plain names mean: %(choices)s",
+        help="use the metric definitions of another system: %(choices)s",
     )
     parser.add_argument(
         "--nan",
         choices=("raise", "exclude"),
         default="raise",
-        help="NaN among the scores: an error, or not recommended (default raise)",
+        help="NaN scores: raise an error, or never recommend the item (default raise)",
     )
     parser.add_argument(
         "--ties",
         choices=get_args(Ties),
-        help="equal scores: by item index, or the mean, the worst or the best value over all of "
-        "their orders, or a range: the mean, the least and the greatest value, a row for each "
-        "(default: as --convention has it, else index)",
+        help=(
+            "how equal scores rank: by item index; or the mean, worst or best value over all "
+            "orders; range: rows for the mean, the least and the greatest value (default: as in "
+            "--convention, else index)"
+        ),
     )
     parser.add_argument(
         "--chance",
         action="store_true",
-        help="show beside each mean that of a random ranking and that of the best ranking possible",
+        help="also show the means of a random ranking and of the best possible ranking",
     )
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="first report what is odd about the files, for the largest cutoff asked for: NaN, "
-        "ties across the cutoff, relevant items that are excluded, users without truth, ...",
+        help=(
+            "first report problems of the data, at the largest cutoff of the metrics: NaN, ties at "
+            "the cutoff, excluded relevant items, users without truth, ..."
+        ),
     )
     parser.add_argument(
-        "--threads", type=_integer_from(1), metavar="N", help="threads (default: all cores)"
+        "--threads",
+        type=_integer_from(1),
+        metavar="N",
+        help=("number of threads (default: all cores)"),
     )
     parser.add_argument(
         "--per-user",
         type=Path,
         metavar="FILE",
-        help="write the values of every user or group, .csv or .npz",
+        help="write the values of each user or group to FILE, a .csv or .npz",
     )
     parser.add_argument("--json", action="store_true", help="print JSON in full precision")
 
@@ -369,12 +412,12 @@ def _flags(column: str) -> tuple[str, str]:
 def _add_compare(commands: _Commands) -> None:
     parser = commands.add_parser(
         "compare",
-        help="tell whether one model is better than another, by per-user files",
-        description="Compare models by the files that 'recmetrics evaluate --per-user' writes, one "
-        "for each: means and paired differences with their intervals, and tests. A model is called "
-        "by the name of its file, or by NAME in NAME=FILE; files of the same NAME are runs of one "
-        "model, such as seeds.",
-        epilog=_EXAMPLES,
+        help="compare models by their per-user files: is one better?",
+        description="Compare models: means, paired differences with intervals, and tests.\n\n"
+        "Give one file for each model, written by 'recmetrics evaluate --per-user'. The\n"
+        "name of a model is that of its file, or NAME in NAME=FILE. Files with the same\n"
+        "NAME are runs of one model, such as seeds.",
+        epilog=f"examples:\n{_COMPARE_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -385,52 +428,65 @@ def _add_compare(commands: _Commands) -> None:
     parser.add_argument(
         "--paired-runs",
         action="store_true",
-        help="run i of each model belongs together, such as folds of the data; else runs are drawn "
-        "for each model apart",
+        help=(
+            "run i of each model is on the same data, such as fold i; without it, the runs of each "
+            "model are drawn independently"
+        ),
     )
     parser.add_argument(
         "--baseline",
         metavar="MODEL",
-        help="the one to compare the others with, by name or file (default: all pairs)",
+        help="the model to compare all others with, by name or file (default: all pairs)",
     )
     parser.add_argument(
         "--by",
         type=Path,
         metavar="GROUPS",
-        help="the group of each user, such as a segment: the same for each group, and the worst "
-        "one; .npy, .csv of user and group, or text with a label a line",
+        help=(
+            "the group of each user, such as a segment; adds the statistics of each group and the "
+            "worst group. An .npy, a .csv of user and group, or text with one label per line"
+        ),
     )
     parser.add_argument(
         "--confidence",
         type=float,
         default=0.95,
         metavar="P",
-        help="of the intervals; significant is p < 1 - P (default 0.95)",
+        help="confidence of the intervals; p < 1 - P is significant (default 0.95)",
     )
     parser.add_argument(
         "--test",
         dest="tests",
         action="append",
         choices=get_args(Test),
-        help="paired test; may be repeated, the first decides what is significant (default t)",
+        help="paired test; may be repeated, the first test decides on significance (default t)",
     )
     parser.add_argument(
         "--correction",
         choices=(*get_args(Correction), "none"),
         default="holm",
-        help="of the p-values for their number (default holm)",
+        help="correction of the p-values for multiple tests (default holm)",
     )
     parser.add_argument(
-        "--seed", type=_integer_from(0), default=0, metavar="N", help="of the bootstrap (default 0)"
+        "--seed",
+        type=_integer_from(0),
+        default=0,
+        metavar="N",
+        help="seed of the bootstrap (default 0)",
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw it, as .png, .pdf or .svg by the name"
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help=("draw the comparison to FILE, a .png, .pdf or .svg"),
     )
     parser.add_argument(
         "--compact",
         action="store_true",
-        help="print one table, models by metrics, with letters of significance; with --latex a "
-        "whole table with caption and label",
+        help=(
+            "print one table, models by metrics, with letters that mark significance; with "
+            "--latex, a table with caption and label"
+        ),
     )
     parser.add_argument(
         *_METRIC_FLAGS,
@@ -438,10 +494,13 @@ def _add_compare(commands: _Commands) -> None:
         type=split_metrics,
         action="extend",
         metavar="METRIC",
-        help="to show in the compact table, or several (default: all)",
+        help="one or more metrics to show in the compact table (default: all)",
     )
     parser.add_argument(
-        "--digits", type=_integer_from(0), metavar="N", help="decimals of the compact table"
+        "--digits",
+        type=_integer_from(0),
+        metavar="N",
+        help=("number of decimals in the compact table"),
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--markdown", action="store_true", help="print Markdown tables")
@@ -461,9 +520,11 @@ def _add_metrics(commands: _Commands) -> None:
     parser = commands.add_parser(
         "metrics",
         help="list the metrics, or explain one",
-        description="List all metrics with their options, or explain one: its formula, options, "
-        "bounds and source; of a whole metric string with its options filled in, and which systems "
-        "compute exactly this.",
+        description=(
+            "List all metrics, or explain one: its formula, options, bounds and source. For a "
+            "metric string such as 'map(denom=hits)@10', the options are filled in, and the "
+            "systems with the same definition are listed."
+        ),
         allow_abbrev=False,
     )
     parser.set_defaults(run=catalogue, parser=parser)

@@ -80,7 +80,7 @@ def demo(args: Namespace) -> None:
 
 
 def _median(seconds: Sequence[float]) -> str:
-    """Write the median, without the first where there are more: that one compiles."""
+    """Write the median without the first value, which includes compilation, if there are more."""
     return f"{1e3 * median(seconds[1:] or seconds):,.0f} ms"
 
 
@@ -125,5 +125,5 @@ def _plot_path(args: Namespace) -> Path | None:
 
 def _where(plot: Path | None, args: Namespace) -> str:
     if plot is not None:
-        return f"picture of the learning curve, written to {plot.resolve()}"
+        return f"learning curve: {plot.resolve()}"
     return "no learning curve: --no-plot" if args.no_plot else f"no learning curve: {INSTALL}"

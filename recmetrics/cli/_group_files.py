@@ -40,8 +40,8 @@ def evaluate_groups(args: Namespace) -> None:
     if not is_table(args.scores):
         msg = (
             f"{Source('SCORES', args.scores)} needs a TRUTH; type: recmetrics evaluate "
-            f"{quote(str(args.scores))} TRUTH; only a table of groups, .csv, .tsv or .parquet, "
-            "goes without"
+            f"{quote(str(args.scores))} TRUTH; only a table of groups (.csv, .tsv or .parquet) "
+            "needs none"
         )
         raise CommandError(msg)
     refuse_options(args, "GROUPS")

@@ -33,7 +33,7 @@ def read_npy(file: BufferedReader, n_bytes: int) -> Groups:
     """Read a 1-d array of text or numbers; raise a ValueError for any other."""
     header = read_header(file, n_bytes)
     if len(header.shape) != 1 or header.dtype.kind not in "Uiubf":
-        msg = f"it is of {header.dtype} and shape {header.shape}; expected a label per user"
+        msg = f"it has dtype {header.dtype} and shape {header.shape}; expected a label per user"
         raise ValueError(msg)
     labels = np.array(map_data(file, header))
     refuse_damaged_text(labels, "its text")
@@ -60,13 +60,13 @@ def read_csv(file: BufferedReader) -> Groups:
     rows = read_rows(file)
     _, header = next(rows, (1, []))
     if len(header) != 2 or header[0] not in NOUNS:
-        msg = f"it is {','.join(header)[:60]!r}, not 'user' and the name of the groups"
+        msg = f"the header is {','.join(header)[:60]!r}; expected 'user' and a name for the groups"
         raise LineError(1, msg)
     labels: dict[str, str] = {}
     for number, (user, label) in rows:
         if user in labels:
             noun = header[0]
-            raise LineError(number, f"{noun} {user[:40]!r} again; give every {noun} once")
+            raise LineError(number, f"{noun} {user[:40]!r} is repeated; give every {noun} once")
         labels[user] = _label(number, label)
     return Groups(np.array(list(labels.values()), np.str_), list(labels))
 

@@ -40,7 +40,7 @@ def compare_files(args: Namespace) -> None:
         check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
     baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
-        msg = f"--baseline {baseline!r} is none of the models: {', '.join(dict.fromkeys(names))}"
+        msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
     read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in paths}
     users = [(source, each.users) for source, each in read.items()]
@@ -80,10 +80,10 @@ def _check_options(args: Namespace) -> None:
     """Refuse options that the output asked for does not have."""
     for option, given in (("-m", args.metrics), ("--digits", args.digits)):
         if given is not None and not args.compact:
-            msg = f"{option} is of the compact table; type --compact, too"
+            msg = f"{option} applies to the compact table; type --compact as well"
             raise CommandError(msg)
     if args.compact and args.json:
-        msg = "--json prints every number and no compact table; leave out --compact"
+        msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)
 
 
@@ -115,8 +115,8 @@ def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
         own = next(found) if name is None else name
         if name is None and own in given:
             msg = (
-                f"{own!r} names FILE {str(path)!r} and what is given as {own}=FILE; type "
-                f"{own}={path} if it is a run of the same model, or another name"
+                f"{own!r} is the name of FILE {str(path)!r} and of a FILE given as {own}=FILE; "
+                f"type {own}={path} if it is a run of the same model, or another name"
             )
             raise CommandError(msg)
         names.append(own)

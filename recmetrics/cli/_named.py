@@ -1,4 +1,4 @@
-"""The mapped files of the command line, and those of them that change while they are read."""
+"""The mapped files of the command line, and errors for files that change while they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ mapped: dict[Source, State | None] = {}
 
 @contextmanager
 def unchanged() -> Iterator[None]:
-    """Refuse results and errors of a mapped file that changed meanwhile."""
+    """Refuse results and errors of a mapped file that changed in the meantime."""
     try:
         yield
     except Exception as error:

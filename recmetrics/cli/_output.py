@@ -45,9 +45,9 @@ def _check_target(given: str, path: Path, inputs: Sequence[Path]) -> None:
     if target.is_dir():
         msg = f"{given} is a folder; expected the name of a file"
     elif target.is_symlink():  # followed as far as it goes
-        msg = f"{given} is a symbolic link that leads back to itself; remove it"
+        msg = f"{given} is a symbolic link to itself; remove it"
     elif not folder.is_dir():
-        msg = f"{given}: there is no folder {str(folder)!r}; make it first"
+        msg = f"{given}: the folder {str(folder)!r} does not exist; create it first"
     elif not os.access(folder, os.W_OK):  # pragma: no cover - not for root; another user tests it
         msg = f"{given}: the folder {str(folder)!r} cannot be written; choose another"
     elif not _is_there(target):
@@ -55,9 +55,9 @@ def _check_target(given: str, path: Path, inputs: Sequence[Path]) -> None:
     elif any(_is_same(target, other) for other in inputs):
         msg = f"{given} is also an input; choose another name"
     elif not target.is_file():
-        msg = f"{given} is no regular file, and a file would take its place; choose another name"
+        msg = f"{given} is not a regular file, and would be replaced by one; choose another name"
     elif not os.access(target, os.W_OK):  # pragma: no cover - as above
-        msg = f"{given} is there and may not be written; choose another name"
+        msg = f"{given} exists and may not be written; choose another name"
     else:
         return
     raise CommandError(msg)
@@ -117,8 +117,8 @@ def write_per_user(
 ) -> None:
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
-    The rows are users 0, 1, ... or have the ids ``users``, which an ``.npz`` then holds as "user",
-    or as another ``noun``. System metrics are left out.
+    The rows are users 0, 1, ..., or have the ids ``users``; an ``.npz`` then holds these as "user",
+    or under another ``noun``. System metrics are left out.
     """
     columns = {metric: value for metric, value in values.items() if value.ndim == 1}
     with atomic(path) as file:

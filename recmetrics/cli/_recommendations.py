@@ -76,11 +76,15 @@ def evaluate_recommendations(args: Namespace) -> None:
 
     def advice(name: str, has: Sequence[str]) -> str:
         found = near(name, has)
-        return f"; rename {found[1]!r}: every table has the names of RECS" if found else ""
+        return (
+            (f"; rename {found[1]!r}: the columns have the same names in every table")
+            if found
+            else ""
+        )
 
     def advice_of_recs(name: str, has: Sequence[str]) -> str:
         if not {"group", "qid"}.isdisjoint(has):
-            return f"; a table of groups goes without {sources['truth']}"
+            return f"; a table of groups needs no {sources['truth']}"
         found = near(name, has)
         return f"; type --{found[0]} {quote(found[1])}" if found else ""
 

@@ -39,23 +39,23 @@ DEFAULT_K = 10
 SIDE = {
     "popularity": (
         "--popularity-from TRAIN",
-        "training interactions, in a form of TRUTH: for novelty and the like",
+        "training interactions, in a format of TRUTH, for metrics such as novelty",
     ),
     "features": (
         "--features FILE",
-        "vectors of the items (n_items, d), .npy or .npz: for diversity",
+        "feature vectors of the items (n_items, d), .npy or .npz, for diversity",
     ),
     "similarity": (
         "--similarity FILE",
-        "of every two items (n_items, n_items), .npy or .npz: instead of --features",
+        "similarity of each pair of items (n_items, n_items), .npy or .npz, instead of --features",
     ),
     "genres": (
         "--genres FILE",
-        "1 where an item has the genre (n_items, g), .npy or .npz: for calibration",
+        "1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
     ),
     "profile": (
         "--profile FILE",
-        "genres of the users (n_users, g) or training interactions, .npy or .npz",
+        "genres of the users (n_users, g), or training interactions, .npy or .npz",
     ),
 }
 _LABELS = {
@@ -190,7 +190,7 @@ def _not_exchanged() -> Iterator[None]:
 def _excluded(found: Found) -> list[str]:
     """Count the users whose relevant items cannot be recommended."""
     n_swallowed, n_relevant = found.swallowed()
-    line = f"relevant items of {n_swallowed:,} of {n_relevant:,} users are all excluded"
+    line = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
     if is_swallowed(n_swallowed, n_relevant):
         line += "; is --exclude the test set instead of the training set?"
     return [line]
@@ -269,7 +269,7 @@ def strata_of(args: Namespace) -> dict[str, Source]:
     given = args.stratum or []
     strata = {name: Source(f"--stratum {name}", path) for name, path in given}
     if len(strata) < len(given):
-        msg = "--stratum has a name twice; give each stratum a name of its own"
+        msg = "--stratum has the same name twice; give each stratum a different name"
         raise CommandError(msg)
     return strata
 
@@ -281,7 +281,7 @@ def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
 
 
 def left_out(n_users: int, summary: Summary, request: Request, noun: str = "user") -> list[str]:
-    """Say how many users the means are over, wherever it is not all."""
+    """Say how many users each mean includes, if not all."""
     means = {each.metric: each.n_users for each in summary}
     return [with_options(line) for line in users_of_means(means, n_users, request, noun)]
 

@@ -73,12 +73,15 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 
 def _lost_page(_number: int) -> NoReturn:
-    """End the process: a page of a mapped file is gone, as the file was cut or its disk fails."""
+    """End the process: a page of a mapped file is gone. The file was cut, or its disk fails."""
     _remove_unfinished()
     source = first_changed()
     found = "a file could not be read: its disk fails, or it is gone"
     if source is not None:  # pragma: no branch - no test has a failing disk
-        found = f"{source} was cut while it was read; wait until it is written, try again"
+        found = (
+            f"{source} was cut while it was read; wait until it is completely written, then try "
+            "again"
+        )
     with suppress(OSError, ValueError, AttributeError):
         clean = _CLEAN_LINE if sys.stderr.isatty() else b""
         os.write(sys.stderr.fileno(), clean + f"recmetrics: error: {found}\n".encode())

@@ -39,8 +39,8 @@ Advice: TypeAlias = Callable[[str, Sequence[str]], str]
 class Columns(NamedTuple):
     """The columns to read of a table.
 
-    Where it has no column of ``numbers``, those of ``maybe`` (None: all others) are read that hold
-    numbers alone.
+    If the table has no column of ``numbers``, those columns of ``maybe`` (None: all others) are
+    read that hold only numbers.
     """
 
     expected: str  # the kind of table, in errors
@@ -62,7 +62,9 @@ class Columns(NamedTuple):
                 named = ", ".join(map(repr, has)) or "no columns"
                 expected = self.expected if name in self.ids else "one of these"
                 advice = "" if self.advice is None else self.advice(name, has)
-                msg = f"{source} has no column {name!r} but {named}; expected {expected}{advice}"
+                msg = (
+                    f"{source} has no column {name!r}; it has {named}; expected {expected}{advice}"
+                )
                 raise CommandError(msg)
         read = [name for name in has if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in read):
@@ -109,7 +111,7 @@ def read_frame(source: Source, columns: Columns) -> DataFrame[Any]:
         schema = {name: nw.String if name in ids else nw.Float64 for name in cells}
         frame = nw.from_dict(cells, schema, backend=backend)
     if not len(frame):
-        msg = f"{source} has no row; expected {expected}"
+        msg = f"{source} has no rows; expected {expected}"
         raise CommandError(msg)
     return frame
 

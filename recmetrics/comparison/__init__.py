@@ -1,4 +1,4 @@
-"""One model in numbers, and models compared: means, paired differences, and tests of these.
+"""Statistics of one model, and comparison of models: means, paired differences and tests.
 
     _summarise    ``summary``: the means, intervals and quantiles of one model
     _summaries    ``Summary``: its numbers, and the methods that print and export them

@@ -25,7 +25,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The name of a result in messages: that of its model, or which of its runs it is."""
+    """The name of a result in messages: its model and, if there are several, its run."""
 
     model: str
     run: int | None = None  # from 1; None where there is one result
@@ -37,7 +37,7 @@ class Given:
 def read_frame(native: Any) -> Frame | None:
     """Read a data frame; None for any other object.
 
-    The index of a pandas frame names the lists, too, unless it is 0, 1, 2, ...
+    The index of a pandas frame also names the lists, unless it is 0, 1, 2, ...
     """
     if not hasattr(type(native), "columns"):
         return None
@@ -74,7 +74,7 @@ def _names_lists(native: Any) -> bool:
 
 
 def align(results: dict[Given, Any]) -> dict[Given, dict[str, Any]]:
-    """Give the columns of every result, those of frames in the order of the first frame."""
+    """Return the columns of every result; rows of frames follow the order of the first frame."""
     frames = {name: each for name, each in results.items() if isinstance(each, Frame)}
     if not frames:
         return results
@@ -90,7 +90,7 @@ def align(results: dict[Given, Any]) -> dict[Given, dict[str, Any]]:
 
 
 def _completed_folds(frames: dict[Given, Frame]) -> dict[Given, Frame]:
-    """Add to runs of a model that share no user the users of the others, undefined."""
+    """If the runs of a model share no user, add the users of the other runs, undefined."""
     import narwhals as nw
 
     completed = {}
@@ -117,7 +117,7 @@ def columns_of(frame: Frame) -> dict[str, Any]:
 def _in_order_of(first: Given, reference: Frame, model: Given, frame: Frame) -> Any:
     if frame.keys != reference.keys:
         msg = (
-            f"the lists of {first!r} are named by the columns {reference.keys} and those of "
+            f"the lists of {first!r} are identified by the columns {reference.keys} and those of "
             f"{model!r} by {frame.keys}; expected the same, and metrics in float columns"
         )
         raise InputError(msg)
@@ -148,7 +148,7 @@ def _in_order_of(first: Given, reference: Frame, model: Given, frame: Frame) -> 
 
 
 def _constant_keys(keys: list[str], *names: dict[tuple[Any, ...], int]) -> list[str]:
-    """The keys that have one value in each frame, another one in each."""
+    """The keys that are constant in each frame, with a different value in each."""
     constant = []
     for place, key in enumerate(keys):
         values = [{name[place] for name in each} for each in names]

@@ -13,14 +13,14 @@ from recmetrics.comparison._render import Cell, compact_legend, latex_grid, mode
 class CompactTable:
     """The means of all users, models by metrics; ``Comparison.compact`` makes it.
 
-    Each model has a letter. A mean has the letters of the models that it is significantly better
-    than. It prints, and shows itself in notebooks.
+    Each model has a letter. A mean is marked with the letters of the models that it is
+    significantly better than. The table prints as text, and is displayed in notebooks.
 
     Attributes
     ----------
     comparison, metrics, digits
-        The comparison that is shown: its metrics in this order, with this number of decimals; with
-        four or more where ``digits`` is None.
+        The comparison, the metrics to show, in this order, and the number of decimals. If
+        ``digits`` is None, there are four decimals, or more for small means.
     """
 
     comparison: Compared
@@ -40,14 +40,15 @@ class CompactTable:
         return as_markdown([self.grid(plain=False)], self.legend("bold"))
 
     def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
-        r"""Write a whole ``table`` of LaTeX, the best means in bold, the letters superscripts.
+        r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
 
         It needs the package booktabs, as ``Comparison.to_latex`` does.
 
         Parameters
         ----------
         caption, label
-            Written as they are, in LaTeX; without a caption it says that these are means.
+            Caption and label, in LaTeX, used as given. The default caption says that these are
+            means.
         """
         if caption is None:
             caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."

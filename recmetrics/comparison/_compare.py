@@ -76,88 +76,97 @@ def compare(
     Parameters
     ----------
     results
-        Two or more models by name. Each is what ``Metrics.compute`` returns, {metric: (n_users,)
-        values}, an object whose ``.compute()`` returns that, or a data frame (pandas, polars,
-        pyarrow) of one row per user; or a list of these, one for each run of the model, such as
-        seeds or folds. All hold the same metrics of the same users: arrays in the same order; rows
-        of frames are matched by the columns that are not float (and the index of pandas), which
-        name the user. Metrics of all lists, of shape (), are shown and not tested. Means alone are
-        refused: intervals and tests need the value of every user.
+        A dict of two or more models by name. The result of a model is what ``Metrics.compute``
+        returns, {metric: (n_users,) values}; an object whose ``.compute()`` returns that; or a data
+        frame (pandas, polars, pyarrow) with one row per user. For a model with several runs, such
+        as seeds or folds, pass a list of results. All results must hold the same metrics of the
+        same users. Arrays must have the users in the same order. Rows of frames are matched by
+        their non-float columns (and the pandas index), which identify the user. System metrics, of
+        shape (), are shown but not tested. Means alone are an error: intervals and tests need the
+        value of every user.
     baseline
-        The model with which each other one is compared. None compares all pairs, each model with
-        those before it.
+        The model to compare all others with. None compares all pairs, each model with those before
+        it.
     confidence
-        Confidence of the intervals; a difference is significant where p < 1 - confidence.
+        The confidence of the intervals. A difference is significant if p < 1 - confidence.
     tests
-        Paired, two-sided tests of the differences, one or several of "t" (Student's), "wilcoxon"
-        (signed ranks; users who do not differ are left out) and "permutation" (9,999 sign flips of
-        the mean; all flips up to 13 differing users). The first decides on significance. The
-        default "t" keeps its level on such data and finds most (Urbano et al., SIGIR 2019).
-        For a binary metric such as hit, "permutation" is the sign test, which has few p-values and
-        so is conservative: where about 50 users differ it rejects a true null in 3.7 %, not 5 %.
+        One or several paired, two-sided tests of the differences: "t" (Student's), "wilcoxon"
+        (signed ranks; users without a difference are left out) and "permutation" (9,999 random sign
+        flips; all flips if at most 13 users differ). The first test decides on significance. The
+        default "t" keeps its level on such data and has the highest power (Urbano et al., SIGIR
+        2019). For a binary metric such as hit, "permutation" is the sign test. It has few possible
+        p-values and is therefore conservative: if about 50 users differ, it rejects a true null
+        hypothesis in 3.7 % of cases, not 5 %.
     correction
-        Correction of the p-values of each test. Those of all pairs and metrics are corrected
-        together, and those of the groups apart from these: "holm" bounds the chance of any false
-        discovery, "bh" (Benjamini and Hochberg) the share of false ones; or None.
+        The correction of the p-values of each test for multiple comparisons. "holm" bounds the
+        probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
+        discoveries; None corrects nothing. All pairs and metrics are corrected together; those of
+        the groups are a family of their own.
     by
-        (n_users,) the group of each user, such as a segment or a quartile of activity: adds means
-        and differences of each group, and the worst group.
+        (n_users,) the group of each user, such as a segment or a quartile of activity. Adds the
+        means and differences of each group, and the worst group.
     weights
-        (n_users,) the weight of each user, finite and >= 0, such as the number of visits: means,
-        differences, their intervals, effect sizes and tests are then weighted. The t test takes
-        the linearised variance of the weighted mean, the permutation test flips weighted
-        differences; "wilcoxon" is refused. Wins, ties and losses still count users. A user of
-        weight 0 is left out.
+        (n_users,) the weight of each user, finite and >= 0, such as the number of visits. Means,
+        differences, their intervals, effect sizes and tests are then weighted. The t test uses the
+        linearised variance of the weighted mean. The permutation test flips weighted differences.
+        "wilcoxon" has no weighted form and is an error. Wins, ties and losses still count users. A
+        user of weight 0 is left out.
     lower_is_better
-        Metrics for which lower is better, beside those that the library knows, such as gini.
+        Metrics for which lower is better, in addition to those that the library knows, such as
+        gini.
     levels
-        Levels to show below the means of the models, by name, such as ``{"chance":
-        Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. They are in
-        no pair, not tested, and never the best. They may lack metrics of the models.
+        Reference levels by name, to show below the means of the models, such as ``{"chance":
+        Metrics.chance(truth, metrics), "ceiling": Metrics.ceiling(truth, metrics)}``. Levels are
+        not compared, not tested and never marked as best. They may lack some of the metrics.
     paired_runs
-        True where run i of each model belongs together, such as folds or splits of the data: a
-        resample then draws the same runs of all models that have several. By default the runs of
-        two models are drawn apart, which is right for seeds.
+        True if run i of one model corresponds to run i of the others, as for folds or splits of the
+        data. A resample then draws the same runs of all models with several runs. By default, the
+        runs of each model are drawn independently, which is right for seeds.
     n_resamples
-        Resamples of the bootstrap. Of more than 4,096 users random blocks are resampled.
+        The number of bootstrap resamples. With more than 4,096 users, random blocks of users are
+        resampled.
     rng
-        Seed or generator of all random draws. With a seed, each number depends only on its own
-        values: other metrics, models and groups do not change it.
+        The seed or generator of all random draws. With a seed, the other metrics, models and groups
+        do not change the interval or the uncorrected p-value of a metric.
 
     Returns
     -------
     Comparison
-        Prints as a table; ``means`` and ``differences`` hold the numbers.
+        The result. It prints as a table; ``means`` and ``differences`` hold the numbers.
 
-    Means have percentile bootstrap intervals over users, differences over the pairs of values. A
-    user whose value is undefined (NaN) in either model of a pair is left out of it, and counted.
-    The effect size is Cohen's d_z: mean of the differences / their standard deviation. The
-    statistics are those of ``scipy.stats``.
+    The intervals of means and of paired differences are percentile bootstrap intervals over users.
+    A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
+    counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
+    deviation. The statistics are those of ``scipy.stats``.
 
-    The t test is not defined where all n differences are equal: their standard deviation is at most
-    1e-12 of their mean. Its p-value is then that of the exact sign-flip test, 2^(1-n), the smallest
-    that a test of signs can have with n users. Where that cannot be significant, such as with fewer
-    than 6 users at 95 %, a note below the tables says so. If differences are unequal, the t test
-    can still be significant there.
+    The t test is not defined if all n differences are equal, that is, if their standard deviation
+    is at most 1e-12 of their mean. The p-value is then that of the exact sign-flip test, 2^(1-n),
+    the smallest that a test of signs can have with n users. With too few users, such as fewer than
+    6 at 95 %, this p-value cannot be significant; a note below the tables then says so. The t test
+    can still be significant with so few users if their differences are unequal.
 
-    "wilcoxon" is exact for up to 50 users who differ, or 13 where ranks are tied, and normal
-    otherwise. Absolute differences are sorted; neighbours are tied if they differ by at most 1e-12
-    of the largest.
+    "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
+    tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
+    differ by at most 1e-12 of the largest.
 
-    Where a model has several runs, the value of a user is the mean over the runs in which it is
-    defined. Intervals then cover users and runs: each resample draws users, and of each model with
-    several runs as many runs as it has, both with replacement (a nested bootstrap). The tests are
-    of the users' means over runs: p-values cover users, and not runs. Neither intervals nor
-    p-values cover what all runs share: the data and, where runs are seeds, the split. With few runs
-    the intervals are rough and too narrow: where runs differ much more than users do, a 95 %
-    interval covers the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5 and
-    90 % with 10. Folds of users are runs in each of which other users have a value: frames that
-    share no user, or arrays with NaN for the others. They need ``paired_runs=True``.
+    If a model has several runs, the value of a user is the mean over the runs in which it is
+    defined. The intervals then cover the variation over users and over runs: each resample draws
+    users and, for each model with several runs, as many runs as it has, both with replacement (a
+    nested bootstrap). The tests use the users' means over runs, so p-values cover the variation
+    over users but not over runs. Neither intervals nor p-values cover what all runs share: the data
+    and, if runs are seeds, the split.
+
+    With few runs, the intervals are rough and too narrow. If runs differ much more than users do, a
+    95 % interval covers the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5
+    and 90 % with 10.
+
+    Folds of users are runs in which different users have values: frames that share no user, or
+    arrays with NaN for the users of other folds. They need ``paired_runs=True``.
 
     Raises
     ------
     InputError, InputTypeError, ShapeError
-        Results that do not hold the same metrics of the same users, or infinite values.
+        Results with different metrics or users, or infinite values.
     ArgumentError
         As in ``Metrics.compute``.
     """
@@ -176,7 +185,7 @@ def compare(
     )
     if options.weights is not None and "wilcoxon" in options.tests:
         msg = (
-            "tests has 'wilcoxon', whose ranks have no weights; with weights= give tests='t' or "
+            "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
             "'permutation'"
         )
         raise ArgumentError(msg)
@@ -286,7 +295,7 @@ def _sample(
     users: npt.NDArray[np.intp],
     options: _Options,
 ) -> tuple[Floats, Floats | None]:
-    """The defined values of a model, or differences of two, and the weights of their users."""
+    """The defined values of one model, or the differences of two, with the weights of the users."""
     values = results.values[models[0]][metric][users]
     for against in models[1:]:
         values = values - results.values[against][metric][users]
@@ -302,7 +311,7 @@ def _to_resample(
     users: npt.NDArray[np.intp],
     options: _Options,
 ) -> Sums | Runs:
-    """Make what is resampled of a sample: its users, and the runs of models that have several."""
+    """Make the units to resample: the users, and the runs of models that have several."""
     values, weights = sample
     if not any(model in results.runs for model in models):
         return sums_of(values, weights, options.seed)

@@ -36,10 +36,10 @@ class Comparison(Compared):
     Attributes
     ----------
     models, levels, metrics, groups
-        The names, in the order given; ``groups`` is empty without ``by=``.
+        The names, in the order given. ``groups`` is empty without ``by=``.
     means, differences
-        ``Mean`` and ``Difference`` records: those of all users, whose ``group`` is None, then
-        those of each group. Levels (e.g. chance) appear in ``means`` only.
+        ``Mean`` and ``Difference`` records: first those of all users, whose ``group`` is None, then
+        those of each group. Levels, such as chance, are only in ``means``.
     baseline, confidence, tests, correction, lower_is_better, n_resamples, paired_runs
         The settings of the comparison.
     """
@@ -54,22 +54,22 @@ class Comparison(Compared):
     def compact(
         self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
     ) -> CompactTable:
-        """Give the means of all users as a table of models by metrics, with marks of significance.
+        """Return the means of all users as a table, models by metrics, with marks of significance.
 
-        It prints, and writes Markdown and a whole LaTeX ``table``. The p-values are corrected for
-        all metrics of the comparison, whichever are shown.
+        The table prints as text, and can write Markdown or a LaTeX ``table``. The p-values are
+        corrected for all metrics of the comparison, even if only some are shown.
 
         Parameters
         ----------
         metrics
             The metrics to show, in this order; None shows all.
         digits
-            Decimals of the means; None shows four, or as many as small means need.
+            The number of decimals of the means. None shows four, or more if the means are small.
 
         Raises
         ------
         ArgumentError
-            Metrics that the comparison does not have, or digits outside 0 to 15.
+            If the comparison does not have one of the metrics, or ``digits`` is not in 0 to 15.
         """
         asked = (metrics,) if isinstance(metrics, str) else metrics
         shown = self.metrics if asked is None else tuple(asked)
@@ -89,21 +89,21 @@ class Comparison(Compared):
         return CompactTable(comparison=self, metrics=shown, digits=digits)
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
-        """Give a dict of plain values for each row of ``table``, "differences" or "means"."""
+        """Return a dict of plain values for each row of ``table``, "differences" or "means"."""
         if table not in get_args(Table):
             msg = f"table must be 'differences' or 'means', got {table!r}"
             raise ArgumentError(msg)
         return [each.as_dict() for each in getattr(self, table)]
 
     def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
-        """Give a table as a data frame.
+        """Return a table as a data frame.
 
         Parameters
         ----------
         table
             "differences" or "means".
         backend
-            "pandas", "polars" or "pyarrow"; None takes the first of them that is installed.
+            "pandas", "polars" or "pyarrow". None uses the first of these that is installed.
 
         Raises
         ------
@@ -119,8 +119,8 @@ class Comparison(Compared):
     def to_latex(self) -> str:
         r"""Write two LaTeX tables and their legend: models by metrics, and the differences.
 
-        The best mean is bold; superscripts name the models that a model significantly beats.
-        Needs ``\usepackage{booktabs}``.
+        The best means are bold. Superscripts name the models that a model is significantly better
+        than. Needs ``\usepackage{booktabs}``.
         """
         return _render.to_latex(self)
 
@@ -132,11 +132,11 @@ class Comparison(Compared):
         Parameters
         ----------
         target
-            A file name (.png, .pdf, .svg) to write a figure to: a row for each metric, means left
-            and differences right. Matplotlib axes to draw one table of all metrics on. None only
-            makes the figure.
+            A file name (.png, .pdf, .svg): the figure is written to this file. It has a row for
+            each metric, with means on the left and differences on the right. Matplotlib axes: one
+            table of all metrics is drawn on them. None: the figure is only returned.
         table
-            The table to draw on axes.
+            The table to draw if ``target`` is matplotlib axes.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Comparison(Compared):
         Raises
         ------
         ArgumentError
-            If matplotlib is not installed, or ``target`` is none of these.
+            If matplotlib is not installed, or ``target`` is of another kind.
         """
         from recmetrics.comparison._plot import draw
 

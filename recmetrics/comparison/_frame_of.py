@@ -1,4 +1,4 @@
-"""Records -> a data frame of the library that is there."""
+"""Records -> a data frame of an installed library."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ _OPTIONAL = ("n_effective", "n_runs", "run_std")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The mean of a metric of one model; for a system metric its one value.
+    """The mean of a metric of one model, or the value of a system metric.
 
-    ``low`` and ``high`` bound it with the confidence asked for; NaN where fewer than two users
-    have a value, and for a system metric, whose user counts are None. ``group`` is None for all
-    users together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is
-    (sum w)^2 / sum w^2 of the users' weights, NaN for a system metric, None without weights.
-    ``n_runs`` counts the runs of the model, and ``run_std`` is the standard deviation of their
-    means, with n - 1, NaN for one run; both are None where every model has one.
+    ``low`` and ``high`` are the bounds of the interval. They are NaN if fewer than two users have a
+    value, and for a system metric, whose numbers of users are None. ``group`` is None for all users
+    together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is (sum w)^2 /
+    sum w^2 of the users' weights; it is NaN for a system metric and None without weights.
+    ``n_runs`` is the number of runs of the model, and ``run_std`` the standard deviation of their
+    means (with divisor n - 1), NaN for one run; both are None if every model has one run.
     """
 
     metric: str
@@ -44,7 +44,7 @@ class Mean:
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Write the fields with their names; those of weights and of runs only where there are."""
+        """Return the fields by name; those of weights and runs only if there are any."""
         return without_unset(asdict(self))
 
 
@@ -52,10 +52,10 @@ class Mean:
 class Difference:
     """The difference of ``model`` from ``against``, user by user.
 
-    ``n_undefined`` counts the users left out because a value of theirs is undefined in either
-    model. ``wins`` counts the users for whom ``model`` is better: higher, or lower where lower is
-    better. ``p_values`` and ``corrected`` hold one p-value per test; ``significant`` is that of
-    the first test, corrected.
+    ``n_undefined`` counts the users who are left out because their value is undefined in either
+    model. ``wins`` counts the users for whom ``model`` is better: higher, or lower if lower is
+    better. ``p_values`` and ``corrected`` have one p-value for each test. ``significant`` refers to
+    the corrected p-value of the first test.
     """
 
     metric: str
@@ -81,7 +81,7 @@ class Difference:
         return self.difference
 
     def as_dict(self) -> dict[str, Any]:
-        """Write the fields with their names, each p-value as a field of its own."""
+        """Return the fields by name, with a field for each p-value."""
         fields = asdict(self)
         p_values, corrected = fields.pop("p_values"), fields.pop("corrected")
         significant = fields.pop("significant")
@@ -118,17 +118,17 @@ class Compared:
     def worst_group(
         self, metric: str, model: str, against: str | None = None
     ) -> Mean | Difference | None:
-        """Find the group in which a model does worst, or worst against another one.
+        """Find the group in which a model is worst, or worst compared with another model.
 
         Parameters
         ----------
         metric, model, against
-            As in ``means``, or with ``against`` in ``differences``.
+            The names as in ``means`` or, with ``against``, as in ``differences``.
 
         Returns
         -------
         Mean, Difference or None
-            Its record; None without ``by=``, and where no group has a defined value.
+            The record of this group; None without ``by=``, or if no group has a defined value.
         """
         records: Any = self.means if against is None else self.differences
         own = [
@@ -142,7 +142,7 @@ class Compared:
 
 
 def without_unset(fields: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the fields of weights and of runs where there are none."""
+    """Leave out the fields of weights and of runs if there are none."""
     return {
         name: value for name, value in fields.items() if name not in _OPTIONAL or value is not None
     }

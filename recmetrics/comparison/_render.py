@@ -40,7 +40,7 @@ _TESTS = {
     "permutation": "sign-flip permutation test",
 }
 _FEW_RUNS = 10  # below which the legend says that their part of the intervals is rough
-_UNCOVERED = "p-values are of the users' means over runs, and do not cover runs"
+_UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
@@ -128,7 +128,7 @@ def _intervals(comparison: Compared) -> Iterable[str]:
     if len(counts) > 1 and comparison.paired_runs:
         how += "; the same runs of all models are drawn"
     elif len(counts) > 1:
-        how += "; runs of each model are drawn apart"
+        how += "; the runs of each model are drawn independently"
     yield how
     if counts:
         has_single = len(counts) < len(comparison.models)
@@ -136,7 +136,10 @@ def _intervals(comparison: Compared) -> Iterable[str]:
         covered = f"intervals do not cover {single}what all runs share, such as the data"
         few = [count for count in counts.values() if count < _FEW_RUNS]
         if few:
-            covered += f"; with {_between(few, 'run')} the part of runs is rough and too small"
+            covered += (
+                f"; with {_between(few, 'run')}, the variation over runs is estimated roughly and "
+                "too small"
+            )
         yield covered
         yield f"run std: standard deviation of the means of runs; {_UNCOVERED}"
 
@@ -159,7 +162,7 @@ def _significance(comparison: Compared) -> str:
     n_pairs = len(tested) // n_metrics
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
     if comparison.groups:
-        family += f"; apart from these, for the {len(comparison.groups)} groups together"
+        family += f", and separately over those of the {len(comparison.groups)} groups together"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
     if comparison.correction is None:
         how = "not corrected for their number"
@@ -170,11 +173,11 @@ def _significance(comparison: Compared) -> str:
 
 def _left_out(comparison: Compared) -> Iterable[str]:
     if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
-        yield "left out: users whose value is undefined, in a pair in either model"
+        yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
 def _few_users(comparison: Compared) -> Iterable[str]:
-    """Say where no signs can be significant: in how many differences, in how many groups."""
+    """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     why = f"too few for a test at {percent(comparison.confidence)}; at least {needed} are needed"
     few = [each for each in comparison.differences if each.n_users < needed]
@@ -299,7 +302,7 @@ def models_by_metrics(
 ) -> tuple[list[str], list[list[Cell]]]:
     """The means of a group, with the headings of their columns; names are cells, too.
 
-    The marks of a name are its letter, those of a mean the letters of the models that it beats.
+    A name is marked with its letter, a mean with the letters of the models that it is better than.
     """
     better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:

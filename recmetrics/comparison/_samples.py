@@ -38,10 +38,10 @@ _RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Values per model and metric: (n_users,), NaN where undefined; () for a system metric.
+    """Values per model and metric: (n_users,), NaN if undefined; () for a system metric.
 
-    A model with several runs has the means over its runs here; ``runs`` has the runs, (n_runs,
-    n_users) or (n_runs,).
+    For a model with several runs, these are the means over the runs; ``runs`` has the values of the
+    runs, (n_runs, n_users) or (n_runs,).
     """
 
     models: tuple[str, ...]
@@ -97,7 +97,7 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
             raise InputError(msg)
     both = next((level for level in levels if level in results), None)
     if both is not None:
-        msg = f"{both!r} names a model and a level; expected a name of its own for each"
+        msg = f"{both!r} is the name of a model and of a level; expected different names"
         raise InputError(msg)
     given = {name: run for model, each in results.items() for name, run in _runs(model, each)}
     given |= {Given(level): each for level, each in levels.items()}
@@ -163,8 +163,8 @@ def read_result(values: Any, by: Any, weights: Any) -> Result:
     for name, given in (("by", by), ("weights", weights)):
         if isinstance(given, str):
             msg = (
-                f"{name} names a column, {given!r}, and values is no table; expected an array of "
-                "one entry per user"
+                f"{name} is the name of a column, {given!r}, but values is not a table; expected "
+                "an array with one entry per user"
             )
             raise InputError(msg)
     if not columns:
@@ -202,7 +202,7 @@ def _has_missing(values: Any) -> bool:
 
 
 def _column(frame: Frame, name: str, given: Any) -> Any:
-    """Take the column that ``by`` or ``weights`` names; what is no name is given back."""
+    """Take the column that ``by`` or ``weights`` names; return anything else unchanged."""
     if not isinstance(given, str):
         return given
     if given not in frame.rows.columns:
@@ -310,7 +310,7 @@ def read_weights(weights: Any, n_users: int) -> Floats:
     if np.count_nonzero(relative) < np.count_nonzero(array):
         msg = (
             f"weights holds {array[array > 0].min():g} and {array.max():g}, too far apart to add; "
-            "leave users of so little weight out with 0"
+            "give such small weights as 0, which leaves the users out"
         )
         raise InputError(msg)
     return relative
@@ -326,7 +326,7 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
 
 
 def check_share(name: str, share: Any, least: float) -> float:
-    """Refuse a confidence that is no share; it may be ``least`` unless that is 0."""
+    """Refuse a confidence outside its range; it may equal ``least`` unless that is 0."""
     is_number = isinstance(share, float | np.floating)
     if not is_number or not least <= share < 1 or not share:
         bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
@@ -388,7 +388,7 @@ def _finite(name: Given, metric: Any, column: Any) -> Floats:
             raise InputError(msg)
         msg = (
             f"{what} is infinite for {np.count_nonzero(infinite):,} users, the first user "
-            f"{infinite.argmax()}: there is no difference of infinite means"
+            f"{infinite.argmax()}; differences of infinite values are undefined"
         )
         raise InputError(msg)
     return values
@@ -454,8 +454,8 @@ def check_runs(results: Results, paired_runs: object) -> None:
         for model, count in others:
             if count != expected:
                 msg = (
-                    f"paired_runs=True, and {first!r} has {expected} runs and {model!r} {count}; "
-                    "give the same runs of every model, or one result"
+                    f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has "
+                    f"{count}; give the same runs of every model, or one result"
                 )
                 raise ArgumentError(msg)
         return
@@ -463,8 +463,8 @@ def check_runs(results: Results, paired_runs: object) -> None:
         for metric, values in runs.items():
             if values.ndim > 1 and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
                 msg = (
-                    f"no user has a value of metric {metric!r} in two runs of {model!r}: these are "
-                    "folds of users, which are the same for every model; type paired_runs=True"
+                    f"no user has a value of metric {metric!r} in two runs of {model!r}: the runs "
+                    "are folds of users, the same for every model; type paired_runs=True"
                 )
                 raise InputError(msg)
 

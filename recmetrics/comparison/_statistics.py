@@ -41,8 +41,8 @@ class Sums(NamedTuple):
 class Runs(NamedTuple):
     """The sums of each run of a model with several runs, to resample; all are of one size.
 
-    For a difference those of the other model, too, unless they are subtracted already. The runs of
-    the two models are drawn apart from each other, or where they are ``paired`` together.
+    For a difference, this includes the runs of the other model, unless they are subtracted already.
+    The runs of the two models are drawn independently or, if ``paired``, together.
     """
 
     model: tuple[Sums, ...]
@@ -55,7 +55,7 @@ NOTHING = Sums(np.empty(0), None)
 
 
 def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
-    """Make what is resampled of the values of users: one entry for each, or for random blocks.
+    """Make the sums to resample: one for each user, or for each random block of users.
 
     A sum over random blocks of users varies as that over the users. So the blocks of many users are
     resampled in their place, and a million users take as long as 4,096. The width of the interval
@@ -72,10 +72,10 @@ def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
 
 
 def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums, ...]:
-    """Make what is resampled of several runs, (n_runs, n_users), of users with a value in any.
+    """Make the sums to resample of several runs, (n_runs, n_users), of users with a value in any.
 
-    A user who is undefined in some runs has a share of one in the others together, so that all runs
-    together have the mean of the users' means over runs.
+    If a user is undefined in some runs, the weights of this user in the other runs add up to 1. So
+    the mean over all runs is the mean of the users' means over runs.
     """
     known = ~np.isnan(runs)
     counts = known.sum(axis=0)
@@ -93,13 +93,13 @@ def bootstrap_intervals(
 ) -> list[tuple[float, float]]:
     """Compute percentile bootstrap intervals of means, weighted or not, of users.
 
-    Samples of one size are resampled at the same places, which depend only on the size and the
-    seed. The interval of fewer than two values is NaN. Of several runs a resample draws runs, too,
-    with replacement, and all of them have the users of that resample.
+    Samples of one size use the same draws, which depend only on the size and the seed. The interval
+    of fewer than two values is NaN. With several runs, a resample also draws runs, with
+    replacement; all of them have the users of that resample.
 
-    The percentile method, because the mean needs no other: the jackknife of BCa takes time
-    quadratic in the number of users. Written out, because importing scipy.stats takes longer than
-    all resamples; of up to 4,096 users the numbers are those of ``scipy.stats.bootstrap``.
+    The percentile method suffices for a mean; the jackknife of BCa takes time quadratic in the
+    number of users. The method is implemented here, because importing scipy.stats takes longer than
+    all resamples. For up to 4,096 users, the numbers are those of ``scipy.stats.bootstrap``.
     """
     found = [(math.nan, math.nan)] * len(samples)
     of_size: dict[int, list[int]] = {}
@@ -168,7 +168,7 @@ def _parts(sample: Sums | Runs) -> tuple[Sums, ...]:
 
 
 def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
-    """The mean of drawn runs, by their totals and what divides these in each resample of users.
+    """The mean of drawn runs, from their totals and divisors in each resample of users.
 
     Which runs are drawn depends on their number, the seed and the side of a difference.
     """
@@ -201,7 +201,7 @@ def defined(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floa
 
 @without_warnings  # of infinite values
 def mean_of(values: Floats, weights: Floats | None = None) -> float:
-    """Compute the mean of what is defined, or with ``weights`` sum w x / sum w; NaN of nothing."""
+    """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
     values, weights = defined(values, weights)
     if not values.size:
         return math.nan
@@ -241,11 +241,12 @@ def spread_of(values: Floats, weights: Floats | None = None) -> float:
 
 @without_warnings  # of infinite values
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:
-    """Compute quantiles: the least value up to which users have the share of the weight or more.
+    """Compute quantiles: the least value such that users up to it have the share of the weight.
 
-    Where they have exactly the share, the mean of that value and of the next one: so the median of
-    an even number of users is as usual. NumPy calls it "averaged_inverted_cdf"; SAS uses it, too. A
-    user of weight 2 counts as two users of weight 1. NaN without values.
+    If they have exactly the share, the quantile is the mean of that value and the next one, so the
+    median of an even number of users is as usual. NumPy calls this method "averaged_inverted_cdf";
+    SAS uses it as well. A user of weight 2 counts as two users of weight 1. Without values, the
+    quantiles are NaN.
     """
     n = values.size
     if not n:
@@ -264,7 +265,7 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
 
 
 def effective_users(weights: Floats) -> float:
-    """Count the users of equal weight whose mean varies as much: (sum w)^2 / sum w^2."""
+    """The number of users of equal weight whose mean varies as much: (sum w)^2 / sum w^2."""
     return float(weights.sum() ** 2 / _dot(weights, weights)) if weights.size else 0.0
 
 
@@ -272,12 +273,13 @@ def effective_users(weights: Floats) -> float:
 def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None = None) -> float:
     """Compute the two-sided p-value of a paired test that the differences are centred at zero.
 
-    With ``weights``, which are above 0, of the weighted mean; signed ranks have no such form.
+    With ``weights``, which are above 0, the test is of the weighted mean; signed ranks have no such
+    form.
 
-    1 where no user differs, NaN where there are fewer than two users.
+    The p-value is 1 if no user differs, and NaN for fewer than two users.
 
-    SciPy is given only what it does not warn of: the filters that would silence it are those of the
-    whole process, and no thread may change them for the others.
+    SciPy is only called with values of which it does not warn: its warnings could be silenced only
+    for the whole process, and a thread must not change that for others.
     """
     if differences.size < 2:
         return math.nan
@@ -294,7 +296,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
 
 
 def fewest_users(confidence: float) -> int:
-    """Count the users whose signs, all equal, are significant: with fewer no signs are."""
+    """The fewest users for whom equal signs of all differences are significant."""
     return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
@@ -330,7 +332,7 @@ def _all_signs_equal(n: int) -> float:
 
 
 def _t(differences: Floats) -> float:
-    """Student's test; it is not defined without spread, and the exact sign-flip test decides."""
+    """Student's test; without spread it is undefined, and the exact sign-flip test replaces it."""
     from scipy.stats import ttest_rel
 
     if not _mean_and_spread(differences)[1]:
@@ -341,8 +343,8 @@ def _t(differences: Floats) -> float:
 def _weighted_t(differences: Floats, weights: Floats) -> float:
     """Student's test of a weighted mean, by the linearised variance of sum w d / sum w.
 
-    As survey statistics and regressions with robust errors (HC1) have it: weights need not be
-    counts, and where they are equal it is the test without weights.
+    Survey statistics and regressions with robust errors (HC1) use it: weights need not be counts,
+    and with equal weights it is the test without weights.
     """
     from scipy.special import stdtr
 
@@ -391,7 +393,7 @@ def _every_flip(values: Floats) -> float:
 def _permutation(differing: Floats, seed: int) -> float:
     """The sign-flip test of the mean; a user without a difference has no sign to flip.
 
-    All flips where they are few, else random ones: by ``monte_carlo_test``, because
+    It uses all flips if there are few, else random flips by ``monte_carlo_test``:
     ``permutation_test`` shuffles an array per user and takes a hundred times longer.
     """
     from scipy.stats import monte_carlo_test

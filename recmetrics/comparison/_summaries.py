@@ -31,17 +31,17 @@ from recmetrics.comparison._records import without_unset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """One metric over the users of a group, or of all (``group`` None).
+    """One metric over the users of a group, or over all users (``group`` is None).
 
-    ``low`` and ``high`` bound the mean with the confidence asked for; ``std`` is the standard
-    deviation of the users' values, with n - 1; ``q10``, ``median`` and ``q90`` are their quantiles.
-    ``n_users`` have a value, ``n_undefined`` have none and are left out; ``why`` says what these
-    have ("no relevant item"), "" where there are none. ``n_effective`` is (sum w)^2 / sum w^2 of
-    the weights, None without weights.
+    ``low`` and ``high`` are the bounds of the interval of the mean. ``std`` is the standard
+    deviation of the users' values (with divisor n - 1); ``q10``, ``median`` and ``q90`` are their
+    quantiles. ``n_users`` is the number of users with a value. ``n_undefined`` is the number of
+    users without one, who are left out; ``why`` gives the reason, such as "no relevant item", or ""
+    if there are none. ``n_effective`` is (sum w)^2 / sum w^2 of the weights, None without weights.
 
-    A number that is not defined is NaN, such as the interval of fewer than two values, or of
-    infinite ones. A system metric has only its value, as ``mean``; there ``n_users`` and
-    ``n_undefined`` are None.
+    An undefined number is NaN, such as the interval of fewer than two values, or of infinite
+    values. A system metric has only a value, ``mean``; its ``n_users`` and ``n_undefined`` are
+    None.
     """
 
     metric: str
@@ -59,13 +59,13 @@ class MetricSummary:
     n_effective: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Write the fields with their names; ``n_effective`` only with weights."""
+        """Return the fields by name; ``n_effective`` only with weights."""
         return without_unset(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Summary:
-    """The result of ``recmetrics.summary``; it prints as a table, and shows itself in notebooks.
+    """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
 
     >>> import recmetrics
     >>> found = recmetrics.summary({"mrr@10": [0.5, 1.0, 0.2, 0.0], "hit@1": [0, 1, 0, 0]})
@@ -77,14 +77,14 @@ class Summary:
     Attributes
     ----------
     records
-        ``MetricSummary`` records, which iterating yields: those of all users, whose ``group`` is
-        None, then those of each group.
+        ``MetricSummary`` records: first those of all users, whose ``group`` is None, then those of
+        each group. Iterating over the summary yields them.
     groups
         The labels of the groups; empty without ``by=``.
     level, n_resamples
-        The confidence of the intervals, and the resamples that they are from.
+        The confidence of the intervals, and the number of bootstrap resamples.
     n_weightless
-        The users of weight 0, who are left out; None without weights.
+        The number of users of weight 0, who are left out; None without weights.
     """
 
     records: tuple[MetricSummary, ...]
@@ -121,11 +121,11 @@ class Summary:
         return as_latex(map(in_latex, self._grids()), self._legend())
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Give a dict of plain values for each record."""
+        """Return a dict of plain values for each record."""
         return [each.as_dict() for each in self.records]
 
     def to_frame(self, *, backend: str | None = None) -> Any:
-        """Give the records as a data frame, with every digit.
+        """Return the records as a data frame, with all digits.
 
         Parameters
         ----------

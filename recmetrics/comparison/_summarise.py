@@ -39,7 +39,7 @@ def summary(
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
-    r"""Summarise the result of one model: what a mean over users hides.
+    r"""Summarise the result of one model: means with intervals, quantiles and counts of users.
 
     >>> import recmetrics
     >>> values = {"recall@10": [0.2, 0.6, 0.4, float("nan")], "mrr@10": [0.5, 1.0, 0.0, 0.25]}
@@ -56,50 +56,50 @@ def summary(
     ----------
     values
         What ``Metrics.compute`` returns, {metric: (n_users,) values}; an evaluator, or any object
-        whose ``.compute()`` returns that; a data frame (pandas, polars, pyarrow) of one row per
+        whose ``.compute()`` returns that; a data frame (pandas, polars, pyarrow) with one row per
         user, whose float columns are metrics, such as ``tables.evaluate_table`` returns; or the
-        path of a file that ``recmetrics evaluate --per-user`` wrote. Means alone are refused.
+        path of a file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
     by
-        The group of each user, (n_users,) labels in the order of the users, or the name of a column
-        of the data frame: adds the same for each group, groups in order of appearance. Labels may
-        be any hashable objects, but None and NaN are refused.
+        The group of each user: (n_users,) labels in the order of the users, or the name of a column
+        of the data frame. Adds the same statistics for each group, in order of first appearance.
+        Labels may be any hashable objects except None and NaN.
     weights
         The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
         frame: means, intervals, quantiles and standard deviations are then weighted. Weight 0
         leaves a user out.
     level
-        Confidence of the intervals, above 0 and below 1.
+        The confidence of the intervals, above 0 and below 1.
     rng
-        Seed or generator of the bootstrap; None draws anew at each call. Other metrics do not
-        change the interval of a metric. ``compare`` gives the same one for the same seed,
-        confidence and weights, and ``recmetrics evaluate`` for seed 0.
+        The seed or generator of the bootstrap. None draws a new seed for each call. Other metrics
+        do not change the interval of a metric. ``compare`` gives the same intervals for the same
+        seed, confidence and weights; ``recmetrics evaluate`` gives those of seed 0.
 
     Returns
     -------
     Summary
-        Prints as a table; ``means`` is a dict for a logger; iterating yields a record of all
-        numbers of each metric.
+        The result. It prints as a table; ``means`` is a dict for a logger; iterating yields one
+        record for each metric.
 
     Raises
     ------
     InputError, InputTypeError, ShapeError
-        Values, groups or weights that cannot be read, or no value of any metric.
+        If values, groups or weights cannot be read, or if no metric has a value.
     ArgumentError
-        ``level`` or ``rng`` outside its range.
+        If ``level`` or ``rng`` is invalid.
 
     Notes
     -----
-    Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
-    lists together, of shape (), has a value, but neither interval nor quantiles.
+    Users whose value is undefined (NaN) are left out of that metric, and counted. A system metric,
+    of shape (), has a value, but neither interval nor quantiles.
 
-    Intervals are from the percentile bootstrap: users are drawn with replacement, 2,000 times, and
-    the mean of each resample is computed, with weights as sum w x / sum w. Of more than 4,096 users
-    random blocks of users are drawn. The intervals say how the mean varies with the users that
-    happen to be in the data, not with the training of the model.
+    Intervals are percentile bootstrap intervals: users are drawn with replacement, 2,000 times, and
+    the mean of each resample is computed, with weights as a weighted mean. With more than 4,096
+    users, random blocks of users are drawn. The intervals cover the variation of the mean over
+    samples of users, not over training runs of the model.
 
-    The q quantile is the least value such that the users up to it have at least the share q of all
-    weight. If they have exactly q, it is the mean of that value and the next one
-    ("averaged_inverted_cdf" of NumPy). So the median is the usual one, and a user of weight 2
+    The q quantile is the smallest value such that the users with values up to it have at least the
+    share q of the total weight. If they have exactly q, it is the mean of that value and the next
+    one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
     read = read_result(values, by, weights)
@@ -117,7 +117,7 @@ def summary(
         msg = (
             f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
             f"users have {first.why}; expected a value of at least one user: check that the truth "
-            "is that of these users"
+            "belongs to these users"
         )
         raise InputError(msg)
     return found
@@ -132,7 +132,7 @@ def summarise(
     seed: int | None = None,
     otherwise: str = "",
 ) -> Summary:
-    """Summarise values that are read already; without a seed as ``summary`` does with ``rng=0``.
+    """Summarise values that were read; the default seed is that of ``summary`` with ``rng=0``.
 
     ``otherwise`` adds another reason for values that are undefined.
     """
@@ -205,7 +205,7 @@ def _of_all_lists(metric: str, value: float, *, weighted: bool) -> MetricSummary
 
 
 def _why(metric: str) -> str:
-    """Say what users have who have no value of a metric."""
+    """Say why users have no value of a metric."""
     try:
         return lacking([spec_of(metric)])
     except MetricSpecError:

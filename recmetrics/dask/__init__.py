@@ -1,11 +1,12 @@
-"""Metrics of scores that no machine holds: Dask arrays of any chunks, on any number of workers.
+"""Metrics of scores that do not fit on one machine: Dask arrays, on any number of workers.
 
     _graph   the tasks of a call, one chain for each block of users
     _tasks   what a worker does with a block: functions of arrays, without Dask
     _best    the best items of each user, chunk by chunk
 
-Each chunk sends on only a few items per user; each block of users sends on one number per user and
-metric. No chunk is ever gathered in one place. Needs the extra ``dask``.
+Each chunk of scores is reduced on its worker to a few items per user, and each block of users to
+one number per user and metric. The scores are never gathered in one place. This module needs the
+extra ``dask``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -33,7 +34,7 @@ def compute(
     lazy: bool = False,
     **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
-    """Compute metrics of a Dask array: the bits of ``Metrics.compute``, on any workers.
+    """Compute metrics of a Dask array, with the values of ``Metrics.compute``, bit for bit.
 
     >>> import dask.array as da
     >>> import recmetrics.dask
@@ -43,48 +44,50 @@ def compute(
     {'recall@3': array([0.66666667, 0.        ]), 'coverage@2': array(0.8)}
 
     It runs where ``dask.compute`` runs: on the cluster of the current ``distributed.Client``, else
-    in threads. ``dask.diagnostics.ProgressBar`` shows the progress of threads;
-    ``distributed.progress`` that of a cluster, of ``lazy`` arrays that were persisted.
+    in threads. ``dask.diagnostics.ProgressBar`` shows the progress of threads. On a cluster,
+    persist ``lazy`` arrays and pass them to ``distributed.progress``.
 
     Parameters
     ----------
     pred_scores
-        (n_users, n_items) dask.array of real numbers, with any chunks of known length. The best
-        items of the users of a chunk, as many as the largest cutoff needs, are selected on its
-        worker and merged across the chunks of a row. A metric without a cutoff, and any tie
-        policy other than "index", need whole rows: then the chunks of a row are concatenated, one
-        block of users at a time, and a worker must hold its blocks of whole rows twice.
+        (n_users, n_items) dask.array of real numbers, with chunks of any known length. The worker
+        of a chunk selects the best items of each user, as many as the largest cutoff needs. These
+        are then merged across the chunks of a row. Metrics without a cutoff, and all tie policies
+        other than "index", need whole rows: the chunks of a row are then concatenated, one block of
+        users at a time, and a worker needs twice the memory of its blocks of whole rows.
     ground_truth, exclude, candidates
-        As in ``Metrics.compute``: each task gets the part of its users. Or Dask arrays of shape
-        (n_users, n_items) with any chunks, each dense or sparse (of SciPy or of the library
-        ``sparse``), which only the workers read.
+        As in ``Metrics.compute``; each task gets the part of its users. Or Dask arrays of shape
+        (n_users, n_items) with any chunks, dense or sparse (of SciPy or of the library ``sparse``);
+        only the workers read them.
     metrics_list, undefined, convention, nan, ties
-        As in ``Metrics.compute``. The first block with NaN, or with an undefined value under
-        ``undefined="raise"``, ends the computation: the error counts those of that block.
+        As in ``Metrics.compute``. The first block with a NaN score, or with an undefined value
+        under ``undefined="raise"``, ends the computation. The error gives the number of these in
+        that block.
     n_threads
-        Threads of each task. Dask runs a task on each of its own threads already.
+        The number of threads of each task. Dask already runs one task on each of its own threads.
     popularity, features, similarity, genres, profile
-        As in ``Metrics.compute``; ``profile`` may be a Dask array, too. The first four are sent to
-        every worker whole.
+        As in ``Metrics.compute``; ``profile`` may also be a Dask array. The first four are sent to
+        every worker as a whole.
     lazy
-        Return Dask arrays, nothing computed. Arrays that are computed together, as by
+        Return Dask arrays, without computing them. Arrays that are computed together, as in
         ``dask.compute(result)``, share their work.
 
     Returns
     -------
     dict
-        As ``Metrics.compute``: a float64 array of shape (n_users,) for each metric string, of shape
-        () for a system metric; with ``lazy`` Dask arrays of these.
+        As in ``Metrics.compute``: a float64 array of shape (n_users,) for each metric string, or of
+        shape () for a system metric. With ``lazy``, these are Dask arrays.
 
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-        As ``Metrics.compute``; faults of entries that only workers read, when they read them.
+        As in ``Metrics.compute``. Invalid entries of Dask arrays raise an error when a worker reads
+        them.
 
     Warns
     -----
     RecmetricsWarning
-        As ``Metrics.compute``, once for all blocks; with ``lazy`` not at all.
+        As in ``Metrics.compute``, once for all blocks. There is no warning with ``lazy``.
     """
     check_array(pred_scores, "pred_scores", "recmetrics.Metrics.compute")
     request = Request(metrics_list, **shared)
@@ -104,10 +107,10 @@ def compute_factors(
     lazy: bool = False,
     **shared: Unpack[ForBatches],
 ) -> dict[str, Any]:
-    """Compute metrics of user_factors @ item_factors.T + item_bias, a block of users per task.
+    """Compute metrics of a factor model, ``user_factors @ item_factors.T + item_bias``.
 
-    BLAS may round the last bit of a score differently in blocks of another number of users, and so
-    exchange two items whose scores differ by that little.
+    Each task computes the scores of a block of users. BLAS may round the last bit of a score
+    differently in blocks of another size, and so swap two items whose scores differ by that little.
 
     >>> import dask.array as da
     >>> import recmetrics.dask
@@ -119,10 +122,10 @@ def compute_factors(
     Parameters
     ----------
     user_factors
-        (n_users, d) dask.array, its chunks over the users; the factors of a user are put together
-        where they are in more than one.
+        (n_users, d) dask.array, with chunks over the users. If the factors of a user are in several
+        chunks, they are concatenated.
     item_factors
-        (n_items, d) array, of NumPy or of Dask, which every worker holds whole.
+        (n_items, d) array of NumPy or Dask, which every worker holds as a whole.
     item_bias
         As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, exclude, candidates
@@ -135,7 +138,7 @@ def compute_factors(
     Returns
     -------
     dict
-        As ``compute``.
+        As in ``compute``.
 
     Raises
     ------
@@ -145,7 +148,7 @@ def compute_factors(
     Warns
     -----
     RecmetricsWarning
-        As ``compute``.
+        As in ``compute``.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     request = Request(metrics_list, **shared)

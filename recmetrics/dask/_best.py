@@ -1,4 +1,4 @@
-"""The best items of every user in each chunk of the catalogue, and the best of these.
+"""The best items of every user in each chunk of the catalogue, merged across chunks.
 
 An item among the k best of all is among the k best of its chunk. So a chunk is read on its worker,
 and only its k best items per user leave it. ``kernels`` orders items within chunks and across them,

@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
             msg = (
                 f"the chunk of {what} with users {self.users.start} .. {self.users.stop - 1} and "
                 f"items {self.items.start} .. {self.items.stop - 1} must be of shape {expected}, "
-                f"as the Dask array declares it, got {np.shape(self.array)}"
+                f"as the Dask array declares, got {np.shape(self.array)}"
             )
             raise ShapeError(msg)
         return self.array
@@ -104,7 +104,7 @@ def read_classes(read: Any, classes: Any, users: slice, n_items: int) -> ItemSet
 
 @contextmanager
 def _placed(place: str) -> Iterator[None]:
-    """Say in an error where the data that it is about lie."""
+    """Add to an error the place of the data that caused it."""
     try:
         yield
     except RecmetricsError as error:

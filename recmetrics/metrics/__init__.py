@@ -4,8 +4,8 @@
     full_ranking   metrics of the whole ranking; they read ``Hits``
     beyond         metrics of each user's list and of side information; they read ``Lists``
     system         metrics of all lists together, such as coverage; they read ``Exposure``
-    two_lists      measures of two lists of one user, such as those of two models; no metrics
-    _reference     what the plain-Python definitions read
+    two_lists      measures that compare two lists of one user, such as those of two models
+    _reference     inputs and helpers of the plain-Python definitions
 
 The reference defines the metric for one user, in plain Python. The kernel computes the same for all
 users; tests compare the two. The declaration is a function without a body: its signature gives the

@@ -7,14 +7,15 @@ benchmarks find it.
 
 A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
 and then the options that it names: a choice by its number in the ``Literal``, a number that is not
-set as 0 (so ``gain >= rel`` holds for every relevant item where ``rel`` is not set). The options
-``gain``, ``discount``, ``ideal``, and ``rel`` beside ``gain``, change the ``Hits``, and no kernel
-names them.
+set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). The options
+``gain``, ``discount``, ``ideal``, and ``rel`` of a metric with ``gain``, change the ``Hits``
+instead, so no kernel names them.
 
 A kernel computes the expectation over the orders of equal scores: hits that share their ranks
 ``first`` .. ``last`` are a tie group, in any order. A metric that is linear in the gains needs the
-mean weight of these ranks; ``hit``, ``map``, ``mrr`` and ``err`` look at a group as a whole. Where
-the order is settled every hit is a group of one rank, and the same loops compute the plain metric.
+mean weight of these ranks; ``hit``, ``map``, ``mrr`` and ``err`` look at a group as a whole. Once
+the order of ties is decided, every hit is a group of one rank, and the same loops compute the plain
+metric.
 
 In a formula ``{top}``, ``{k}``, ``{cut}`` and the like stand for the cutoff (``Formula``).
 """
@@ -50,18 +51,22 @@ _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniq
 
 # --- Options that several metrics have -----------------------------------------------------------
 
-Rel = Annotated[float | None, Number("smallest relevance that counts as relevant; unset: any > 0")]
+Rel = Annotated[
+    float | None, Number("smallest relevance that counts as relevant; not set: any above 0")
+]
 Gain = Annotated[
     Literal["linear", "exp2", "exp2_shifted", "binary"],
-    "what a relevant item is worth: its relevance, 2^relevance - 1, 2^(relevance + 1) - 1, or 1",
+    "gain of a relevant item: its relevance, 2^relevance - 1, 2^(relevance + 1) - 1, or 1",
 ]
 GradedRel = Annotated[
     float | None,
-    Number("relevance from here on reads as 1, less as 0, before gains; unset: as it is"),
+    Number(
+        "threshold: relevance >= rel counts as 1, less as 0, before gains; not set: no threshold"
+    ),
 ]
 Discount = Annotated[
     Literal["log2", "log2_clip", "ln", "reciprocal"] | Callable[[int], float],
-    "a gain at rank r is divided by log2(r + 1), max(log2(r), 1), ln(r + 1) or r",
+    "divisor of the gain at rank r: log2(r + 1), max(log2(r), 1), ln(r + 1) or r",
 ]
 # The text of the choices in a formula.
 _GAINS = {
@@ -95,8 +100,8 @@ _WEIGHED = {
 }
 Weighed = Annotated[
     Weigh,
-    "weigh relevant items equally; by 1 / propensity; by that over its mean for the user; or by "
-    "1 / propensity relative to the best order",
+    "weight of a relevant item: 1; 1 / propensity; 1 / propensity divided by its mean over the "
+    "user's relevant items; or 1 / propensity, and the result divided by that of the best order",
 ]
 
 # --- Helpers of the kernels ----------------------------------------------------------------------
@@ -286,21 +291,19 @@ def precision_at_k(
     ground_truth: Truth,
     k: int = 100,
     *,
-    denom: Annotated[
-        PrecisionDenom, "divide by k, or by the length of a list shorter than k"
-    ] = "k",
+    denom: Annotated[PrecisionDenom, "divide by k, or by min(k, length of the list)"] = "k",
     rel: Rel = None,
     weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Share of the top k that is relevant.
 
-    A list shorter than k still divides by k unless ``denom="list"``.
+    Hits of a list shorter than k are still divided by k, unless ``denom="list"``.
 
-    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``. With
-    "ps" the value is relative to the best order's, and ``denom`` is not read.
+    ``weigh`` corrects for items that are observed more often than others; it needs ``propensity=``.
+    With ``weigh="ps"`` the value is divided by that of the best order, and ``denom`` is ignored.
     ``precision(weigh=ips)@k`` is the PSP@k of Jain, Prabhu and Varma (KDD 2016). Papers divide its
-    mean over all users by the mean of the best possible values, which ``Metrics.ceiling`` gives.
+    mean over all users by the mean of the best possible values, which ``Metrics.ceiling`` computes.
 
     >>> from recmetrics import Metrics
     >>> Metrics.precision_at_k([[0.9, 0.1, 0.5]], [[0, 1, 1]], k=2)
@@ -378,20 +381,21 @@ def recall_at_k(
     weigh: Weighed = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
-    """Hits in the top k over min(R, k), the best that k ranks allow: *capped* recall.
+    """Hits in the top k / min(R, k) for a user with R relevant items: *capped* recall.
 
-    rectorch, LensKit and the VAE literature compute it. For the textbook definition, hits over
-    all R relevant items, type ``recall(denom=relevant)@k``:
+    rectorch, LensKit and the VAE literature use this definition. For the textbook definition,
+    hits / R, type ``recall(denom=relevant)@k``:
 
     >>> from recmetrics import Metrics
     >>> scores, truth = [[4, 3, 2, 1, 0]], [[1, 1, 0, 0, 1]]
     >>> Metrics.compute(scores, truth, ["recall@2", "recall(denom=relevant)@2"])
     {'recall@2': array([1.]), 'recall(denom=relevant)@2': array([0.66666667])}
 
-    ``weigh`` corrects for items that are observed more often than others, by ``propensity=``. With
-    "ps" the value is relative to the best order's, and ``denom`` is not read.
+    ``weigh`` corrects for items that are observed more often than others; it needs ``propensity=``.
+    With ``weigh="ps"`` the value is divided by that of the best order, and ``denom`` is ignored.
     ``recall(denom=relevant, weigh=snips)@k`` is the self-normalised estimator of Yang et al.
-    (RecSys 2018): the weights 1 / propensity of the hits over those of all relevant items.
+    (RecSys 2018): the sum of 1 / propensity over the hits, divided by the sum over all relevant
+    items.
     """
 
 
@@ -466,8 +470,8 @@ def f1_at_k(
     *,
     denom: Annotated[
         F1Denom,
-        "denom of precision (k or list) or recall (capped or relevant); k and capped where "
-        "not named",
+        "divisor of precision (k or list) or of recall (capped or relevant); k and capped unless "
+        "named",
     ] = "k",
     beta: Annotated[
         float, Number("recall counts beta times as much as precision", below=_LARGEST_BETA)
@@ -477,8 +481,8 @@ def f1_at_k(
 ) -> UserValues:
     """Harmonic mean of precision and recall at k, weighted by ``beta``.
 
-    ``denom`` names the divisor of precision or recall, as in these metrics;
-    ``"list+relevant"`` changes both.
+    ``denom`` is the divisor of precision or of recall, as in these two metrics; ``"list+relevant"``
+    sets both.
 
     >>> from recmetrics import Metrics
     >>> scores, truth = [[4, 3, 2, 1]], [[1, 0, 0, 1]]  # precision 1/3, recall 1/2
@@ -616,8 +620,8 @@ def map_at_k(
     ] = "capped",
     over: Annotated[
         MapOver,
-        "add up the precision at each hit, or take the mean of the precision at 1, 2, ... k, "
-        "whether hits or not, which has no denom",
+        "average the precision at each hit, with denom; or average the precision at all ranks 1, "
+        "2, ..., k, without denom",
     ] = "hits",
     rel: Rel = None,
     **shared: Unpack[ForHits],
@@ -785,12 +789,12 @@ def ndcg_at_k(
     discount: Discount = "log2",
     ideal: Annotated[
         Literal["truth", "retrieved"],
-        "compare with the best of all relevances, or of those in the user's own top k",
+        "the ideal is the best order of all relevances, or of those in the user's own top k",
     ] = "truth",
     ideal_depth: Annotated[
         IdealDepth,
-        "the ideal counts down to rank k, to the last relevant item, to min(k, length of the "
-        "list), or has its best item at every rank down to k, though the user has fewer",
+        "last rank of the ideal: k, that of the last relevant item, or min(k, length of the list); "
+        "full: the best item at every rank down to k, even if the user has fewer relevant items",
     ] = "k",
     rel: GradedRel = None,
     weigh: Weighed = "no",
@@ -798,12 +802,12 @@ def ndcg_at_k(
 ) -> UserValues:
     """Normalised discounted cumulative gain at k.
 
-    ``discount`` may also be a callable of the rank that gives a weight (falling) or a divisor
-    (growing). ``rel`` reads graded truth as 0 and 1; a user without a relevance that reaches it has
-    no relevant items.
+    ``discount`` may also be a callable of the rank. If its values fall with the rank, they are
+    weights; if they grow, they are divisors. ``rel`` makes graded truth binary: a relevance of at
+    least ``rel`` counts as 1, any other as 0. A user without a 1 has no relevant items.
 
-    ``weigh`` multiplies gains by 1 / propensity (``propensity=``). The ideal has these weights with
-    "ps", and with ``ideal="retrieved"``.
+    ``weigh`` multiplies gains by 1 / propensity; it needs ``propensity=``. The ideal has these
+    weights as well with ``weigh="ps"`` and with ``ideal="retrieved"``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.ndcg_at_k([[4, 3, 2, 1]], [[0, 0, 1, 1]], k=3)  # 1/log2(4) / (1 + 1/log2(3))
@@ -850,14 +854,15 @@ def dcg_at_k(
     rel: GradedRel = None,
     weigh: Annotated[
         Literal["no", "ips", "snips"],
-        "weigh gains equally; by 1 / propensity; or by that over its mean for the user",
+        "weight of a gain: 1; 1 / propensity; or 1 / propensity divided by its mean over the "
+        "user's relevant items",
     ] = "no",
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Discounted cumulative gain at k.
 
-    0 for a user without relevant items, unless ``undefined="raise"``. ``weigh`` multiplies gains
-    by 1 / propensity (``propensity=``).
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``. ``weigh``
+    multiplies gains by 1 / propensity; it needs ``propensity=``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.dcg_at_k([[3, 2, 1]], [[3, 2, 0]], k=3)  # 3 + 2 / log2(3)
@@ -902,7 +907,7 @@ def cg_at_k(
 ) -> UserValues:
     """Cumulative gain at k.
 
-    0 for a user without relevant items, unless ``undefined="raise"``.
+    The value is 0 for a user without relevant items, unless ``undefined="raise"``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.cg_at_k([[5, 4, 3, 2, 1]], [[5, 3, 2, 1, 2]], k=5)
@@ -948,8 +953,8 @@ def r_precision_at_k(
 ) -> UserValues:
     """Precision at R, the number of the user's relevant items.
 
-    Ranks below k are not read: with R > k only the top k can be hits. ``"r_precision"``
-    without a cutoff is the usual definition.
+    Only the top k is read, so at most k of the R items can be hits. The usual definition is
+    ``"r_precision"`` without a cutoff.
 
     >>> from recmetrics import Metrics
     >>> Metrics.r_precision_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]])  # 1 of the top 2
@@ -1037,14 +1042,16 @@ def rbp_at_k(
     ground_truth: Truth,
     k: int = 100,
     *,
-    p: Annotated[float, Number("chance that a user goes on to the next item", below=1.0)] = 0.8,
+    p: Annotated[
+        float, Number(("probability that a user continues to the next item"), below=1.0)
+    ] = 0.8,
     normalize: Annotated[
         Normalize, "whether to divide by the value of the best list of the same length"
     ] = "no",
     rel: Rel = None,
     **shared: Unpack[ForHits],
 ) -> UserValues:
-    """Rank-biased precision at k, for a user who goes on to the next item with probability p.
+    """Rank-biased precision at k: a user continues to the next item with probability p.
 
     >>> from recmetrics import Metrics
     >>> Metrics.rbp_at_k([[4, 3, 2, 1]], [[1, 0, 1, 0]], p=0.5)  # 0.5 (1 + 0.25)
@@ -1156,8 +1163,9 @@ def _check_max_rel(hits: Hits, options: dict[str, Any]) -> None:
     largest = hits.ideal.max(initial=0.0)
     if options["max_rel"] is not None and largest > options["max_rel"]:
         msg = (
-            f"err(max_rel={options['max_rel']:g}) needs relevances up to {options['max_rel']:g}, "
-            f"got {largest:g}; give the largest grade of the scale, max_rel={largest:g} or more"
+            f"err(max_rel={options['max_rel']:g}) needs relevances of at most "
+            f"{options['max_rel']:g}, got {largest:g}; give the largest grade of the scale: "
+            f"max_rel={largest:g} or more"
         )
         raise InputError(msg)
 
@@ -1179,13 +1187,14 @@ def err_at_k(
     k: int = 100,
     *,
     max_rel: Annotated[
-        float | None, Number("top of the grade scale; unset: the largest relevance of the user")
+        float | None,
+        Number("largest grade of the scale; not set: the largest relevance of the user"),
     ] = None,
     **shared: Unpack[ForHits],
 ) -> UserValues:
     """Expected reciprocal rank at k, for graded truth.
 
-    Give ``max_rel``, the top of the grade scale, to compare users whose best grades differ.
+    To compare users whose best grades differ, set ``max_rel`` to the largest grade of the scale.
 
     >>> from recmetrics import Metrics
     >>> Metrics.err_at_k([[3, 2, 1]], [[1, 0, 1]], k=3)  # 1/2 + 1/2 * 1/2 * 1/3

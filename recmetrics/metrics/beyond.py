@@ -1,10 +1,11 @@
 """Metrics beyond accuracy with one value per user.
 
-The file is built as ``accuracy.py`` is, but these kernels read the lists themselves: a kernel is
-called with the lists of a block of users, the side information of the call, the cutoff, the array
-to fill, and then the options that it names. It passes the arrays that it needs to a jitted loop.
-The kernel of a metric with ``prepare`` gets the result of that, computed once for all blocks and
-batches, in place of the side information. A mean over an empty list is 0.
+The file is structured like ``accuracy.py``, but these kernels read the lists themselves: a kernel
+is called with the lists of a block of users, the side information of the call, the cutoff, the
+array to fill, and then the options that it names. It passes the arrays that it needs to a jitted
+loop. If a metric has a ``prepare`` function, its kernel gets the result of that function in place
+of the side information; it is computed once for all blocks and batches. A mean over an empty list
+is 0.
 """
 
 import math
@@ -45,7 +46,7 @@ def _mean_over_list(
     skip_nan: bool,
     out: FloatArray,
 ) -> None:
-    """Average the worth of the items of each list, or divide the sum by k."""
+    """Average the values of the items of each list, or divide their sum by k."""
     for user in range(out.size):
         cut = _cut(k, length[user])
         total = 0.0
@@ -258,11 +259,12 @@ def _diversity_by_sparse_similarity(
 def diversity_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
-    """Mean difference of the items of the list from each other.
+    """Mean dissimilarity of the items of the list to each other.
 
-    ``features=`` are compared by cosine, in time linear in k; features that are all 0 have the
-    cosine 0. From ``similarity=`` the entry (i, j) of each pair is read where i stands before j
-    in the list. Similarities outside [-1, 1] lead outside the bounds.
+    Items are compared by the cosine of their ``features=``, in time linear in k; an item whose
+    features are all 0 has cosine 0 with every item. With ``similarity=``, the entry (i, j) is read
+    for each pair in which item i ranks above item j. Similarities outside [-1, 1] give values
+    outside the bounds.
 
     >>> from recmetrics import Metrics
     >>> features = [[1, 0], [0, 1], [1, 0]]  # items 0 and 2 are alike
@@ -300,10 +302,10 @@ def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
         if seen.any():
             information[~seen] = information[seen].max()
         msg = (
-            f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, which nobody has "
-            "(popularity 0), as the rarest item that somebody has; expected a popularity above 0 "
-            "for every item; type novelty(unseen=skip) to leave these items out, or unseen=zero, "
-            "inf or nan"
+            f"novelty reads {np.count_nonzero(~seen):,} of {seen.size:,} items, whose popularity "
+            "is 0, as the least popular of the other items; expected a popularity above 0 for "
+            "every item; type novelty(unseen=skip) to leave these items out, or unseen=zero, inf "
+            "or nan"
         )
         warn(msg)
     return information
@@ -338,7 +340,7 @@ def _novelty(
     citation="Zhou et al.: Solving the apparent diversity-accuracy dilemma of recommender "
     "systems, PNAS 2010",
     bounds=(0.0, math.inf),
-    undefined="an item of popularity 0 under unseen=nan, or where nobody has any item",
+    undefined="an item of popularity 0 with unseen=nan, or if all popularities are 0",
 )
 def novelty_at_k(
     pred_scores: Scores,
@@ -346,21 +348,21 @@ def novelty_at_k(
     k: int = 100,
     *,
     denom: Annotated[
-        NoveltyDenom, "divide by the length of the list, or by k where it is shorter"
+        NoveltyDenom, "divide by the length of the list, or by k even if the list is shorter"
     ] = "list",
     unseen: Annotated[
         Unseen,
-        "what an item of popularity 0 adds; rarest: as much as the least popular item that "
-        "somebody has; skip: it does not count in the length either",
+        "value of an item of popularity 0; rarest: that of the least popular item with a "
+        "popularity above 0; skip: the item is left out, also from the length",
     ] = "rarest",
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Mean self-information of the list in bits: how surprising it is to have these items.
+    """Mean self-information of the items of the list, in bits; it is high for unpopular items.
 
-    0 for an empty list. The self-information of an item that nobody has is infinite. It counts as
-    that of the rarest item that somebody has, as in Elliot; RecTools and RePlay count one user,
-    which is the same where one user has the rarest item. A ``RecmetricsWarning`` counts such items;
-    with another ``unseen`` there is none.
+    An empty list has 0. The self-information of an item of popularity 0 is infinite. By default,
+    such an item counts like the least popular item with a popularity above 0, as in Elliot, and a
+    ``RecmetricsWarning`` gives the number of such items. RecTools and RePlay count one user for it;
+    this is the same if the least popular item has one user. The option ``unseen`` has other rules.
 
     >>> from recmetrics import Metrics
     >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
@@ -389,7 +391,7 @@ def _mean_popularity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
     formula="mean popularity of {top}",
     latex=r"\frac{1}{m} \sum_{r=1}^{m} \pi(i_r)",
     citation="Yin et al.: Challenging the long tail recommendation, VLDB 2012",
-    undefined="nothing: 0 for an empty list",
+    undefined="never; an empty list has 0",
 )
 def popularity_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
@@ -438,7 +440,7 @@ def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> No
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
     "personalized re-ranking, FLAIRS 2019",
-    undefined="nothing: 0 for an empty list",
+    undefined="never; an empty list has 0",
 )
 def long_tail_at_k(
     pred_scores: Scores,
@@ -446,15 +448,15 @@ def long_tail_at_k(
     k: int = 100,
     *,
     tail: Annotated[
-        float, Number("share of all interactions that the tail has at most", below=1.0)
+        float, Number("largest share of all interactions that the tail may have", below=1.0)
     ] = 0.8,
     **shared: Unpack[Shared],
 ) -> UserValues:
     """Share of the list that is in the long tail; 0 for an empty list.
 
-    The items are ordered by popularity, equal ones by index. The head is the shortest beginning
-    of that order whose popularities sum up to at least 1 - ``tail`` of the sum of all (to a
-    relative 1e-9, so that rounding does not decide); the tail is the rest.
+    Items are ordered by falling popularity, equal ones by index. The head is the shortest prefix of
+    this order whose popularities add up to at least 1 - ``tail`` of the sum of all (within a
+    relative 1e-9, so that rounding does not decide). The tail is the rest.
 
     >>> from recmetrics import Metrics
     >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
@@ -528,8 +530,8 @@ def serendipity_at_k(
 ) -> UserValues:
     """Share of the list that is relevant and unexpected.
 
-    An item counts 1 - its popularity if it is relevant; grades do not weigh. Undefined for a
-    user without relevant items; 0 for an empty list.
+    A relevant item counts 1 - its popularity, whatever its grade; any other item counts 0. The
+    value is undefined for a user without relevant items, and 0 for an empty list.
 
     >>> from recmetrics import Metrics
     >>> Metrics.serendipity_at_k([[3, 2, 1]], [[1, 0, 1]], k=2, popularity=[0.5, 0.25, 1])
@@ -642,10 +644,10 @@ def calibration_at_k(
 ) -> UserValues:
     """Divergence of the genres of the list from those of the user's profile, in nats.
 
-    Kullback-Leibler divergence of q, the genres of the list, from p, those of the profile; 0 is
-    perfect. An item divides itself among its genres, equally where ``genres=`` holds 0 and 1;
-    items without a genre do not count. A training matrix as ``profile=`` weighs the items by
-    its values.
+    This is the Kullback-Leibler divergence of q, the genre distribution of the list, from p, that
+    of the profile; 0 is best. Each item is divided among its genres, equally if ``genres=`` holds
+    only 0 and 1; items without a genre do not count. If ``profile=`` is a training matrix, its
+    values weight the items.
 
     >>> from recmetrics import Metrics
     >>> genres, train = [[1, 0], [0, 1], [1, 1]], [[0, 0, 1]]

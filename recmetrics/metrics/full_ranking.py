@@ -1,7 +1,7 @@
 """Metrics of the whole ranking: every item that may be recommended counts.
 
-With a cutoff, all but ``fallout`` read the top k alone.
-The file is built as ``accuracy.py`` is.
+With a cutoff, all but ``fallout`` read the top k alone. The file is structured like
+``accuracy.py``.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -30,8 +30,8 @@ def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 @helper
 def _share(hits: Hits, slot: int, depth: int) -> float:
     """The chance that a hit at any rank is within ``depth``."""
-    # Not the one of accuracy.py, which reads no deeper hit: a helper stands in its kernel's file,
-    # since the cache on disk notices changes of that file alone.
+    # Unlike the one of accuracy.py, this reads hits below ``depth``. A helper is in its kernel's
+    # file, because the disk cache notices changes of that file only.
     first, last = hits.first[slot], hits.last[slot]
     if first > depth:
         return 0.0
@@ -73,10 +73,10 @@ def fallout_at_k(
     rel: Rel = None,
     **shared: Unpack[ForHits],
 ) -> UserValues:
-    """Share of the items that are not relevant, of all that may be recommended, in the top k.
+    """Share of all non-relevant items that are in the top k.
 
-    0 is best. A user without relevant items has a value: k / the number of recommendable items. A
-    given ranking that lacks some of these is refused: give scores, or the whole ranking.
+    0 is best. Only items that may be recommended count. A user without relevant items has a value:
+    k / the number of recommendable items. A given ranking must contain all recommendable items.
 
     >>> from recmetrics import Metrics
     >>> Metrics.fallout_at_k([[5, 4, 3, 2, 1]], [[1, 0, 1, 0, 0]], k=2)
@@ -145,6 +145,7 @@ def _auc(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     r"\left( [s_i > s_j] + \frac{1}{2} [s_i = s_j] \right)",
     citation="Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback, UAI 2009",
     averages_ties=True,
+    undefined="no relevant item, or only relevant ones",
     divides_at_k=True,
     counts_all_items=True,
 )
@@ -158,12 +159,12 @@ def auc(
 ) -> UserValues:
     """Area under the ROC curve of each user.
 
-    It reads all items that may be recommended, and is also undefined where all of these are
-    relevant. A given ranking that lacks some of them is refused: give scores, or the whole ranking.
+    It compares all recommendable items, and is also undefined if all of them are relevant. A given
+    ranking must contain all recommendable items.
 
-    ``auc@k`` is another metric: it counts the pairs within the top k, in the order of the list, so
-    equal scores rank by the lower item index. It is 0 without hits and 1 with hits only. It falls
-    where one more hit enters the end of the list, and says nothing about the items below.
+    ``auc@k`` is another metric. It counts the pairs within the top k, in the order of the list, so
+    equal scores rank by item index. It is 0 without hits and 1 with hits only. An additional hit at
+    the end of the top k lowers it, and items below the top k do not change it.
 
     >>> from recmetrics import Metrics
     >>> Metrics.auc([[3, 2, 1]], [[0, 1, 0]])
@@ -187,7 +188,7 @@ def mean_rank_reference(user: OneUser, k: int | None, *, rel: float | None) -> f
 
 @helper
 def _ranks_above(hits: Hits, user: int, places: int, rel: float, relevant: int) -> float:
-    """The sum over the relevant items of the ranks above each, ``places`` for those below these."""
+    """Sum the number of ranks above each relevant item, ``places`` for one below these ranks."""
     total = 0.0
     found = 0
     for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
@@ -236,10 +237,10 @@ def mean_rank(
 ) -> UserValues:
     """Mean rank of the relevant items.
 
-    1 is the best rank. An item that may not be recommended has the rank after the last one: the
-    length of the list + 1. With a cutoff, it and every item below the top k have rank k + 1.
-    ``Metrics.ranks`` gives the rank of each item. A given ranking that lacks items is refused
-    without a cutoff.
+    1 is the best rank. A relevant item that may not be recommended has the rank after the last one:
+    the length of the list + 1. With a cutoff, every relevant item outside the top k has rank k + 1.
+    Without a cutoff, a given ranking must contain all recommendable items. ``Metrics.ranks`` gives
+    the rank of each item.
 
     >>> from recmetrics import Metrics
     >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2
@@ -267,7 +268,7 @@ def percentile_rank_reference(user: OneUser, k: int | None, *, rel: float | None
 @kernel
 def _percentile_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
-        # Without a cutoff the last item is at 1, and so is what may not be recommended.
+        # Without a cutoff, the last item has 1, and so has an item that may not be recommended.
         places = max(1, hits.length[user] - 1) if k == WHOLE_LIST else k
         relevant = _n_relevant(hits, user, rel)
         if relevant:
@@ -298,13 +299,13 @@ def percentile_rank(
 ) -> UserValues:
     """Mean percentile rank of the relevant items: 0 at the top of the list, 1 at its end.
 
-    Without a cutoff a random order has 0.5 on average. A relevant item that may not be recommended
-    counts as 1; with a cutoff, so does an item below the top k. A given ranking that lacks items is
-    refused without a cutoff.
+    Without a cutoff, a random order has 0.5 on average. A relevant item that may not be recommended
+    counts as 1; with a cutoff, so does an item below the top k. Without a cutoff, a given ranking
+    must contain all recommendable items.
 
-    Hu, Koren and Volinsky take one mean over all relevant items of all users. For truth of 0 and 1,
-    ``recmetrics.summary(values, weights=n)`` gives this mean, where n is the number of relevant
-    items of each user.
+    Hu, Koren and Volinsky compute one mean over all relevant items of all users. For binary truth,
+    this is the mean that ``recmetrics.summary(values, weights=n)`` gives, where n is the number of
+    relevant items of each user.
 
     >>> from recmetrics import Metrics
     >>> Metrics.percentile_rank([[4, 3, 2, 1]], [[0, 1, 0, 1]])  # (1/3 + 3/3) / 2

@@ -1,8 +1,8 @@
 """Metrics of all lists together: the use of the catalogue.
 
-The file is built as ``accuracy.py`` is. A reference reads all lists, cut at k; a kernel reads the
-``Exposure`` of the call, sums per item that every system metric at one cutoff shares, and gives one
-number.
+The file is structured like ``accuracy.py``. A reference reads all lists, cut at k. A kernel reads
+the ``Exposure`` of the call, which holds the sums per item that all system metrics at one cutoff
+share, and returns one number.
 """
 
 import math
@@ -45,7 +45,8 @@ def coverage_at_k(
 ) -> UserValues:
     """Share of the catalogue that is in at least one list: one value for all users.
 
-    The catalogue is all items or, with ``candidates=``, the candidates of any user.
+    The catalogue is all items or, with ``candidates=``, all items that are a candidate of some
+    user.
 
     >>> from recmetrics import Metrics
     >>> Metrics.coverage_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -94,10 +95,10 @@ def _personalization(exposure: Exposure) -> float:
 def personalization_at_k(
     pred_scores: Scores, ground_truth: Truth, k: int = 100, **shared: Unpack[Shared]
 ) -> UserValues:
-    """Mean difference of the lists of different users: one value for all users.
+    """Mean dissimilarity of the lists of different users: one value for all users.
 
-    Exact and without forming a pair, from how often each item is in a list. Empty lists do not
-    count.
+    The value is exact. It is computed from how often each item is in a list, without comparing
+    pairs of lists. Empty lists do not count.
 
     >>> from recmetrics import Metrics
     >>> Metrics.personalization_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -110,7 +111,8 @@ def personalization_at_k(
 
 GiniDenom = Annotated[
     Literal["n", "n-1"],
-    "divide by the number of items n, or by n - 1: 1 where one item has all, not 1 - 1 / n",
+    "divide by the number of items n, or by n - 1, so that the largest possible value is 1, not 1 "
+    "- 1 / n",
 ]
 _LESS_ONE = choice(Literal["n", "n-1"], "n-1")
 _GINI_WORDS = {"n": "", "n-1": "n / (n - 1) times the "}
@@ -166,9 +168,10 @@ def gini_at_k(
     denom: GiniDenom = "n",
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Inequality of how often items are in lists, 0 if all are equal: one value for all users.
+    """Gini coefficient of how often each item is in a list: one value for all users.
 
-    Items in no list count, too; the catalogue is that of ``coverage``.
+    0 means that all items are in equally many lists. Items in no list count as well; the catalogue
+    is that of ``coverage``.
 
     >>> from recmetrics import Metrics
     >>> Metrics.gini_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -210,7 +213,7 @@ def entropy_at_k(
 ) -> UserValues:
     """Shannon entropy in bits of the items of all lists: one value for all users.
 
-    At most log2 of the number of items, where all are in lists equally often.
+    The largest possible value is log2 of the number of items: all items are in equally many lists.
 
     >>> from recmetrics import Metrics
     >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -273,18 +276,22 @@ def exposure_gini_at_k(
     k: int = 100,
     *,
     discount: Annotated[
-        ExposureDiscount,
-        "a listing at rank r weighs 1 / log2(r + 1), 1 / max(log2(r), 1), or p^(r - 1)",
+        ExposureDiscount, "weight of rank r: 1 / log2(r + 1), 1 / max(log2(r), 1), or p^(r - 1)"
     ] = "log2",
     p: Annotated[
-        float, Number("chance that a user goes on to the next item, of geometric", below=1.0)
+        float,
+        Number(
+            ("probability that a user continues to the next item, for discount=geometric"),
+            below=1.0,
+        ),
     ] = 0.85,
     denom: GiniDenom = "n",
     **shared: Unpack[Shared],
 ) -> UserValues:
-    """Inequality of the attention that items get, by the discount of their ranks: one value.
+    """Gini coefficient of the exposure of items: one value for all users.
 
-    As ``gini``, but an item at the first rank counts more than one below.
+    As ``gini``, but each rank counts by its discount, so an item at the first rank counts more than
+    one below.
 
     >>> from recmetrics import Metrics
     >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)

@@ -1,8 +1,8 @@
 """Measures of two lists of one user, such as those of two models.
 
-Their strings are those of metrics, ``rbo(p=0.9)@10``. They are no metrics, since they read a second
-list and no truth; so they have a table of their own, ``MEASURES``, beside the registry. Each is one
-block: its options, and a function that fills the values of a block of users.
+Their strings look like those of metrics: ``rbo(p=0.9)@10``. They are not metrics, because they read
+a second list and no truth. So they have a table of their own, ``MEASURES``, apart from the
+registry. Each is one block: its options, and a function that fills the values of a block of users.
 
 All read what ``compared`` counts once, in time linear in the ranks: how many items both lists have
 among their first 1, 2, 3, ... ranks.
@@ -135,20 +135,22 @@ _EXT, _MIN, _NORM = (choice(Form, form) for form in ("ext", "min", "norm"))
 
 
 @measure(
-    Option("p", 0.9, "the probability of going on to the next rank", above=0.0, below=1.0),
-    Option("form", "ext", "what is assumed below the end of the lists", get_args(Form)),
+    Option(
+        "p", 0.9, "the probability that a reader continues to the next rank", above=0.0, below=1.0
+    ),
+    Option("form", "ext", "what to assume below the end of the lists", get_args(Form)),
 )
 def rbo(pairs: Pairs, out: FloatArray, p: float, form: str) -> None:
     """Rank-biased overlap: the expected agreement of the lists at the rank where a reader stops.
 
     X_d is the number of items that both lists have among their first d ranks, A_d = X_d / d their
-    agreement. A reader goes on from each rank to the next with probability p, and so stops at rank
-    d with probability (1 - p) p^(d - 1). Of lists of s and l >= s ranks:
+    agreement. A reader continues from each rank to the next with probability p, and so stops at
+    rank d with probability (1 - p) p^(d - 1). For lists of s and l >= s ranks:
 
-    form=ext    RBO_ext, the extrapolated value: the agreement at the end is taken to go on.
+    form=ext    RBO_ext, the extrapolated value: it assumes that the agreement at the end stays.
                 sum_{d <= l} (1 - p) p^(d - 1) A_d + p^l A_l, where below rank s the shorter list
-                is taken to agree as it did: A_d = (X_d - X_s) / d + X_s / s for d > s
-    form=min    RBO_min, the least value of all continuations: no further item is in both.
+                is assumed to agree as before: A_d = (X_d - X_s) / d + X_s / s for d > s
+    form=min    RBO_min, the lowest value of all continuations: no further item is in both lists.
                 sum_d (1 - p) p^(d - 1) X_d / d, where X_d = X_l for d > l
     form=sum    The same sum over the l ranks alone; 1 - p^l for equal lists.
     form=norm   form=sum divided by 1 - p^l, its value for equal lists.
@@ -197,10 +199,10 @@ def _rbo(
 
 @measure()
 def overlap(pairs: Pairs, out: FloatArray) -> None:
-    """Share of the list that is in the other list, too: items in both / ranks of the longer list.
+    """Items in both lists / ranks of the longer list.
 
-    |A and B| / k where one of the lists reaches rank k. Where both are shorter, they are divided by
-    the longer one, so that equal lists have 1.
+    |A and B| / k if one of the lists reaches rank k. If both are shorter, the divisor is the length
+    of the longer list, so that equal lists have 1.
 
     Source: Fagin, Kumar, Sivakumar: Comparing top k lists, SIAM J. Discrete Math. 2003.
 
@@ -213,7 +215,7 @@ def overlap(pairs: Pairs, out: FloatArray) -> None:
 
 @measure()
 def jaccard(pairs: Pairs, out: FloatArray) -> None:
-    """Items in both lists / items in either.
+    """Items in both lists / items in at least one list.
 
     Source: Jaccard: The distribution of the flora in the alpine zone, New Phytologist 1912.
 
@@ -226,7 +228,7 @@ def jaccard(pairs: Pairs, out: FloatArray) -> None:
 
 @kernel
 def _share_common(common: IntArray, length: IntArray, of_union: bool, out: FloatArray) -> None:
-    """Divide the items in both lists by those in either, or by the longer list; 0/0 is NaN."""
+    """Divide the items in both lists by those in their union, or by the longer list; 0/0 is NaN."""
     for user in range(out.size):
         longer = max(length[0, user], length[1, user])
         n_common = common[user, longer - 1] if longer else 0

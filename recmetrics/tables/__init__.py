@@ -5,12 +5,12 @@ _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
-_arrow         columns of Arrow that hold their values in another form
+_arrow         columns of Arrow whose values are not stored plainly, such as dictionaries
 _ids           ids of any type -> integers
 _numbering     integers -> 0, 1, 2, ...; rows grouped and sorted
 _problem       two tables -> lists and truth, numbered
 _side_tables   side information as tables
-_values        lists and truth -> values, as of any rankings
+_values        lists and truth -> values
 _summary       ``TableSummary``: counts and means of a result
 """
 

@@ -24,7 +24,7 @@ _NOT_KEYS = ("item", "rank", "score", "rating")
 class RecListAnalysis:
     """Metrics of every list of a table of recommendations.
 
-    LensKit's example runs with the import changed:
+    LensKit's example runs with only the import changed:
 
     >>> import pandas as pd
     >>> from recmetrics import tables as topn
@@ -48,7 +48,7 @@ class RecListAnalysis:
     def __init__(self, group_cols: Sequence[str] | None = None) -> None:
         self.group_cols = None if group_cols is None else as_names(group_cols)
         if self.group_cols == []:
-            msg = "group_cols is empty, expected the columns that tell the lists apart, or None"
+            msg = "group_cols is empty, expected the columns that identify a list, or None"
             raise ArgumentError(msg)
         self._asked: dict[str, TableMetric | _LensKitMetric] = {}
         self._summary: TableSummary | None = None
@@ -60,10 +60,10 @@ class RecListAnalysis:
         Raises
         ------
         ArgumentError
-            If nothing has been computed yet.
+            If ``compute`` has not been called yet.
         """
         if self._summary is None:
-            msg = "summary tells of the last compute(recs, truth); call that first"
+            msg = "there is no summary before compute(recs, truth); call that first"
             raise ArgumentError(msg)
         return self._summary
 
@@ -80,25 +80,26 @@ class RecListAnalysis:
         ----------
         metric
             A metric string of this library, such as "ndcg@10"; one of LensKit's functions
-            ``precision, recall, hit, recip_rank, dcg, ndcg`` of ``recmetrics.tables``; or any
-            callable of (recs, truth). Such a callable gets the rows of one list in list order, and
-            the rows of its truth, as tables of the caller's own kind; a pandas truth is indexed
-            by item. It gives a number, or None where it is undefined, and is called list by list
-            in Python. It is not called for lists without truth, nor for missing lists: both are
-            undefined.
+            ``precision``, ``recall``, ``hit``, ``recip_rank``, ``dcg`` or ``ndcg`` of
+            ``recmetrics.tables``; or any callable of (recs, truth). A callable is called once for
+            each list, in Python. It gets the rows of the list, in list order, and the rows of its
+            truth, as tables of the same library as the input; a pandas truth is indexed by item. It
+            returns a number, or None if the value is undefined. It is not called for lists without
+            truth or for missing lists: their values are undefined.
         name
-            The name of the column: by default the string as it is typed, or the function's name.
+            The name of the column. By default, it is the string as typed, or the name of the
+            function.
         **options
-            Options of the metric: ``k`` and those of the metric string, or what the function
-            takes beside (recs, truth).
+            Options of the metric: ``k`` and the options of the metric string, or the arguments of
+            the function besides (recs, truth).
 
         Raises
         ------
         MetricSpecError
             As in ``Metrics.compute``.
         ArgumentError
-            Another metric of that name, an option that the function does not take, or a metric
-            that needs more than the two tables.
+            If the name is already taken, if the function does not take an option, or if the metric
+            needs more than the two tables.
         """
         asked: TableMetric | _LensKitMetric
         if isinstance(metric, str | MetricSpec):
@@ -119,7 +120,7 @@ class RecListAnalysis:
             msg = f"name must be a string, the name of a column, got {name!r}"
             raise ArgumentError(msg)
         if name in self._asked or name in ("nrecs", "ntruth"):
-            msg = f"there is a column {name!r} already; give another, such as name='{name}_2'"
+            msg = f"there is a column {name!r} already; give another name, such as name='{name}_2'"
             raise ArgumentError(msg)
         self._asked[name] = asked
 
@@ -137,49 +138,52 @@ class RecListAnalysis:
         ----------
         recs
             Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
-            ``item`` and the columns that identify a list, such as ``user``. The rows of a
-            list are in the order of ``rank`` where there is such a column, else of descending
-            ``score`` where there is one, else as they come; equal scores keep the order of the
-            rows. Ids may be of any type whose values the library can compare: not lists, for
-            example.
+            ``item`` and the columns that identify a list, such as ``user``. The column ``rank``
+            orders the rows of a list. Without it, the column ``score`` does, in descending order;
+            equal scores keep the order of the rows. Without both, the rows are in order. Ids may
+            have any type whose values can be compared; lists, for example, cannot.
         truth
-            The truth, of the same kind of table: ``item`` and those of the grouping columns that
-            it has; it is matched on these. ``rating`` gives graded relevance; without it every
-            item has 1. For metric strings an item rated 0 is not relevant; for LensKit's
-            ``precision, recall, hit, recip_rank`` every item of the truth is relevant.
+            The truth, a table of the same library: the column ``item`` and some of the grouping
+            columns, on which lists and truth are matched. The column ``rating`` gives graded
+            relevance; without it, every item has relevance 1. For metric strings, an item rated 0
+            is not relevant. For LensKit's ``precision``, ``recall``, ``hit`` and ``recip_rank``,
+            every item of the truth is relevant.
         include_missing
             Add rows for users of the truth without recommendations, whose values are undefined as
             in LensKit, and a last column ``ntruth``, the number of rows of the truth. Where the
             recommendations have grouping columns that the truth lacks, such as the algorithm, rows
-            are added for each combination of these. ``evaluate_table`` counts them as empty lists.
+            are added for each combination of these. Also add a last column ``ntruth``, the number
+            of rows of the truth.
         rank_gaps
-            As in ``evaluate_table``; by default ranks are the numbers in the column, as LensKit
-            reads them. Only LensKit's ``dcg`` reads the order of the rows.
+            As in ``evaluate_table``. By default, ranks are the numbers in the column, as in
+            LensKit; LensKit's ``dcg`` alone uses the order of the rows.
 
         Returns
         -------
         DataFrame or Table
-            One row for each list, in the order in which the lists first appear; missing ones last:
-            the grouping columns, first those that the truth lacks; ``nrecs`` (the length of the
-            list), and one column for each metric. The same kind of table as ``recs``; pandas
-            indexed by the grouping columns. An undefined value is NaN in pandas and null elsewhere.
-            A list whose user has no truth has undefined values, but 0 in the metric strings ``dcg``
-            and ``cg``, and, where there is a column ``rank``, in LensKit's ``precision``, ``hit``
-            and ``recip_rank``, as its own code computes them. ``summary`` counts the users of the
-            truth without recommendations.
+            A table of the same library as ``recs``, with one row for each list, in the order in
+            which the lists first appear, and missing lists last. Its columns are the grouping
+            columns, those that the truth lacks first; ``nrecs``, the length of the list; and one
+            column for each metric. A pandas table is indexed by the grouping columns. An undefined
+            value is NaN in pandas and null elsewhere.
+
+            The values of a list without truth are undefined. There are two exceptions: the metric
+            strings ``dcg`` and ``cg`` have 0; and so have LensKit's ``precision``, ``hit`` and
+            ``recip_rank`` if ``recs`` has a column ``rank``, as in LensKit's own code. ``summary``
+            counts the users of the truth without recommendations.
 
         Raises
         ------
         InputError, InputTypeError
-            Arguments that are no tables, missing columns, null ids, ids of two types, an item twice
-            in a list or in a truth, a rank twice in a list, invalid ranks, scores and ratings: the
-            message names the columns and the first row.
+            Arguments that are not tables, missing columns, null ids, ids of two types, an item
+            twice in a list or in a truth, a rank twice in a list, or invalid ranks, scores or
+            ratings. The message names the columns and the first row.
 
         Warns
         -----
         RecmetricsWarning
-            Where users of the truth are left out, and where a column of numbers without the name
-            ``rank`` or ``score`` may be meant to order the lists.
+            If users of the truth are left out, or if a column of numbers that is not named ``rank``
+            or ``score`` may be meant to order the lists.
         """
         one_of("rank_gaps", rank_gaps, RankGaps)
         frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
@@ -205,8 +209,8 @@ class RecListAnalysis:
         if told.n_missing and not include_missing:
             msg = (
                 f"{told.n_missing:,} users of the truth without recommendations, the first "
-                f"{told.first_missing}, are left out, as LensKit does; include_missing=True gives "
-                "them rows, tables.evaluate_table counts them as empty lists"
+                f"{told.first_missing}; they are left out, as in LensKit; include_missing=True "
+                "gives them rows, tables.evaluate_table counts them as empty lists"
             )
             warn(msg)
         return result
@@ -217,21 +221,21 @@ class RecListAnalysis:
         if keys is None:
             keys = [column for column in recs.columns if column not in _NOT_KEYS]
         if not keys:
-            msg = "recs has no column to tell lists apart, expected one such as 'user'"
+            msg = "recs has no column that identifies the lists, expected one such as 'user'"
             raise ArgumentError(msg)
         return sorted(keys, key=lambda name: name in truth.columns)
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
-    """Warn of a column that is named as scores or ranks are elsewhere, and orders no list."""
+    """Warn of a column that looks like scores or ranks but does not order the lists."""
     found = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
     if found:
         told = "is not read, and the rows are taken in order"
         if found[0] in columns.keys:
-            told = "tells lists apart, as every column does but item, rank, score and rating"
+            told = "identifies lists, as every column does except item, rank, score and rating"
         msg = (
-            f"recs, column {found[0]!r} {told}; rename it to 'score' where higher is better, to "
-            "'rank' where 1 is best, or leave it out"
+            f"recs, column {found[0]!r} {told}; rename it to 'score' if higher is better, to "
+            "'rank' if 1 is best, or leave it out"
         )
         warn(msg)
 

@@ -1,16 +1,16 @@
-"""Columns of Arrow whose values stand in views, in a dictionary, in runs or in an extension."""
+"""Columns of Arrow whose values are views, a dictionary, runs or an extension type."""
 
 import re
 from typing import Any
 
 
 def has_rows(kind: object) -> bool:
-    """Say whether rows of a column of this type can be taken; Arrow cannot of every type."""
+    """Say whether Arrow can take rows of a column of this type."""
     return not re.search("string_view|binary_view|run_end_encoded", str(kind))
 
 
 def unwrapped(array: Any) -> Any:
-    """Convert a chunked array to one of the plain values that it holds; a plain one is given."""
+    """Convert a chunked array to one of plain values; a plain one is returned as it is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

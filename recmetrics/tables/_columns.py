@@ -52,11 +52,16 @@ def choose_columns(
 ) -> Columns:
     """Choose the columns to read; refuse a named one that is missing, and swapped tables."""
     if rank is not None and score is not None:
-        msg = f"lists are in the order of rank= or of score=, got both ({rank!r}, {score!r})"
+        msg = (
+            f"lists are ordered by rank= or by score=, got both ({rank!r}, {score!r}); give one of "
+            "them"
+        )
         raise ArgumentError(msg)
     if in_order and (rank is not None or score is not None):
         named = f"rank={rank!r}" if score is None else f"score={score!r}"
-        msg = f"in_order=True takes the rows as they come, got {named}, too; give one of them"
+        msg = (
+            f"in_order=True takes the rows in order, but {named} is given as well; give one of them"
+        )
         raise ArgumentError(msg)
     require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
     require_columns(truth, "truth", [] if rating is None else [rating])
@@ -87,21 +92,21 @@ def refuse_ordered_truth(truth: Frame, columns: Columns) -> None:
     if order is not None and columns.rank is None and columns.score is None:
         msg = (
             f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
-            f"{_SWAPPED}; type in_order=True where the rows of recs are in order"
+            f"{_SWAPPED}; type in_order=True if the rows of recs are in order"
         )
         raise InputError(msg)
 
 
 def _order_in(truth: Frame, item: str) -> str | None:
-    """The column of a truth that orders recommendations elsewhere."""
+    """The column of a truth that has the name of scores or ranks."""
     return next((n for n in ("score", "rank") if n in truth.columns and n != item), None)
 
 
 def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
     """Name the columns of numbers that may be meant to order the lists, the likeliest first.
 
-    There are none where a column orders them. Columns that identify a list are among them, an
-    index of pandas that became a column is not.
+    The result is empty if a column orders the lists. It includes columns that identify a list, but
+    no pandas index that became a column.
     """
     if columns.rank is not None or columns.score is not None:
         return []
@@ -116,7 +121,7 @@ def unread_numbers(recs: Frame, columns: Columns) -> list[str]:
 
 
 def is_like_an_order(column: str) -> bool:
-    """Say whether a column is named as scores or ranks are in other systems."""
+    """Say whether other systems use this column name for scores or ranks."""
     return looks_like(column, "score") or looks_like(column, "rank")
 
 
@@ -131,8 +136,8 @@ def refuse_unread_numbers(recs: Frame, columns: Columns) -> None:
             else (f"the column of numbers {one}")
         )
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, but {named}; type "
-            f"score={one} where higher is better, rank={one} where 1 is best, or in_order=True "
-            "where the rows are in order"
+            f"recs has no column 'rank' or 'score' to order its lists, but it has {named}; type "
+            f"score={one} if higher is better, rank={one} if 1 is best, or in_order=True if the "
+            "rows are in order"
         )
         raise InputError(msg)

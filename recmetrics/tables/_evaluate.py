@@ -134,7 +134,7 @@ def evaluate_table(
     profile: AnyTable | None = None,
     return_summary: bool = False,
 ) -> Table | tuple[Table, TableSummary]:
-    """Compute metrics of every user's list in a table of recommendations.
+    """Compute metrics for every list in a table of recommendations.
 
     >>> import pandas as pd
     >>> from recmetrics.tables import evaluate_table
@@ -149,36 +149,36 @@ def evaluate_table(
     ----------
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
-        one of items, ids of any type but lists and the like; all other tables must be of the same
-        library.
+        one of items. Ids may have any type whose values can be compared; lists, for example,
+        cannot. All other tables must be of the same library.
     truth
-        The relevant items: users, items and maybe ratings. It is matched on ``user``, and on the
-        columns of ``by`` that it has.
+        The relevant items: a column of users, one of items and, optionally, one of ratings. Lists
+        and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
     metrics_list
-        Metric strings, as ``Metrics.compute`` takes them. A cutoff is never cut to the size of
-        the catalogue unless ``catalogue`` gives it.
+        Metric strings, as in ``Metrics.compute``. A cutoff is limited to the size of the catalogue
+        only if ``catalogue`` is given.
     user, item
         The names of these columns, in all tables.
     score, rank
         The column of ``recs`` that orders the rows of a list: ``rank`` ascending, or ``score``
-        descending. By default the column "rank" where there is one, else the column "score" where
-        there is one. Else the rows are in order as they come, and a column of numbers that is not
-        read is an error. Equal scores keep the order of the rows; under ``convention="trec"`` they
-        are in the order of the bytes of the item's id, the last one first.
+        descending. By default, this is the column "rank" if there is one, else the column "score".
+        Without both, the rows are taken in order, and it is an error if another column holds
+        numbers. Equal scores keep the order of the rows. With ``convention="trec"``, equal scores
+        rank by the bytes of the item id, in descending order.
     in_order
-        Whether the rows of each list are best first as they come, whatever the columns.
+        True takes the rows of each list as best first, whatever the columns.
     rank_gaps
-        How ranks are read where some have no item: "close" numbers the rows of each list 1, 2, 3,
-        ... in the order of the ranks; "keep" reads the numbers as they are, integers from 1. Then
-        the items of ranks up to k are the first k; a list reaches to its last rank, and a rank
-        without an item has nothing relevant. Default: the convention's rule, "keep" for RecTools
-        and LensKit, else "close" with a warning. Ranks 0, 1, 2, ... have no gap under "close".
+        How to read ranks with gaps. "close" numbers the rows of each list 1, 2, 3, ... in the order
+        of the ranks. "keep" reads the ranks as they are, integers from 1: the top k holds the items
+        of ranks up to k, a missing rank holds no relevant item, and a list is as long as its last
+        rank. Default: the rule of the convention ("keep" for RecTools and LensKit), else "close"
+        with a warning. Under "close", the ranks 0, 1, 2, ... have no gap.
     rating
-        The column of ``truth`` with graded relevance, 0 = not relevant; by default "rating" where
-        there is one, else every item of the truth has 1.
+        The column of ``truth`` with graded relevance, 0 = not relevant. By default, this is the
+        column "rating" if there is one; without it, every item of the truth has relevance 1.
     by
-        Columns of ``recs`` that identify a list together with the user, such as the model. Other
-        columns are ignored.
+        Columns of ``recs`` that, together with the user, identify a list, such as the model. All
+        other columns are ignored.
     include_missing
         Add rows for users of the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
@@ -187,56 +187,58 @@ def evaluate_table(
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue
-        A table with a row for each item that may be recommended; system metrics need it, and
-        ``auc``, which reads lists of all of these items. Items outside it are an error.
+        A table with a row for each item that may be recommended. System metrics need it, and so
+        does ``auc``, for which each list must contain all of these items. Items outside the
+        catalogue are an error.
     repeats, unknown
-        An item that its list names again, and an item of ``recs`` outside the catalogue, as in
-        ``Metrics.compute_ranked``: "raise", "waste" or "drop". The summary counts them;
-        ``nrecs`` counts the other items. ``unknown`` needs ``catalogue``.
+        How to treat repeated items of a list, and items of ``recs`` outside the catalogue: "raise",
+        "waste" or "drop", as in ``Metrics.compute_ranked``. The summary counts these items;
+        ``nrecs`` counts all others. ``unknown`` needs ``catalogue``.
     strata
-        Tables by name, for metrics such as ``recall(of=tail)@20``: each of the items that count, or
-        of users and the items that count for each.
+        Tables by name, for metrics such as ``recall(of=tail)@20``. Each table has a column of the
+        items that count; if it also has a column of users, the items count for these users.
     propensity
-        A table of the item and its propensity, for metrics such as ``recall(weigh=snips)@20``, or
-        the training interactions, users and items, from which ``propensity_from`` estimates it.
+        For metrics such as ``recall(weigh=snips)@20``: a table of items and their propensities, or
+        the training interactions (users and items), from which ``propensity_from`` estimates them.
     popularity
-        A table of the item and its share of users, 0 to 1, or the training interactions, users and
-        items. An item without a row has 0.
+        A table of items and the share of users who have each, 0 to 1; or the training interactions
+        (users and items). An item without a row has 0.
     features
-        A table of the item and the numbers of its vector, one column each.
+        A table of items and the numbers of their vectors, one column for each dimension.
     similarity
-        A table of the item, another item, and their similarity; in this order. A pair given in
-        one direction holds for both, a missing pair is 0.
+        A table with three columns, in this order: an item, another item and their similarity. A
+        pair that is given in one direction counts in both; a missing pair has similarity 0.
     genres
-        A table of the item and a column for each genre, 1 where the item has it.
+        A table of items and a column for each genre, 1 if the item has the genre.
     profile
-        A table of the user and the columns of ``genres``. A user without a row has no profile.
+        A table of users and the columns of ``genres``. A user without a row has no profile.
     return_summary
-        Whether to return the ``TableSummary``, too.
+        Whether to return the ``TableSummary`` as well.
 
     Returns
     -------
     DataFrame or Table
-        One row for each list, in the order in which the lists first appear: the columns ``by`` and
-        ``user`` (in pandas as the index), ``nrecs``, and one column for each metric as it is typed.
-        An undefined value is NaN in pandas and null in polars and pyarrow. A system metric such as
-        coverage has one value for all lists of the same ``by`` columns, repeated in their rows.
+        One row for each list, in the order in which the lists first appear. The columns are those
+        of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
+        and one column for each metric string as typed. An undefined value is NaN in pandas and null
+        in polars and pyarrow. A system metric such as coverage has one value for all lists with the
+        same values of ``by``; it is repeated in their rows.
     TableSummary
-        Counts and means, with ``return_summary=True``; ``str`` gives them as text.
+        Counts and means, only with ``return_summary=True``; it prints as text.
 
     Raises
     ------
     MetricSpecError, ArgumentError, UndefinedMetricError
         As in ``Metrics.compute``.
     InputError, InputTypeError
-        As in ``RecListAnalysis.compute``; also for the other tables, where an id occurs twice or
-        an item of ``recs`` has no row in ``features`` or ``genres``.
+        As in ``RecListAnalysis.compute``. Also raised if an id occurs twice in one of the other
+        tables, or if an item of ``recs`` has no row in ``features`` or ``genres``.
 
     Warns
     -----
     RecmetricsWarning
-        Where ``recs`` and ``truth`` have no user or no item in common; where gaps in ranks are
-        closed and neither ``rank_gaps`` nor the convention says so.
+        If ``recs`` and ``truth`` have no user or no item in common, or if gaps in ranks are closed
+        although neither ``rank_gaps`` nor the convention asks for it.
     """
     side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
     rules: dict[str, Any] = {
@@ -252,7 +254,7 @@ def evaluate_table(
     one_of("repeats", repeats, Invalid)
     one_of("unknown", unknown, Invalid)
     if unknown != "raise" and catalogue is None:
-        msg = f"unknown={unknown!r} needs catalogue=, which says what items there are"
+        msg = f"unknown={unknown!r} needs catalogue=, the table of all items"
         raise ArgumentError(msg)
     gaps = rank_gaps or ("close" if system is None else system.rank_gaps)
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
@@ -262,7 +264,7 @@ def evaluate_table(
         frame, relevant, keys, item, score=score, rank=rank, rating=rating, in_order=in_order
     )
     if rank_gaps == "keep" and columns.rank is None:
-        msg = f"rank_gaps='keep' needs a column of ranks, and the lists are {columns.order}"
+        msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
         raise ArgumentError(msg)
     require_columns(frame, "recs", [*keys, item])
     require_columns(relevant, "truth", [user, item])
@@ -314,9 +316,9 @@ def _warn_of_gaps(problem: Problem) -> None:
     n_lists, first = problem.gaps.n_lists, problem.gaps.first
     msg = (
         f"recs, column {problem.columns.rank!r}: {n_lists:,} of {problem.n_lists:,} lists have "
-        f"gaps in their ranks, the first is {problem.key_of(first)}; their items were ranked "
-        "1, 2, 3, ... in this order; rank_gaps='keep' reads the ranks as the numbers they are, "
-        "rank_gaps='close' reads their order without this warning"
+        f"gaps in their ranks, the first is {problem.key_of(first)}; their items were ranked 1, 2, "
+        "3, ... in this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' "
+        "closes the gaps without this warning"
     )
     warn(msg)
 
@@ -329,8 +331,9 @@ def _refuse_ranks_beyond(problem: Problem, n_items: int) -> None:
         name = str(problem.columns.rank)
         msg = (
             f"recs, column {name!r}: row {row} (counted from 0) holds rank "
-            f"{value_at(problem.recs, name, row)!r}, and the catalogue has {n_items:,} items; "
-            "expected ranks up to that; rank_gaps='close' reads their order alone"
+            f"{value_at(problem.recs, name, row)!r}, but the catalogue has {n_items:,} items; "
+            f"expected ranks from 1 to {n_items:,}; rank_gaps='close' uses only the order of the "
+            "ranks"
         )
         raise InputError(msg)
 

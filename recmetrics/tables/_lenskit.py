@@ -1,11 +1,11 @@
 """LensKit's metrics under LensKit's names and definitions (``lenskit.topn`` 0.14).
 
-Each is a function of the tables of one list, as LensKit's are. ``RecListAnalysis`` knows them and
-computes them for all lists at once, through the metric string that their definition stands for.
+Each is a function of the tables of one list, as in LensKit. ``RecListAnalysis`` recognises these
+functions and computes them for all lists at once, through the equivalent metric string.
 
-LensKit has two definitions of all but ``dcg``: that of the function, and that of tables with ranks,
-its bulk path. The second reads the numbers of the ranks, divides ``precision(k)`` by k, and has
-other values for lists without truth.
+LensKit has two definitions of each metric except ``dcg``: that of the function, and that of its
+bulk path, for tables with ranks. The bulk path reads the numbers of the ranks, divides
+``precision(k)`` by k, and has other values for lists without truth.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Discount = Callable[[Any], Any]
 
 
 def precision(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Compute hits / length of the list, at most ``k`` of it.
+    """Compute hits / length of the list; with ``k``, only the top ``k`` counts.
 
-    0 where the truth is empty, undefined for an empty list. An item of the truth is relevant
-    whatever its rating.
+    The value is 0 if the truth is empty, and undefined for an empty list. An item of the truth is
+    relevant whatever its rating.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def precision(recs: Any, truth: Any, k: int | None = None) -> float:
     Returns
     -------
     float
-        NaN where undefined.
+        The value; NaN if it is undefined.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -58,9 +58,10 @@ def precision(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def recall(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Compute hits / R; with ``k`` hits in the top k / min(R, k).
+    """Compute hits / R, or with ``k``, hits in the top k / min(R, k); R items are in the truth.
 
-    Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
+    The value is undefined if the truth is empty. Parameters, result and relevance are as in
+    ``precision``.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -72,7 +73,7 @@ def recall(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def hit(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Give 1 if the list, or its top ``k``, holds an item of the truth, else 0.
+    """Return 1 if the list, or its top ``k``, contains an item of the truth, else 0.
 
     Otherwise as ``recall``.
 
@@ -86,7 +87,7 @@ def hit(recs: Any, truth: Any, k: int | None = None) -> float:
 
 
 def recip_rank(recs: Any, truth: Any, k: int | None = None) -> float:
-    """Compute 1 / rank of the first item of the truth in the list, or in its top ``k``, else 0.
+    """Compute 1 / rank of the first hit in the list, or in its top ``k``; 0 without a hit.
 
     0 where the truth is empty, too. Otherwise as ``precision``.
 
@@ -104,15 +105,15 @@ def dcg(recs: Any, truth: Any, discount: Discount = np.log2) -> float:
     Parameters
     ----------
     recs, truth
-        As ``precision`` takes them. Without ``rating`` every item of the truth has 1.
+        As in ``precision``. Without ``rating``, every item of the truth has rating 1.
     discount
-        The divisor of the gain at a rank, as a callable of the rank (1, 2, ...) that never falls;
-        below 1 it counts as 1, as does log2 at the first rank.
+        The divisor of the gain at a rank: a callable of the rank (1, 2, ...) whose values never
+        fall. A value below 1 counts as 1, such as log2 at the first rank.
 
     Returns
     -------
     float
-        0 where the truth is empty.
+        The value; 0 if the truth is empty.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -126,12 +127,12 @@ def dcg(recs: Any, truth: Any, discount: Discount = np.log2) -> float:
 
 
 def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = None) -> float:
-    """Compute ``dcg`` / ``dcg`` of all the truth in the best order; with ``k`` both of the top k.
+    """Compute ``dcg`` / ``dcg`` of the best order of the truth; with ``k``, both of the top k.
 
     Parameters
     ----------
     recs, truth, discount
-        As ``dcg`` takes them.
+        As in ``dcg``.
     k
         As in ``precision``. Where it is None, the ideal has all of the truth, also beyond the
         length of the list.
@@ -139,7 +140,7 @@ def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = No
     Returns
     -------
     float
-        NaN where the truth is empty or all of its ratings are 0.
+        The value; NaN if the truth is empty or all of its ratings are 0.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -190,12 +191,12 @@ def _clipped(discount: Discount) -> OptionValue:
 
 
 class _Definition(NamedTuple):
-    """One of the functions: its metric string, and its values where there is nothing to measure."""
+    """One of the functions: its metric string, and its values for empty truth or lists."""
 
     make: Callable[..., MetricSpec]
     of_presence: bool  # every item of the truth is relevant
     without_truth: float
-    # In tables with ranks; None where LensKit reads the rows of these, too.
+    # In tables with ranks; None if LensKit reads the rows of these tables as well.
     make_at_ranks: Callable[..., MetricSpec] | None
     without_truth_at_ranks: float = nan
     without_items_at_ranks: float | None = nan  # of a list without an item to rank k

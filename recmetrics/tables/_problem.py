@@ -42,8 +42,9 @@ _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 class Gaps(NamedTuple):
     """The lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
 
-    ``ranks`` are those of the rows in list order where there is such a list and they are kept, or
-    where invalid items wasted some; ``reach`` is then the last rank of each list.
+    ``ranks`` are the ranks of the rows in list order, if there is such a list and the gaps are
+    kept, or if invalid items wasted ranks. Then ``reach`` is the last rank of each list. Otherwise
+    both are None.
     """
 
     n_lists: int = 0
@@ -137,7 +138,7 @@ class Problem:
     ) -> tuple[Problem, InvalidItems]:
         """Take out repeated items and items from ``n_items`` on, unless they are errors.
 
-        A wasted item leaves its rank, a dropped one takes it with it.
+        A wasted item leaves its rank empty; a dropped one does not.
         """
         nothing = np.zeros(len(self.items), np.bool_)
         is_unknown = nothing if unknown == "raise" else self.items >= n_items
@@ -175,7 +176,7 @@ class Problem:
         for name in self.keys.columns:
             if name in columns:
                 msg = (
-                    f"recs is grouped by {name!r}, and the result has a column of that name for a "
+                    f"recs is grouped by {name!r}, but the result has a column of that name for a "
                     "count or a metric; rename the column in both tables"
                 )
                 raise ArgumentError(msg)
@@ -317,7 +318,7 @@ def _refuse_repeats(
     named = ", ".join(repr(name) for name in (*keys, columns.item))
     of = f" for {described(frame, keys, row)}" if keys else ""
     advice = (
-        "expected an item once in each list; name the column that tells two lists apart, or type "
+        "expected an item once in each list; give the column that distinguishes the lists, or type "
         "repeats='waste' or repeats='drop'"
         if what == "recs"
         else "expected an item once"
@@ -334,7 +335,7 @@ def _sort_lists(
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
-    Gives what sorts the ranks in that order, or None.
+    Returns the key that sorts the ranks in that order, or None.
     """
     if columns.rank is not None:
         rank = sort_keys_of(recs, "recs", columns.rank)[order]
@@ -377,8 +378,8 @@ def _read_gaps(
             msg = (
                 f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank "
                 f"{value_at(recs, str(columns.rank), row)!r}, expected integers from 1 to "
-                f"{_LAST_RANK:,}, since ranks are read as the numbers they are; "
-                "rank_gaps='close' reads their order alone"
+                f"{_LAST_RANK:,}, since ranks are kept as they are; rank_gaps='close' uses only "
+                "the order of the ranks"
             )
             raise InputError(msg)
     n_lists, first = find_gaps(start, ranks)
@@ -404,7 +405,7 @@ def _refuse_equal_ranks(
         of = f" for {described(recs, columns.keys, row)}" if columns.keys else ""
         msg = (
             f"recs, column {columns.rank!r}: row {row} (counted from 0) holds rank {held!r} "
-            f"again{of}, first in row {earlier}; expected a rank once in each list; name the "
-            "column that tells two lists apart"
+            f"again{of}, first in row {earlier}; expected a rank once in each list; give the "
+            "column that distinguishes the lists"
         )
         raise InputError(msg)

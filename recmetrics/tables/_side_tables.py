@@ -20,11 +20,13 @@ from recmetrics.tables._numbering import combine, first_repeat, number
 FORMS = {
     "popularity": "a table of 'item' and the share of users who have it, or of the training "
     "interactions, 'user' and 'item'",
-    "propensity": "a table of 'item' and the chance that it is observed where it is relevant, or "
-    "of the training interactions, 'user' and 'item'",
+    "propensity": (
+        "a table of 'item' and the probability that it is observed if it is relevant, or of the "
+        "training interactions, 'user' and 'item'"
+    ),
     "features": "a table of 'item' and the numbers of its vector",
     "similarity": "a table of 'item', another item, and their similarity",
-    "genres": "a table of 'item' and a column for each genre, 1 where the item has it",
+    "genres": "a table of 'item' and a column for each genre, 1 if the item has it",
     "profile": "a table of 'user' and the columns of genres=",
     "catalogue": "a table of 'item' with a row for each item of the catalogue",
 }
@@ -93,7 +95,7 @@ def propensity_of(
         row = int(wrong.argmax())
         msg = (
             f"propensity, column {table.columns()[0]!r}: row {row} (counted from 0) holds "
-            f"{propensity[row]:g}; expected a chance of at least {LEAST_PROPENSITY:g} and at most 1"
+            f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
         )
         raise InputError(msg)
     found = _spread(propensity, table.codes, n_items)
@@ -130,7 +132,7 @@ def _numbers(table: ItemTable) -> FloatArray:
 def _refuse_absent(
     table: ItemTable, n_items: int, listed: tuple[Frame, str, IntArray], what: str
 ) -> None:
-    """Refuse items of ``recs`` or ``truth`` that a table has no row of."""
+    """Refuse items of ``recs`` or ``truth`` for which a table has no row."""
     frame, item, codes = listed
     known = np.zeros(n_items + 1, bool)
     known[n_items] = True  # all items outside the catalogue, which no list keeps

@@ -23,30 +23,30 @@ _MISSING: dict[Missing, str] = {
 
 @dataclass(frozen=True)
 class TableSummary:
-    """Counts and means of one result; ``str`` gives them as lines of text.
+    """Counts and means of one result; it prints as lines of text.
 
     Parameters
     ----------
     n_lists
-        Rows of the result.
+        The number of rows of the result.
     n_without_truth
-        Lists whose user has no truth: most metrics are undefined there.
+        The number of lists whose user has no truth; most metrics are undefined for them.
     n_missing
-        Lists that are not in the recommendations, of users who are in the truth; counted once for
-        each model where the recommendations are of several.
+        The number of missing lists: users of the truth without recommendations, counted once for
+        each model if the recommendations are of several models.
     first_missing
-        The keys of the first of them, "" where there is none.
+        The keys of the first missing list, "" if there is none.
     missing
-        Their place in the result: "empty lists" whose value is 0 where a metric has one, rows of
-        "undefined" values, or "left out".
+        How the result counts missing lists: as "empty lists", with "undefined" values, or "left
+        out".
     order
-        The order of the lists: "ordered by score, descending".
+        The order of the lists, such as "ordered by score, descending".
     invalid
-        The repeated and the unknown items that were wasted or dropped.
+        The number of repeated and of unknown items that were wasted or dropped.
     means
-        For each metric the mean over the lists where it is defined, NaN if there are none.
+        The mean of each metric over the lists for which it is defined, NaN if there are none.
     n_defined
-        For each metric the number of these lists.
+        The number of these lists for each metric.
     """
 
     n_lists: int
@@ -64,7 +64,7 @@ class TableSummary:
         if self.n_missing:
             lines.append(
                 f"{self.n_missing:,} users of the truth without recommendations, the first "
-                f"{self.first_missing}: {_MISSING[self.missing]}"
+                f"{self.first_missing}; {_MISSING[self.missing]}"
             )
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")

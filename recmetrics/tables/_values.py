@@ -117,7 +117,7 @@ def measure_problem(
 
 
 def _settle_empty(values: UserValues, asked: StringMetric, problem: Problem) -> None:
-    """Set the values of lists without truth, and then of those without an item to rank k."""
+    """Set the values of lists without truth, and of lists without an item in the top k."""
     if asked.without_truth is not None:
         values[problem.truth_sizes == 0] = asked.without_truth
     if asked.without_items is not None:
@@ -247,7 +247,7 @@ def _number(answer: Any, name: str, problem: Problem, one: int) -> float:
         return nan if answer is None else float(answer)
     except (TypeError, ValueError, OverflowError):
         msg = (
-            f"metric {name!r} gave {answer!r:.80} for {problem.key_of(one)}, expected a number, or "
-            "None where it is undefined"
+            f"metric {name!r} returned {answer!r:.80} for {problem.key_of(one)}, expected a "
+            "number, or None if it is undefined"
         )
         raise ArgumentError(msg) from None
