@@ -165,7 +165,7 @@ def audit(
     Returns
     -------
     Audit
-        One ``Finding`` for each check; it prints as a short report.
+        The findings, one for each check.
 
     Raises
     ------

@@ -338,7 +338,7 @@ class Metrics:
         pred_scores, ground_truth, exclude, candidates, nan, n_threads, progress
             As in ``compute``.
         ties
-            The rank of an item with a tied score. "index": by item index, the lower index first.
+            The rank of an item with a tied score. "index": by item index, as in ``compute``.
             "expected": the mean rank of the tied items. "best", "worst": the first or the last of
             their ranks. Knowledge graph completion calls these three the realistic, optimistic and
             pessimistic rank.

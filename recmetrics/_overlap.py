@@ -75,8 +75,8 @@ def overlap(
     Returns
     -------
     dict
-        A float64 array of shape (n_users,) for each string, in the order given; the keys are the
-        strings as typed. A user with two empty lists has NaN; a user with one empty list has 0.
+        A float64 array of shape (n_users,) for each string, in the order given and under the
+        string as typed. A user with two empty lists has NaN; a user with one empty list has 0.
         Swapping the models, or another number of threads, does not change the values.
 
     Raises
@@ -160,7 +160,7 @@ def overlap_ranked(
     measures, n_threads, progress
         As in ``overlap``.
     n_items
-        The size of the catalogue. If it is given, an index outside the catalogue is an error.
+        The number of items. If it is given, an index outside the catalogue is an error.
     repeats, unknown
         As in ``Metrics.compute_ranked``. A wasted rank never matches the other list; wasted ranks
         after the last item of a list do not count.

@@ -132,7 +132,7 @@ def compare(
     Returns
     -------
     Comparison
-        The result. It prints as a table; ``means`` and ``differences`` hold the numbers.
+        The comparison prints as a table; ``means`` and ``differences`` hold the numbers.
 
     The intervals of means and of paired differences are percentile bootstrap intervals over users.
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and

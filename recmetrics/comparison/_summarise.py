@@ -77,7 +77,7 @@ def summary(
     Returns
     -------
     Summary
-        The result. It prints as a table; ``means`` is a dict for a logger; iterating yields one
+        The summary prints as a table; ``means`` is a dict for a logger; iterating yields one
         record for each metric.
 
     Raises

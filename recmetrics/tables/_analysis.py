@@ -140,8 +140,8 @@ class RecListAnalysis:
             Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
             ``item`` and the columns that identify a list, such as ``user``. The column ``rank``
             orders the rows of a list. Without it, the column ``score`` does, in descending order;
-            equal scores keep the order of the rows. Without both, the rows are in order. Ids may
-            have any type whose values can be compared; lists, for example, cannot.
+            equal scores keep the order of the rows. Without both, the rows are in order. Ids
+            have the types that ``evaluate_table`` takes.
         truth
             The truth, a table of the same library: the column ``item`` and some of the grouping
             columns, on which lists and truth are matched. The column ``rating`` gives graded

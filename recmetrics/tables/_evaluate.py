@@ -155,7 +155,7 @@ def evaluate_table(
         The relevant items: a column of users, one of items and, optionally, one of ratings. Lists
         and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
     metrics_list
-        Metric strings, as in ``Metrics.compute``. A cutoff is limited to the size of the catalogue
+        The metrics, as in ``Metrics.compute``. A cutoff is limited to the size of the catalogue
         only if ``catalogue`` is given.
     user, item
         The names of these columns, in all tables.
