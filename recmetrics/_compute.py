@@ -233,7 +233,7 @@ class Metrics:
         InputError, InputTypeError
             Inputs with a wrong shape, dtype or value, such as NaN scores.
         ArgumentError
-            A keyword argument outside its range.
+            A keyword argument with an invalid value.
         UndefinedMetricError
             A user without relevant items under ``undefined="raise"``.
 
@@ -300,8 +300,8 @@ class Metrics:
         Returns
         -------
         dict
-            A float64 array of shape (n_users,) for each metric string as it was typed, of shape
-            () for a system metric.
+            A float64 array for each metric string, of shape (n_users,), or of shape () for a system
+            metric.
 
         Raises
         ------
@@ -388,7 +388,7 @@ class Metrics:
         Returns
         -------
         scipy.sparse.csr_array
-            As of ``ranks``.
+            As in ``ranks``.
 
         Raises
         ------
@@ -446,7 +446,7 @@ class Metrics:
         Returns
         -------
         dict
-            As of ``compute``.
+            As in ``compute``.
 
         Raises
         ------
@@ -499,7 +499,7 @@ class Metrics:
         Parameters
         ----------
         scores
-            (n_rows,) predicted relevance, higher first; any real dtype.
+            (n_rows,) predicted scores, higher is better; any real dtype.
         relevance
             (n_rows,) 0 = not relevant, binary or graded.
         metrics_list
@@ -516,8 +516,8 @@ class Metrics:
         Returns
         -------
         dict
-            A float64 array of shape (n_groups,) for each metric string as it was typed. With
-            ``ids`` the groups are in the order in which they first appear: ``dict.fromkeys(ids)``.
+            A float64 array of shape (n_groups,) for each metric string. With ``ids``, the groups
+            are in the order of their first appearance: ``dict.fromkeys(ids)``.
 
         Raises
         ------

@@ -269,7 +269,7 @@ class Evaluator:
         Raises
         ------
         InputError, InputTypeError, ShapeError
-            Weights that cannot be read.
+            If the weights cannot be read.
 
         Warns
         -----

@@ -168,7 +168,7 @@ def overlap_ranked(
     Returns
     -------
     dict
-        As of ``overlap``.
+        As in ``overlap``.
 
     Raises
     ------

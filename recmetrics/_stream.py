@@ -35,7 +35,7 @@ from recmetrics._types import Candidates, Invalid, ItemValues, Matrix, Scores, T
 
 
 class StreamEvaluator:
-    """Metrics of events that come in batches: each row is a new event, and brings its truth.
+    """Metrics of events that come in batches: each row is a new event with its own truth.
 
     Use it for models that predict the next item of a session or sequence, and wherever the users
     are not known beforehand. If the users are known, and a user may be in several batches, use

@@ -72,8 +72,8 @@ class RankingMetrics(Metric):
             self.log_dict(self.metric.compute(), sync_dist=True)
             self.metric.reset()
 
-    ``compute`` already gathers the values of all processes; ``sync_dist=True`` only tells Lightning
-    so.
+    ``compute`` already gathers the values of all processes; ``sync_dist=True`` only informs
+    Lightning of this.
 
     Parameters
     ----------

@@ -237,7 +237,7 @@ def test_a_metric_of_the_lists_themselves_is_refused(metric, name):
     with pytest.raises(ArgumentError) as caught:
         getattr(Metrics, name)([[1.0, 0.0]], ["ndcg", text])
     assert str(caught.value) == (
-        f"{text} reads the lists themselves and has no {what}; {able} have; leave it out"
+        f"{text} reads the lists themselves and has no {what}; {able} have one; leave it out"
     )
 
 
@@ -246,7 +246,7 @@ def test_a_quotient_of_the_list_by_itself_has_no_chance_level(text, option, choi
     with pytest.raises(ArgumentError) as caught:
         Metrics.chance([[1.0, 0.0]], text)
     assert str(caught.value).startswith(
-        f"{text} has no chance level: with {option}={choice} it divides by what the list happens to"
+        f"{text} has no chance level: with {option}={choice}, its divisor depends on "
     )
     assert Metrics.ceiling([[1.0, 0.0]], text)[text] == 1
 

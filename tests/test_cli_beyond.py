@@ -127,7 +127,7 @@ def test_a_mean_says_whom_it_leaves_out(capsys):
     assert main(["evaluate", *argv]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
         "means are over 0 of 2 users; 2 have no value (a list of fewer than two items); "
-        "--undefined zero counts them"
+        "--undefined zero counts them as 0"
     )
 
 

@@ -293,9 +293,9 @@ RUN_ERRORS = [
     (["old.npz", "=new.npz"], "cannot open FILE '=new.npz': No such file or directory; "),
     (
         ["a=old.npz", "a=new.npz", "b=old.csv", "b=new.csv", "b=third.csv", "--paired-runs"],
-        "--paired-runs, and 'a' has 2 runs and 'b' 3; give the same runs of every model, or one ",
+        "--paired-runs, but 'a' has 2 runs and 'b' has 3; give the same runs of every ",
     ),
-    (["old.npz", "new.npz", "--digits", "2"], "--digits is of the compact table; type --compact, "),
+    (["old.npz", "new.npz", "--digits", "2"], "--digits applies to the compact table; type "),
     (
         ["old.npz", "new.npz", "-m", "ndcg@10"],
         ("-m applies to the compact table; type --compact as well"),
@@ -364,8 +364,14 @@ BAD_FILES = {
     "text.npz": (b"user\n", f"FILE 'text.npz' is not in NumPy's .npz format; {WANTED}"),
     "cut.npz": (None, "cannot read FILE 'cut.npz': "),
     "empty.csv": (b"", f"FILE 'empty.csv' is empty; {WANTED}"),
-    "head.csv": (b"id,m\n0,1\n", "FILE 'head.csv', line 1: it is 'id,m', not 'user' or "),
-    "twice.csv": (b"user,m,m\n", "FILE 'twice.csv', line 1: it is 'user,m,m', not 'user' or "),
+    "head.csv": (
+        b"id,m\n0,1\n",
+        "FILE 'head.csv', line 1: the header is 'id,m'; expected 'user' or ",
+    ),
+    "twice.csv": (
+        b"user,m,m\n",
+        "FILE 'twice.csv', line 1: the header is 'user,m,m'; expected 'user' ",
+    ),
     "short.csv": (
         b"user,m\n0,1\n1\n",
         "FILE 'short.csv', line 3: 1 fields; expected 2, as in the header",

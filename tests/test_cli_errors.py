@@ -80,7 +80,7 @@ BAD_SCORES = {
     "header cut": (npy(SCORES)[:40], "cannot read SCORES 'bad.npy': "),
     "data cut": (
         npy(SCORES)[:-4],
-        "cannot read SCORES 'bad.npy': its header says shape (2, 3) of float32, 24 bytes, and 20 ",
+        "cannot read SCORES 'bad.npy': its header says shape (2, 3) of float32, 24 bytes, but ",
     ),
     "header is no literal": (
         npy(SCORES).replace(b"'descr'", b"'descr("),

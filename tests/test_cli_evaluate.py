@@ -209,7 +209,7 @@ def test_the_table_in_a_pipe_is_plain_and_whole(files, capsys):
         assert row.removeprefix(metric).split()[0] == f"{np.nanmean(values):.4f}"
     assert out.splitlines()[-2:] == [
         "4 users x 5 items; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
-        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them",
+        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them as 0",
     ]
     assert all(line == line.rstrip() for line in out.splitlines())
 

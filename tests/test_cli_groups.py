@@ -221,7 +221,7 @@ def test_the_table_counts_groups(capsys):
         "auc     0.2500  [0.0000, 0.5000]  0.3536       2",
         "",
         "3 groups, 6 rows; 95 % intervals by percentile bootstrap over groups, 2,000 resamples",
-        "means are over 2 of 3 groups; 1 has no relevant item; --undefined zero counts them",
+        "means are over 2 of 3 groups; 1 has no relevant item; --undefined zero counts them as 0",
     ]
 
 
@@ -326,26 +326,26 @@ def test_truth_may_stand_behind_options(capsys, options):
     ("text", "message"),
     [
         ("", f" is empty; expected {EXPECTED}"),
-        ("group,score,relevance\n", f" has no row; expected {EXPECTED}"),
+        ("group,score,relevance\n", f" has no rows; expected {EXPECTED}"),
         (
             "qid,score,label\nq,1,1\n",
-            f" has no column 'group' but 'qid', 'score', 'label'; expected {EXPECTED}; "
-            "type --group COLUMN if it has another name",
+            f" has no column 'group'; it has 'qid', 'score', 'label'; expected {EXPECTED}; type "
+            "--group COLUMN if it has another name",
         ),
         (
             "group,score,label\nq,1,1\n",
-            " has no column 'relevance' but 'group', 'score', 'label'; expected one of these; type "
-            "--relevance COLUMN if it has another name",
+            " has no column 'relevance'; it has 'group', 'score', 'label'; expected one of "
+            "these; type --relevance COLUMN if it has another name",
         ),
         (
             "user,item,score\nu,a,1\n",
-            f" has no column 'group' but 'user', 'item', 'score'; expected {EXPECTED}; for "
+            f" has no column 'group'; it has 'user', 'item', 'score'; expected {EXPECTED}; for "
             "recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",
         ),
         (
             "user,item,group,score\nu,a,q,1\n",
-            " has no column 'relevance' but 'user', 'item', 'group', 'score'; expected one of "
-            "these; type --relevance COLUMN if it has another name",
+            " has no column 'relevance'; it has 'user', 'item', 'group', 'score'; expected one "
+            "of these; type --relevance COLUMN if it has another name",
         ),
         (
             "group,score,relevance,score\nq,1,1,1\n",
@@ -507,7 +507,7 @@ def test_a_table_of_groups_with_a_truth(capsys, suffix):
     # The word behind the metrics is none of them, and so a file.
     for argv in ([f"groups.{suffix}", "mrrr"], [f"groups.{suffix}", "-m", "ndcg@10", "mrrr"]):
         assert refused(capsys, *argv) == (
-            f"RECS 'groups.{suffix}' has no column 'user' but '{columns}'; expected a table "
+            f"RECS 'groups.{suffix}' has no column 'user'; it has '{columns}'; expected a table "
             ".csv, .tsv or .parquet with a header and the columns user and item; a table of "
             "groups needs no TRUTH 'mrrr'"
         )

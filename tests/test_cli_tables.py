@@ -82,7 +82,7 @@ def test_the_table_tells_who_is_left_out(files, capsys):
         "lists ordered by score, descending",
         "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
         "--no-include-missing leaves them out",
-        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them",
+        "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them as 0",
     ]
     assert main([*argv, "--no-include-missing"]) == 0
     assert capsys.readouterr().out.splitlines()[-4:-1] == [
@@ -165,9 +165,9 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suf
     base = [unordered / f"recs.{suffix}", unordered / "truth.csv", "-m", "mrr"]
     recs = f"RECS {str(base[0])!r}"
     assert refused(capsys, *base) == (
-        f"{recs} has no column 'rank' or 'score' to order its lists, but the column of numbers "
-        "'prediction'; type --score prediction where higher is better, --rank prediction where 1 "
-        "is best, or --in-order where the rows are in order"
+        f"{recs} has no column 'rank' or 'score' to order its lists, but it has the column of "
+        "numbers 'prediction'; type --score prediction if higher is better, --rank prediction if "
+        "1 is best, or --in-order if the rows are in order"
     )
     for option, mean, order in (
         (["--score", "prediction"], 1.0, "ordered by prediction, descending"),
@@ -178,8 +178,8 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suf
         assert found["metrics"]["mrr"]["mean"] == mean
         assert found["lists"].startswith(order)
     assert refused(capsys, *base, "--score", "Score") == (
-        f"{recs} has no column 'Score' but 'user', 'item', 'model', 'prediction'; expected one of "
-        "these"
+        f"{recs} has no column 'Score'; it has 'user', 'item', 'model', 'prediction'; expected "
+        "one of these"
     )
     message = refused(capsys, *base, "--score", "prediction", "--in-order")
     assert message.startswith("argument --in-order: not allowed with argument --score")
@@ -237,8 +237,8 @@ def test_the_names_of_columns_are_hinted_at(named, capsys):
         "--user and --score have the same column 'user_id'; expected a column for each"
     )
     assert refused(capsys, *base, *ids, "--rank", "position", "--relevance", "rating") == (
-        f"TRUTH {str(named / 'truth.csv')!r} has no column 'rating' but 'user_id', 'movieId', "
-        "'stars', 'time'; expected one of these"
+        f"TRUTH {str(named / 'truth.csv')!r} has no column 'rating'; it has 'user_id', "
+        "'movieId', 'stars', 'time'; expected one of these"
     )
 
 
@@ -260,9 +260,9 @@ def test_gaps_in_ranks_are_noted(files, capsys):
     assert json.loads(out)["metrics"]["mrr@9"]["mean"] == (1 / 2 + 1) / 2
     assert err == (
         f"recmetrics: note: RECS {str(files / 'gaps.csv')!r}, column 'rank': 1 of 2 lists have "
-        "gaps in their ranks, the first is user='b'; their items were ranked 1, 2, 3, ... in this "
-        "order; --rank-gaps keep reads the ranks as the numbers they are, --rank-gaps close reads "
-        "their order without this warning\n"
+        "gaps in their ranks, the first is user='b'; their items were ranked 1, 2, 3, ... in "
+        "this order; --rank-gaps keep keeps the ranks as they are, --rank-gaps close closes the "
+        "gaps without this warning\n"
     )
     for option in (["--rank-gaps", "keep"], ["--convention", "rectools"]):
         assert main([*base, *option]) == 0
@@ -320,7 +320,7 @@ EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the column
     "name, text, message",
     [
         ("t.csv", "", f"is empty; {EXPECTED}"),
-        ("t.tsv", "0 1\n", f"has no column 'user' but '0 1'; {EXPECTED}"),
+        ("t.tsv", "0 1\n", f"has no column 'user'; it has '0 1'; {EXPECTED}"),
         ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
         ("t.csv", "user,item\na,8\na,9,1\n", ", line 3: 3 fields; expected 2, as in the header"),
         ("t.csv", "user,item\na,8\n,9\n", ", line 3: no user; expected an id in every row"),
@@ -400,8 +400,8 @@ def test_invalid_items_are_errors_by_default(generated, capsys):
         "--unknown drop needs all items that exist; give a table: --catalogue FILE"
     )
     assert refused(capsys, *base, "--catalogue", generated / "none.csv") == (
-        f"--catalogue {str(generated / 'none.csv')!r} has no column 'item' but 'title'; expected a "
-        "table .csv, .tsv or .parquet with a header and the column item"
+        f"--catalogue {str(generated / 'none.csv')!r} has no column 'item'; it has 'title'; "
+        "expected a table .csv, .tsv or .parquet with a header and the column item"
     )
     scores = generated / "scores.npy"
     np.save(scores, np.ones((2, 2)))

@@ -459,7 +459,9 @@ def test_frames_of_other_users_are_refused():
         compare({"a": a, "b": b})
     with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1$"):
         compare({"a": a, "b": frame("polars", [1, 1], [0.1, 0.2])})
-    with pytest.raises(InputError, match=r"named by the columns \['user'\] and those of 'b' by"):
+    with pytest.raises(
+        InputError, match=r"identified by the columns \['user'\] and those of 'b' by"
+    ):
         compare({"a": a, "b": b.rename({"user": "member"})})
 
 

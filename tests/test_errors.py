@@ -1192,7 +1192,8 @@ def test_nested_lists_that_name_every_item_are_not_guessed():
     right = [np.array([0, 1, 2])] * 2
     for name in ("exclude", "candidates"):
         with pytest.raises(
-            InputTypeError, match=f"^{name} may be item indices or a matrix of 0 and"
+            InputTypeError,
+            match=f"^{name} is ambiguous: it may hold item indices or be a matrix of 0 and",
         ):
             compute(**{name: [[0, 1, 2], [2, 0, 1]]})
         compute(**{name: right})

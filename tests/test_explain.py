@@ -249,7 +249,7 @@ def test_a_convention_names_what_it_means():
     [
         ("hit@5", "rectools", "RecTools: changes nothing"),
         ("recall(denom=relevant)@5", "ranx", "ranx: changes nothing"),
-        ("recall@5", "ranx", "ranx: the plain name stands for recall(denom=relevant)@5"),
+        ("recall@5", "ranx", "ranx: recall@5 means recall(denom=relevant)@5"),
         ("map@5", "lightgbm", "LightGBM: a user without relevant items has 1"),
         ("dcg@5", "ranx", "ranx: a user without relevant items has NaN"),
         (

@@ -227,20 +227,20 @@ BAD_SCORES = {
     ),
     "shorter than its header says": Hostile(
         NPY[:-1],
-        "cannot read SCORES 'bad.npy': its header says shape (2, 3) of float32, 24 bytes, and "
-        f"23 bytes follow; {CUT}{WANT_SCORES}",
+        "cannot read SCORES 'bad.npy': its header says shape (2, 3) of float32, 24 bytes, but "
+        f"only 23 bytes follow; {CUT}{WANT_SCORES}",
         NPY,
     ),
     "a shape beyond all disks": Hostile(
         claim((10**12, 10**6)),
-        "cannot read SCORES 'bad.npy': its header says shape (1000000000000, 1000000) of float32, "
-        f"3.5 EiB, and 0 bytes follow; {CUT}{WANT_SCORES}",
+        "cannot read SCORES 'bad.npy': its header says shape (1000000000000, 1000000) of "
+        f"float32, 3.5 EiB, but only 0 bytes follow; {CUT}{WANT_SCORES}",
         claim((2, 3), data=SCORES.tobytes()),
     ),
     "a shape whose product overflows": Hostile(
         claim((2**40, 2**40)),
         "cannot read SCORES 'bad.npy': its header says shape (1099511627776, 1099511627776) of "
-        f"float32, 4,194,304.0 EiB, and 0 bytes follow; {CUT}{WANT_SCORES}",
+        f"float32, 4,194,304.0 EiB, but only 0 bytes follow; {CUT}{WANT_SCORES}",
         NPY,
     ),
     "a negative shape": Hostile(
@@ -338,7 +338,9 @@ BAD_SPARSE = {
         NPZ,
     ),
     "a member that is none": Hostile(
-        archive(**CSR).replace(b"data.npy", b"data.txt"), "its member 'data.txt' is no .npy", NPZ
+        archive(**CSR).replace(b"data.npy", b"data.txt"),
+        "its member 'data.txt' is not an .npy",
+        NPZ,
     ),
     "a member twice": Hostile(
         archive(**CSR, more=[("data", npy(np.zeros(2)))]), "it has the member 'data.npy' twice", NPZ
@@ -355,8 +357,8 @@ BAD_SPARSE = {
     ),
     "a header that claims 1 TiB": Hostile(
         csr(data=claim((2**37,), "<f8")),
-        "member 'data.npy': its header says shape (137438953472,) of float64, 1.0 TiB, and 0 bytes "
-        f"follow; {CUT}",
+        "member 'data.npy': its header says shape (137438953472,) of float64, 1.0 TiB, but only "
+        f"0 bytes follow; {CUT}",
         NPZ,
     ),
     "a directory that claims 3 GiB": Hostile(
@@ -480,7 +482,7 @@ RECS = b"user,item,score\na,x,3\na,y,2\nb,x,1\n"
 
 BAD_TABLES = {
     "empty": Hostile(b"", f"RECS 'bad.csv' is empty{WANT_TABLE}", RECS),
-    "no row": Hostile(b"user,item\n", f"RECS 'bad.csv' has no row{WANT_TABLE}", RECS),
+    "no row": Hostile(b"user,item\n", f"RECS 'bad.csv' has no rows{WANT_TABLE}", RECS),
     "a missing cell": Hostile(
         b"user,item\na,\n", "RECS 'bad.csv', line 2: no item; expected an id in every row", RECS
     ),
@@ -638,7 +640,7 @@ BAD_PER_USER = {
     ),
     "users of another number": Hostile(
         archive(user=npy(["a", "b"]), **GOOD_VALUES),
-        "metric 'hit@2' has shape (3,); expected (2,), as of 'user'",
+        "metric 'hit@2' has shape (3,); expected (2,), as for 'user'",
         archive(user=npy(["a", "b", "c"]), **GOOD_VALUES),
     ),
     "a user twice": Hostile(
@@ -751,8 +753,8 @@ BAD_GROUPS = {
     "npy that is cut": (
         "npy",
         GOOD_GROUPS["npy"][:-1],
-        "cannot read --by 'bad.npy': its header says shape (3,) of <U1, 12 bytes, and 11 bytes "
-        f"follow; {CUT}{WANT_GROUPS}",
+        "cannot read --by 'bad.npy': its header says shape (3,) of <U1, 12 bytes, but only 11 "
+        f"bytes follow; {CUT}{WANT_GROUPS}",
     ),
     "npy of damaged text": (
         "npy",
@@ -793,7 +795,7 @@ BAD_GROUPS = {
     "csv with a user twice": (
         "csv",
         b"user,group\n0,x\n1,y\n0,x\n",
-        "--by 'bad.csv', line 4: user '0' again; give every user once",
+        "--by 'bad.csv', line 4: user '0' is repeated; give every user once",
     ),
     "csv with a gap": (
         "csv",
@@ -905,7 +907,7 @@ def test_an_npz_that_unpacks_beyond_memory_is_refused_before_it_does():
     assert code == 2
     assert message.startswith("cannot read --features 'bomb.npz': it unpacks to 4.0 GiB, more than")
     assert message.endswith(
-        " GiB that are free here; expected a sparse .npz (scipy.sparse.save_npz) or a dense .npy "
+        " GiB of free memory; expected a sparse .npz (scipy.sparse.save_npz) or a dense .npy "
         "(numpy.save)"
     )
     # The good twin is packed as well, and read as what it is.
@@ -1007,7 +1009,7 @@ def test_outputs_that_are_no_files(capsys):
         os.lstat("nul\0.csv")
     for name, why in {
         "loop.csv": " is a symbolic link to itself; remove it",
-        "far.csv": f": there is no folder {where!r}; make it first",
+        "far.csv": f": the folder {where!r} does not exist; create it first",
         "pipe.csv": " is not a regular file, and would be replaced by one; choose another name",
         long: " cannot be written: File name too long; choose another name",
         "nul\0.csv": f" cannot be written: {null.value}; choose another name",

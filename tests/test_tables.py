@@ -340,7 +340,9 @@ def test_what_cannot_be_added_is_refused(arguments, error, message):
 
 def test_a_callable_that_gives_no_number_is_refused():
     analysis = analysis_of(lambda *_: "much")
-    with pytest.raises(ArgumentError, match=r"metric '<lambda>' gave 'much' for user=1, expected"):
+    with pytest.raises(
+        ArgumentError, match=r"metric '<lambda>' returned 'much' for user=1, expected"
+    ):
         analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
 
 
@@ -482,7 +484,7 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
         "recall  mean 1.0000 of 1",
     ]
     analysis.compute(recs, truth, include_missing=True)
-    assert "the first user=2: their values are undefined" in str(analysis.summary)
+    assert "the first user=2; their values are undefined" in str(analysis.summary)
     assert (analysis.summary.means["hit@1"], analysis.summary.n_defined["hit@1"]) == (1 / 1, 1)
     analysis.compute(recs, make("pandas", {"user": [5], "item": [1]}))
     assert "without recommendations" not in str(analysis.summary)

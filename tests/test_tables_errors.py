@@ -202,7 +202,7 @@ def test_what_is_no_table_is_refused():
 def test_lists_must_be_told_apart():
     with pytest.raises(ArgumentError, match="group_cols is empty"):
         RecListAnalysis([])
-    with pytest.raises(ArgumentError, match="recs has no column to tell lists apart"):
+    with pytest.raises(ArgumentError, match="recs has no column that identifies the lists"):
         run({"item": [1], "score": [0.5]}, TRUTH)
     analysis = RecListAnalysis(["session"])
     with pytest.raises(InputError, match="recs has no column 'session'"):
@@ -377,7 +377,9 @@ def grade(recs, truth, k=1):
 def test_an_answer_that_is_no_number_is_refused(answer):
     analysis = RecListAnalysis()
     analysis.add_metric(lambda *_: answer, name="mine")
-    with pytest.raises(ArgumentError, match=r"metric 'mine' gave .* for user=1, expected a number"):
+    with pytest.raises(
+        ArgumentError, match=r"metric 'mine' returned .* for user=1, expected a number"
+    ):
         analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
 
 

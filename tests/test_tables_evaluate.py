@@ -421,7 +421,9 @@ def test_the_order_of_the_rows_alone():
     recs = {"user": [1, 1], "item": [7, 8], "score": [0.1, 0.9]}
     assert evaluated("mrr", recs, {"user": [1], "item": [8]}, in_order=True)["mrr"] == [1 / 2]
     for option in ({"score": "score"}, {"rank": "score"}):
-        with pytest.raises(ArgumentError, match=r"in_order=True .*, got (score|rank)='score', too"):
+        with pytest.raises(
+            ArgumentError, match=r"in_order=True .*, but (score|rank)='score' is given"
+        ):
             evaluated("mrr", recs, in_order=True, **option)
 
 
@@ -493,7 +495,7 @@ def test_the_analysis_warns_of_a_column_of_numbers_that_is_not_read(kind):
         "'score' if higher is better, to 'rank' if 1 is best, or leave it out"
     )
     assert caught[0].filename == __file__
-    with pytest.warns(RecmetricsWarning, match=r"'prediction' tells lists apart, as every column"):
+    with pytest.warns(RecmetricsWarning, match=r"'prediction' identifies lists, as every column"):
         assert read(every.compute(make(kind, recs), truth))["mrr"] == [0.0, 1.0]
     recs = {"user": [1, 1], "item": [7, 8], "alpha": [0.1, 0.9]}  # no name of scores or ranks
     assert read(every.compute(make(kind, recs), truth))["mrr"] == [0.0, 1.0]

@@ -477,7 +477,7 @@ def test_a_metric_of_the_lists_themselves_is_refused(metric, ties):
     with pytest.raises(ArgumentError) as caught:
         Metrics.compute([[1, 1]], [[1, 0]], ["ndcg", text], ties=ties, **side)
     assert str(caught.value) == (
-        f"{text} reads the lists themselves and has no ties={ties!r}; {able} have; "
+        f"{text} reads the lists themselves and has no ties={ties!r}; {able} have one; "
         "give ties='index'"
     )
 

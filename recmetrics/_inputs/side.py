@@ -251,9 +251,9 @@ def propensity_from(
     r"""Estimate the propensity of each item from how often it is in the training data.
 
     - "power": n^((gamma + 1) / 2), divided by the largest such value of all items, where n is the
-      number of users who have the item (Yang et al., RecSys 2018, after Steck 2011). A higher
-      ``gamma`` means that popularity falls more steeply; the paper tries 1.5 to 3. An item without
-      users counts as if one user had it.
+      number of users who have the item (Yang et al., RecSys 2018, after Steck 2011). ``gamma``
+      describes how steeply popularity falls; the paper tries 1.5 to 3. An item without users counts
+      as if one user had it.
     - "jain": 1 / (1 + C exp(-a log(n + b))) with C = (log(N) - 1) (b + 1)^a, where n is the number
       of users who have the item and N the number of users (Jain, Prabhu, Varma, KDD 2016, who give
       a and b for several data sets).
@@ -270,7 +270,7 @@ def propensity_from(
     model
         "power" or "jain".
     gamma
-        The steepness of the popularity, for "power"; at least 0. The exponent is (gamma + 1) / 2.
+        How steeply popularity falls, for "power"; at least 0. The exponent is (gamma + 1) / 2.
     a, b
         The parameters of "jain", above 0.
     least

@@ -57,7 +57,7 @@ class CompactTable:
         return as_latex_table(grid, notes, caption, label)
 
     def grid(self, *, plain: bool = True) -> Grid:
-        """The table; where it is ``plain`` text, the best means stand in brackets."""
+        """The table as a grid; if it is ``plain`` text, the best means are in brackets."""
         headings, rows = self._cells()
         widths = [max(len(row[j].marks) for row in rows) for j in range(len(headings) + 1)]
         cells = [
@@ -78,7 +78,7 @@ class CompactTable:
         return Grid([*names, *map(Column, headings)], cells, strong)
 
     def legend(self, best: str = "[ ]") -> list[str]:
-        """The notes below the table; how ``best`` is written."""
+        """The notes below the table; ``best`` is the mark of the best means."""
         return compact_legend(self.comparison, self.metrics, best, "letters")
 
     def _cells(self) -> tuple[list[str], list[list[Cell]]]:
@@ -86,6 +86,6 @@ class CompactTable:
 
 
 def _in_text(cell: Cell, width: int) -> str:
-    """Write a mean in brackets if it is the best, and its marks as wide as those of the column."""
+    """Write a mean, in brackets if it is the best, with its marks padded to the column width."""
     text = f"[{cell.text}]" if cell.is_best else f" {cell.text} "
     return f"{text} {cell.marks:<{width}}" if width else text

@@ -100,8 +100,8 @@ def compare(
     correction
         The correction of the p-values of each test for multiple comparisons. "holm" bounds the
         probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
-        discoveries; None corrects nothing. All pairs and metrics are corrected together; those of
-        the groups are a family of their own.
+        discoveries; None corrects nothing. All pairs and metrics are corrected together, and
+        separately all those of the groups.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity. Adds the
         means and differences of each group, and the worst group.

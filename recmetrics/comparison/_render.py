@@ -104,7 +104,7 @@ def legend(comparison: Compared) -> list[str]:
 def compact_legend(
     comparison: Compared, metrics: Sequence[str], best: str, marks: str
 ) -> list[str]:
-    """The notes below the table of models by metrics; how ``best`` and ``marks`` are written."""
+    """The notes below the table of models by metrics; ``best`` and ``marks`` are its signs."""
     lines = [f"{best}: the best mean of a metric", *_models(comparison, metrics)]
     if comparison.differences:
         baseline = comparison.baseline

@@ -44,7 +44,7 @@ def summary(
     >>> import recmetrics
     >>> values = {"recall@10": [0.2, 0.6, 0.4, float("nan")], "mrr@10": [0.5, 1.0, 0.0, 0.25]}
     >>> found = recmetrics.summary(values)
-    >>> print(str(found).partition("\n\n")[0])  # print(found) says below how it was computed
+    >>> print(str(found).partition("\n\n")[0])  # print(found) also shows a legend
     metric       mean     95 % interval     q10  median     q90  users  left out
     ---------  ------  ----------------  ------  ------  ------  -----  --------
     recall@10  0.4000  [0.2000, 0.6000]  0.2000  0.4000  0.6000      3         1

@@ -328,7 +328,7 @@ def _novelty(
     words={
         "denom": {"list": "mean", "k": "1 / {k} times the sum"},
         "unseen": {
-            "rarest": "an item of popularity 0 counts as the least popular item that a user has",
+            "rarest": "where popularity 0 counts as the lowest popularity above 0",
             "zero": "0 for an item of popularity 0",
             "inf": "infinite for an item of popularity 0",
             "nan": "NaN for an item of popularity 0",
@@ -361,8 +361,9 @@ def novelty_at_k(
 
     An empty list has 0. The self-information of an item of popularity 0 is infinite. By default,
     such an item counts like the least popular item with a popularity above 0, as in Elliot, and a
-    ``RecmetricsWarning`` gives the number of such items. RecTools and RePlay count one user for it;
-    this is the same if the least popular item has one user. The option ``unseen`` has other rules.
+    ``RecmetricsWarning`` gives the number of such items. RecTools and RePlay count it as an item
+    with one user, which is the same if the least popular item has one user. The option ``unseen``
+    selects other rules.
 
     >>> from recmetrics import Metrics
     >>> Metrics.novelty_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, popularity=[0.5, 0.125, 1])
@@ -435,8 +436,10 @@ def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> No
     prepare=_in_tail,
     reference=long_tail_reference,
     needs=(("popularity",),),
-    formula="share of {top} outside the head: the smallest set of most popular items with at least "
-    "1 - {tail} of the interactions",
+    formula=(
+        "share of {top} outside the head, the smallest set of most popular items with at least "
+        "1 - {tail} of the interactions"
+    ),
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
     "personalized re-ranking, FLAIRS 2019",
@@ -632,8 +635,10 @@ def _divergence(
     kernel=_calibration,
     reference=calibration_reference,
     needs=(("genres",), ("profile",)),
-    formula="sum over the genres of p ln(p / (0.99 q + 0.01 p)), p their shares in the "
-    "profile, q in {top}",
+    formula=(
+        "sum over the genres of p ln(p / (0.99 q + 0.01 p)), where p is the share of a genre in "
+        "the profile and q in {top}"
+    ),
     latex=r"\sum_{c} p_c \ln \frac{p_c}{0.99 \, q_c + 0.01 \, p_c}",
     citation="Steck: Calibrated recommendations, RecSys 2018",
     bounds=(0.0, -math.log(SMOOTHING)),

@@ -202,7 +202,7 @@ def _entropy(exposure: Exposure) -> float:
     reads="exposure",
     kernel=_entropy,
     reference=entropy_reference,
-    formula="- sum of s log2(s), s the share of each item among those in {top} of all users",
+    formula="- sum of s log2(s), where s is the share of an item in {top} of all users",
     latex=r"- \sum_{i} \frac{n_i}{n} \log_2 \frac{n_i}{n}, \quad n = \sum_{i} n_i",
     citation="Shannon: A mathematical theory of communication, 1948",
     bounds=(0.0, math.inf),
@@ -213,7 +213,7 @@ def entropy_at_k(
 ) -> UserValues:
     """Shannon entropy in bits of the items of all lists: one value for all users.
 
-    The largest possible value is log2 of the number of items: all items are in equally many lists.
+    The largest possible value is log2 of the number of items, if all are in equally many lists.
 
     >>> from recmetrics import Metrics
     >>> Metrics.entropy_at_k([[3, 2, 1, 0], [3, 1, 2, 0]], [[1, 0, 0, 0]] * 2, k=2)
@@ -253,8 +253,10 @@ def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> f
     kernel=_exposure_gini,
     reference=exposure_gini_reference,
     exposure_sums=_weights,
-    formula="{denom}gini of the n items of the catalogue, each recommendation weighted by "
-    "{discount}",
+    formula=(
+        "{denom}Gini coefficient of the exposure of the n items of the catalogue, where a rank "
+        "counts {discount}"
+    ),
     words={
         "denom": _GINI_WORDS,
         "discount": {
@@ -290,8 +292,8 @@ def exposure_gini_at_k(
 ) -> UserValues:
     """Gini coefficient of the exposure of items: one value for all users.
 
-    As ``gini``, but each rank counts by its discount, so an item at the first rank counts more than
-    one below.
+    It is computed like ``gini``, but each rank counts by its discount, so an item at the first rank
+    counts more than one below.
 
     >>> from recmetrics import Metrics
     >>> Metrics.exposure_gini_at_k([[1, 0], [1, 0]], [[1, 0]] * 2, k=1)

@@ -39,7 +39,7 @@ def precision(recs: Any, truth: Any, k: int | None = None) -> float:
         A list as a table with the column ``item``, best first.
     truth
         The truth of the same user: a table with the column ``item``, or a pandas table indexed by
-        item; and maybe ``rating``.
+        item; and, optionally, ``rating``.
     k
         The number of ranks that count; None for all.
 
