@@ -690,7 +690,7 @@ REFERENCES = {
         ArgumentError,
         "coverage@1 reads the lists themselves and has no ceiling; hit, precision, recall, f1, "
         "map, mrr, ndcg, dcg, cg, r_precision, rbp, err, fallout, auc, mean_rank, percentile_rank "
-        "have; leave it out",
+        "have one; leave it out",
         lambda: Metrics.ceiling(TRUTH, "err@1"),
     ),
     "audit of one user": Hostile(

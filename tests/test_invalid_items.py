@@ -234,7 +234,7 @@ def test_unknown_items_need_the_size_of_the_catalogue():
 
 def test_a_metric_of_all_items_takes_no_wasted_rank():
     lists, truth = [[0, 0, 1, 2]], np.eye(1, 3)
-    with pytest.raises(ArgumentError, match=r"auc counts items, and a wasted rank has none"):
+    with pytest.raises(ArgumentError, match=r"auc counts all items, but a wasted rank has no item"):
         Metrics.compute_ranked(lists, truth, "auc", repeats="waste")
     assert Metrics.compute_ranked(lists, truth, "auc", repeats="drop")["auc"].tolist() == [1.0]
 

@@ -231,9 +231,11 @@ def test_torchmetrics_ties_large_scores_in_auc():
 
 def test_ranx_weighs_the_hits_of_rbp_by_their_grade():
     need("ranx")
-    problem = given([3, 2, 1], [9, 0, 0])
-    _, here = one("ranx", "rbp", problem)
-    there = call("ranx", "rbp.80", problem)
+    from ranx import Qrels, Run, evaluate
+
+    _, here = one("ranx", "rbp", given([3, 2, 1], [9, 0, 0]))
+    with peers.quiet():
+        there = evaluate(Qrels({"u": {"a": 9}}), Run({"u": {"a": 3.0, "b": 2.0}}), "rbp.80")
     assert (there, here) == (pytest.approx(9 * 0.2), pytest.approx(0.2))
 
 
