@@ -1,10 +1,10 @@
-"""Linear-time forms beside the pairwise way: personalization and diversity.
+"""Personalization and diversity in linear time, compared with the computation over all pairs.
 
 python benchmarks/beyond.py [--users N]
 
-Each pair of ways is compared before it is timed. Peak memory is what NumPy holds at once beyond the
-inputs (tracemalloc). The pairwise way makes a matrix users x users: it is run on as many lists as
-make 2 GiB of it.
+Both ways must give the same values before they are timed. Peak memory is the most that NumPy
+allocates in addition to the inputs (tracemalloc). The computation over all pairs needs a matrix of
+users x users. It runs on as many lists as fit into a matrix of 2 GiB.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What a cluster would take: constants of one core, and one worker process against two.
+"""Estimate the time on a cluster: constants of one core, and one worker process against two.
 
-    python benchmarks/cluster.py                # some minutes, on a machine that does nothing else
-    python benchmarks/cluster.py --write        # and into docs/many_machines.md
+    python benchmarks/cluster.py                # some minutes, on a machine without other work
+    python benchmarks/cluster.py --write        # also writes the figures to docs/many_machines.md
     python benchmarks/cluster.py --constants    # without the two workers
 
-The constants are those of one thread in a warm process. The table on paper follows from them and
-from the assumptions in ``PAPER`` alone.
+The constants are measured with one thread in a warm process. The estimate is computed only from
+these constants and the assumptions in ``PAPER``.
 """
 
 import argparse
@@ -200,38 +200,40 @@ def report(
     lines = [
         f"Measured on one core ({machine['processor']}, {machine['date']}):",
         "",
-        "| constant | |",
+        "| constant | value |",
         "| --- | ---: |",
         f"| product, float32, d = {D} | {constants.product / 1e9:,.0f} GFLOP/s |",
-        f"| `Metrics.compute`, float32 scores, eight columns, k = {K} "
+        f"| `Metrics.compute`, float32 scores, eight metrics, k = {K} "
         f"| {constants.selection / 1e9:.2g} GB/s |",
-        f"| state of an `Evaluator`, eight columns | {constants.state:,.0f} bytes per user |",
-        f"| the same with `coverage@{K}` | {constants.state_listing:,.0f} bytes per user |",
-        f"| what leaves a chunk of scores, k = {K} | {constants.survivors:,.0f} bytes per user |",
+        f"| state of an `Evaluator`, eight metrics | {constants.state:,.0f} bytes per user |",
+        f"| the same, also with `coverage@{K}` | {constants.state_listing:,.0f} bytes per user |",
+        f"| best items that a chunk of scores sends, k = {K} "
+        f"| {constants.survivors:,.0f} bytes per user |",
         "",
-        f"Of {p.users:,} users, {p.items:,} items, d = {p.d}:",
+        f"The estimate for {p.users:,} users, {p.items:,} items, d = {p.d}:",
         "",
-        "| what | |",
+        "| quantity | value |",
         "| --- | ---: |",
         f"| multiplications and additions | {paper['flops']:.3g} FLOP |",
-        f"| scores, which never exist as a whole | {paper['score bytes'] / 1e15:,.1f} PB |",
+        f"| scores, which are never stored as a whole | {paper['score bytes'] / 1e15:,.1f} PB |",
         *(
             f"| {name} | {paper[key] / 1e9:,.1f} GB |"
             for name, key in (
                 ("user factors, each read by one worker", "user factor bytes"),
                 ("item factors, read by every worker", "item factor bytes"),
                 ("truth", "truth bytes"),
-                ("exclude", "exclude bytes"),
-                (f"results, {p.metrics} columns", "state bytes"),
-                (f"results with lists of {K}", "state bytes with lists"),
+                ("excluded items", "exclude bytes"),
+                (f"results of {p.metrics} metrics", "state bytes"),
+                (f"the same with lists of {K} items", "state bytes with lists"),
             )
         ),
         f"| memory of a worker of {p.cores} cores | {memory_of_worker(paper) / 1e9:,.1f} GB |",
-        f"| work of the product | {paper['product core seconds'] / 3600:,.0f} core hours |",
-        f"| work of selection and metrics "
+        f"| time of the product | {paper['product core seconds'] / 3600:,.0f} core hours |",
+        f"| time of selection and metrics "
         f"| {paper['selection core seconds'] / 3600:,.0f} core hours |",
         "",
-        f"| workers of {p.cores} cores | work | item factors | user data | results | in all |",
+        f"| workers of {p.cores} cores | computation | item factors | user data | results "
+        "| total |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for workers in (1, 10, 100, 1_000):
@@ -241,9 +243,9 @@ def report(
     if scaled:
         lines += [
             "",
-            "One worker process of one thread against two, on one machine:",
+            "One and two worker processes of one thread each, on one machine:",
             "",
-            "| case | one | two | gain |",
+            "| case | one | two | speedup |",
             "| --- | ---: | ---: | ---: |",
         ]
         lines += [

@@ -1,17 +1,17 @@
-"""Whether the intervals of a comparison cover, and its tests keep their level.
+"""Check the coverage of the intervals of ``compare``, and the level of its tests.
 
 python benchmarks/comparison.py [--users N ...] [--experiments N] [--seed N] [--processes N]
 
-Each experiment draws users, and for every user the hits of three models at ten ranks: two equally
-good ones, and a better one. The true means and differences are known in closed form: a 95 %
-interval should cover them in 93 to 97 % of the experiments, and of the two equally good models a
-test should find one better in 4 to 6 %. With 2,000 experiments a share is known to about 1 point
-(two standard errors).
+Each experiment draws users and, for each user, the hits of three models at ten ranks. Two models
+are equally good, and one is better. The true means and differences are known in closed form. A
+95 % interval should contain them in 93 to 97 % of the experiments. A test should find a difference
+between the two equally good models in 4 to 6 % of the experiments. With 2,000 experiments, the
+standard error of such a share is about half a point.
 
-The sign-flip permutation test of hit stays below its level, as any exact test of it must: the users
-who differ all differ by 1, which makes it the sign test. Of n such users it has only about n / 2
-p-values, and the largest below 5 % is on average well below where n is small. The last lines print
-how often it should reject a true null; it never rejects too often.
+The permutation test of hit rejects less often than its level allows. All users who differ do so by
+1, so that the test is a sign test. With n such users it has only about n / 2 different p-values. If
+n is small, the largest p-value below 5 % is clearly below 5 % on average. The last lines show how
+often the exact test rejects a true null hypothesis. It never rejects too often.
 """
 
 import argparse

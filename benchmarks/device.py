@@ -1,12 +1,14 @@
-"""Scores on a GPU: an update of an Evaluator beside one read of the scores, and beside torch.topk.
+"""Time an Evaluator with scores on a GPU, relative to one read of them and to torch.topk.
 
 python benchmarks/device.py [--users N --items N] [--k K] [--lists]
 
-Ours is whole: from the scores on the device to the values on the host, NaN looked for, ties in
-order, the truth a CSR matrix on the host. What ranks alike is compared before it is timed. With
-``--lists``: the lists of metrics such as coverage beside one read, and beside torch.topk alone.
+The time of an update covers everything from the scores on the device to the values on the host,
+with the check for NaN and the order of ties. The truth is a CSR matrix on the host. Calls that rank
+in the same way must give the same values before they are timed. With ``--lists``, only the lists
+that metrics such as coverage read are timed, relative to one read and to torch.topk.
 
-Both run on the GPU where torch finds one, else on the CPU, on less; the first line says which.
+Everything runs on a GPU if torch finds one, and otherwise on the CPU with fewer scores. The first
+line of the output says which.
 """
 
 import argparse

@@ -1,18 +1,20 @@
-"""What an update of an Evaluator costs, and a whole validation beside torchmetrics.
+"""Measure an update of an Evaluator, and a whole validation compared with torchmetrics.
 
     python benchmarks/evaluator.py           both, some minutes
-    python benchmarks/evaluator.py --quick   fewer repeats and users: checks the script alone
+    python benchmarks/evaluator.py --quick   fewer repeats and users, to check that the script works
 
-The kernels are called as an update calls them, on arrays that are prepared before the clock starts:
-what is left of the ratio is Python. Run it while nothing else runs.
+The update is compared with its kernels alone, which get arrays that are prepared before the clock
+starts. The difference is the time of the Python code. Run it on a machine without other work.
 """
 
 import argparse
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from problems import SMALL, Problem, make
 from timing import Ratio, environment, in_turn
 
@@ -24,6 +26,7 @@ from recmetrics._selection.hits import Views, empty_hits
 from recmetrics._spec.request import Request
 
 BATCH = 256
+N_BATCHES = 40  # in an epoch
 EIGHT = [f"{name}@{k}" for name in ("ndcg", "recall", "map", "hit") for k in (10, 20)]
 COLUMNS = {"ndcg@20": ["ndcg@20"], "eight columns": EIGHT}
 TARGET = 1.3
@@ -64,6 +67,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
         kernels.lanes_for(k, n_items, dtype),
         kernels.pool_for(k, n_items, dtype),
         places,
+        block.bits,
     )
     select()
     views = Views(top)
@@ -82,14 +86,27 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     return run
 
 
+def epochs(evaluator: Evaluator, scores: np.ndarray) -> Callable[[], None]:
+    """Add the next batch of users, as a loop of epochs does."""
+    numbers = itertools.cycle(range(N_BATCHES))
+
+    def update() -> None:
+        number = next(numbers)
+        if number == 0:
+            evaluator.reset()
+        evaluator.update(scores, np.arange(number * BATCH, (number + 1) * BATCH))
+
+    return update
+
+
 def updates(repeats: int) -> None:
     """Print an update over its kernels."""
     print(f"Evaluator.update of {BATCH} x {SMALL[1]:,} float32 over selection and kernels alone")
     problem = make((BATCH, SMALL[1]))
+    truth = sp.vstack([problem.truth] * N_BATCHES, format="csr")
     for name, metrics in COLUMNS.items():
         for n_threads, threads in ((1, "one thread"), (None, "all cores")):
-            evaluator = Evaluator(problem.truth, metrics, n_threads=n_threads)
-            update = partial(evaluator.update, problem.scores, np.arange(BATCH))
+            update = epochs(Evaluator(truth, metrics, n_threads=n_threads), problem.scores)
             alone = kernels_alone(problem, metrics)
             update(), alone()
             ratio = in_turn(update, alone, repeats)

@@ -1,13 +1,14 @@
-"""Evaluate factor models without a score matrix: time, memory, and the same numbers.
+"""Evaluate factor models without a score matrix: time and memory, after a check of the values.
 
-    python benchmarks/factors.py                            all of it
-    python benchmarks/factors.py short product              those named
+    python benchmarks/factors.py                            all sections
+    python benchmarks/factors.py short product              only these
 
-short: 10,000 users x 3,706 items x 64 factors in float32, eight columns, over NumPy's product.
-product: 20,000 users x 50,000 items x 64 factors in float32, over the matrix product alone; beside
-the dense way and implicit's own evaluation. million: 1,000,000 x 1,000,000 x 64 from memory maps,
-on a slice of the users, in a process of its own. gowalla: a truncated SVD of the real split, read
-from the folder in RECMETRICS_DATA as real.py does. Run it when nothing else runs.
+short: 10,000 users x 3,706 items x 64 factors in float32, eight metrics, relative to NumPy's matrix
+product. product: 20,000 users x 50,000 items x 64 factors in float32, relative to the matrix
+product; also the dense way and implicit's own evaluation. million: 1,000,000 x 1,000,000 x 64 from
+memory maps, for a slice of the users, in a separate process. gowalla: a truncated SVD of the real
+split, read from the folder in RECMETRICS_DATA as in real.py. Run it on a machine without other
+work.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def run_short(repeats: int) -> None:
         return Metrics.compute_factors(users, items, truth, eight_columns(20))
 
     evaluate()
-    ratio = in_turn(evaluate, lambda: users @ items.T, repeats)
+    ratio = in_turn(evaluate, lambda: users @ items.T, repeats, pause=0.2)
     met = "" if ratio.value <= SHORT_TARGET else f"; target {SHORT_TARGET}"
     print(f"\n{n_users:,} users x {n_items:,} items x {d} factors, float32, {THREADS} cores")
     print(

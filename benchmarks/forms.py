@@ -1,9 +1,9 @@
-"""Sparse scores, streams of events, and options of the relevant items: time and memory.
+"""Time and memory of sparse scores, streams of events, strata, propensities and ranks.
 
-python benchmarks/forms.py sparse      100,000 x 1,000,000 with 200 stored per row
-python benchmarks/forms.py stream      an update beside Evaluator.update, in turn
-python benchmarks/forms.py relevant    strata, propensities and ranks beside a plain call, in turn
-python benchmarks/forms.py memory      100,000 updates of a stream that keeps sums
+python benchmarks/forms.py sparse      100,000 x 1,000,000 with 200 stored scores per row
+python benchmarks/forms.py stream      updates of a stream, alternating with Evaluator.update
+python benchmarks/forms.py relevant    strata, propensities and ranks, alternating with a plain call
+python benchmarks/forms.py memory      100,000 updates of a stream that stores only sums
 """
 
 import sys

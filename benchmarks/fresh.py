@@ -1,12 +1,13 @@
-"""What only a process of its own can tell: memory, and the cost of the first call.
+"""Measurements that need a new process: memory, and the time of the first call.
 
-Run by speed.py; each prints one JSON object.
+speed.py runs these. Each prints one JSON object.
 
     python fresh.py memory 2000 50000 float32
     python fresh.py first-call
     python fresh.py steps
 
-And for people, medians of processes with an empty cache folder, in turn with another checkout:
+This one prints a table: medians over processes with an empty cache folder, alternating with
+processes of another checkout.
 
     python fresh.py cold --beside ../../older --rounds 5
 """

@@ -1,4 +1,4 @@
-"""Draw the curves: compute over reading the scores once, by items and by k, with the rivals.
+"""Draw the time relative to reading the scores once, by items and by k, for each library.
 
 python benchmarks/plot.py        curves.png, from results.json
 """

@@ -1,4 +1,4 @@
-"""The problems that are timed: seeded score matrices and the relevant items of every user."""
+"""The problems that are timed: seeded score matrices, and the relevant items of users."""
 
 from typing import NamedTuple
 

@@ -1,10 +1,11 @@
 """Evaluate recommenders on real splits, and reproduce the numbers published for them.
 
     python benchmarks/real.py                       all of them
-    python benchmarks/real.py popularity gfcf ease  those named
+    python benchmarks/real.py popularity gfcf ease  only these
 
-The splits are read from the folder in RECMETRICS_DATA, else from ../shared/data beside the
-repository. Exit code 0: every published number was met; 1: one was not; 2: the data are absent.
+The splits are read from the folder in RECMETRICS_DATA. If this variable is not set, the folder is
+../shared/data beside the repository. Exit code 0: all published numbers were reproduced; 1: one was
+not; 2: the data are missing.
 """
 
 import argparse

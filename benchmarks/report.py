@@ -1,7 +1,7 @@
-"""Write the tables from the results of speed.py; nobody types a figure.
+"""Write benchmarks/README.md from the results of speed.py.
 
-Without options: benchmarks/README.md. With --short: print the headline and the table for the
-project's README; with --into README.md: put them there, between their marks.
+With --short, print the headline and the table for the project's README instead. With
+--into README.md, put them into that file, between their marks.
 """
 
 import argparse
@@ -12,79 +12,82 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from speed import SECTIONS
+
 HERE = Path(__file__).resolve().parent
-PARTS = ("np.argpartition", "bottleneck")  # what others are made of, not rivals
+PARTS = ("np.argpartition", "bottleneck")  # building blocks of others, not in the short table
 HEADLINE = ("ranx", "torchmetrics")  # the rivals that the first lines of the README name
 _FIGURE = ("", *"0123456789*≤≥")  # what a cell of a column of figures starts with
 Results = dict[str, dict[str, Any]]
 
-# Why a target of a section is missed. Printed only while one is.
+# Why a target of a section is missed. Printed only if one is missed.
 REASONS: dict[str, str] = {
     "threads": (
-        "checking the inputs and starting threads is done in one; and the two cores of this "
-        "machine do less than twice the work of one, even where they compare numbers in cache."
+        "the inputs are checked, and the threads are started, in one thread. Also, the two cores "
+        "of this machine do less than twice the work of one, even for comparing numbers in cache."
     ),
     "columns": (
-        "thirty kernels go over the hits of all users, and users of an informed model have some; "
-        "one column takes no more than two and a half times the read."
+        "thirty kernels read the hits of all users, and with an informed model users have hits. "
+        "One metric takes at most two and a half times as long as the read."
     ),
     "dense_truth": (
-        "the truth is compared with 0, and what is not 0 collected, in two passes of NumPy; as "
-        "float32 or float64 it has more bytes, and so a higher limit."
+        "NumPy compares the truth with 0 in one pass, and collects the relevant items in a second "
+        "pass. A truth of float32 or float64 has more bytes to read, and so a higher limit."
     ),
     "whole_list": (
-        "the rank of each of the 20 relevant items is a count over the row in cache, two for "
-        "auc, which share a pass of 0.06 ns a score: the compiled loop compares eight scores at "
-        "a time, and its time follows the cores, that of the read the memory. Sorting the row "
-        "instead pays from some 64 relevant items on, and is done from there."
+        "the rank of each of the 20 relevant items is counted over the row in cache. auc needs two "
+        "counts, which share a pass. A pass takes 0.06 ns per score, because the compiled loop "
+        "compares eight scores at a time. The cores limit this loop, while the memory limits the "
+        "read. From about 64 relevant items on, the row is sorted instead, which is faster."
     ),
     "batch": (
-        "the kernel is a quarter of the call at most; the rest is Python: checking inputs, some "
-        "dozens of small NumPy calls. With nothing timed in between the call takes 126 µs."
+        "the kernel takes at most a quarter of the call. The rest is Python: checks of the inputs, "
+        "and dozens of small NumPy calls. If np.argpartition does not run between the calls, a "
+        "call takes 126 µs."
     ),
     "first_call": (
-        "selection takes most of it, the kernel of each metric 0.3 to 0.5 s; half is LLVM, half "
-        "Numba's own passes over some thirty functions. `recmetrics.warmup` moves that, and later "
-        "processes read it from disk. `python benchmarks/fresh.py cold` takes the steps apart: "
+        "compiling the selection takes most of the time, and the kernel of each metric takes 0.3 "
+        "to 0.5 s. Half of it is spent in LLVM, and half in Numba's own passes over about thirty "
+        "functions. `recmetrics.warmup` compiles ahead of the first call, and later processes read "
+        "the machine code from disk. `python benchmarks/fresh.py cold` measures the steps: "
         "[integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
-        "where 500 items are relevant the row is sorted as a whole, for their ranks to be searched "
-        "in it; np.argpartition finds no ranks."
+        "with 500 relevant items, recmetrics sorts the whole row, and searches the ranks of the "
+        "relevant items in it. np.argpartition computes no ranks of items."
     ),
     "rivals": (
-        "torch.topk selects on both cores with vectorised code. ranx selects nothing: with "
-        "`np.argpartition` before it, it is as fast as that, which on processors with AVX-512 is "
-        "a vectorised selection."
+        "torch.topk runs vectorised code on both cores. ranx has no selection of its own: "
+        "`np.argpartition` selects its items, with vectorised code on processors with AVX-512."
     ),
 }
 
-PICTURES = {"curves": "![Compute over reading the scores once, by items and by k](curves.png)"}
+PICTURES = {"curves": "![Time relative to reading the scores once, by items and by k](curves.png)"}
 
 HEAD = """\
 # Benchmarks
 
-Written by `report.py` from `results.json`; do not edit.
+`report.py` writes this page from `results.json`. Do not edit it.
 
-The unit of nearly every figure is **the time to read the score matrix once with every core**: no
-evaluation that looks at all scores can be faster. Each figure is a ratio of two times taken in
-turn in one process (A B A B ...), the median over the pairs: a machine that slows down slows both.
-Everything is timed end to end, from the score matrix to one number per user and metric, after the
-first call; the first call has a table of its own.
+Most figures are relative to **the time to read the score matrix once with every core**. No
+evaluation that looks at all scores can be faster. To measure a ratio, two calls are timed
+alternately in one process (A B A B ...), and the figure is the median over the pairs. If the
+machine slows down, both calls of a pair do. A time covers everything from the score matrix to one
+number per user and metric. It does not include the first call, which has a section of its own.
 
-In the tables **bold** marks a figure that misses its target, *italic* one that meets it, or has
-none, but misses the further goal for the row.
+Parentheses contain the target of a figure (after ≤ or ≥) and its goal, which is stricter. A figure
+in **bold** misses its target. A figure in *italics* misses only its goal.
 
 ```sh
-pip install '.[bench]'                    # a rival that is absent is shown as such
-python benchmarks/speed.py                # everything, or the sections named; --quick to try it
+pip install '.[bench]'                    # a library that is missing is shown as not available
+python benchmarks/speed.py                # all sections, or the named ones; --quick for a short try
 python benchmarks/plot.py                 # curves.png
 python benchmarks/report.py               # this page
 python benchmarks/report.py --into README.md
 ```
 
-What stands around the kernels (updates of an Evaluator, factor models, tables, comparison, devices,
-clusters) has scripts and figures of its own: [integrations](integrations.md).
+Other scripts measure updates of an Evaluator, factor models, tables, comparison, devices and
+clusters. [Integrations](integrations.md) shows their results.
 """
 
 
@@ -98,7 +101,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="print the short table")
     parser.add_argument("--into", type=Path, help="replace the short table in this file")
     args = parser.parse_args()
-    results: Results = json.loads(args.results.read_text())
+    results = with_texts(json.loads(args.results.read_text()))
     if args.short:
         print(headline(results), short(results), sep="\n\n")
     elif args.into:
@@ -109,6 +112,19 @@ def main() -> None:
 
 
 # --- the page ------------------------------------------------------------------------------------
+
+
+def with_texts(results: Results) -> Results:
+    """Add the titles and explanations of the sections, so that editing them needs no new run."""
+    return {
+        name: one
+        | {
+            "title": SECTIONS[name].title,
+            "about": SECTIONS[name].about,
+            "legend": legend() if (legend := SECTIONS[name].legend) else None,
+        }
+        for name, one in results.items()
+    }
 
 
 def page(results: Results) -> str:
@@ -145,7 +161,7 @@ def targets(results: Results) -> tuple[list[str], list[list[str]]]:
         target = f"{sign(one)} {worst['target']:g}{one['unit']}"
         cells = [one["title"], f"{met} of {len(rows)}", target, number(worst, one), where]
         lines.append(cells)
-    return ["what", "targets met", "tightest: target", "measured", "where"], lines
+    return ["section", "targets met", "tightest target", "measured", "where"], lines
 
 
 def meets(row: dict[str, Any], one: dict[str, Any], limit: str = "target") -> bool:
@@ -203,7 +219,7 @@ def notes(name: str, one: dict[str, Any]) -> Iterator[str]:
         yield f"{what}: {next(r['note'] for r in one['rows'] if r['what'] == what)}."
     missed = any(row["value"] is not None and not meets(row, one) for row in one["rows"])
     if missed and name in REASONS:
-        yield f"Missed: {REASONS[name]}"
+        yield f"Why targets are missed: {REASONS[name]}"
 
 
 def machines(results: Results) -> Iterator[str]:
@@ -219,7 +235,7 @@ def describe(environment: dict[str, Any]) -> str:
     """Name processor, threads and versions in one paragraph."""
     packages = ", ".join(f"{name} {v}" for name, v in environment["packages"].items() if v)
     return (
-        f"{environment['processor']}, {environment['cores']} cores, as many threads; "
+        f"{environment['processor']}, {environment['cores']} cores, one thread on each; "
         f"{environment['caches']}; {environment['memory']}; {environment['system']}; "
         f"Python {environment['python']}; {packages}; {environment['date']}."
     )
@@ -248,11 +264,11 @@ def headline(results: Results) -> str:
     one = results["rivals"]
     rows = {row["what"]: row for row in reversed(one["rows"])}
     size = rows["recmetrics"]["column"].replace(" x ", " users x ")
-    others = ", ".join(
+    others = ", and ".join(
         f"{name} takes {rows[name]['value']:,.0f} times as long" for name in HEADLINE
     )
     return wrapped(
-        f"{size} items, eight metrics: {rows['recmetrics']['note']} on "
+        f"Eight metrics for {size} items take {rows['recmetrics']['note']} on "
         f"{one['environment']['cores']} cores. {others}."
     )
 
@@ -260,16 +276,23 @@ def headline(results: Results) -> str:
 def short(results: Results) -> str:
     """Compose the table of the project's README: how many times longer each takes."""
     one = results["rivals"]
-    rows = [row | {"target": None} for row in one["rows"] if row["what"] not in PARTS]
+    # The milliseconds of others are those of the pairs that they were timed in, which differ.
+    rows = [
+        row | {"target": None, "note": row["note"] if row["what"] == "recmetrics" else ""}
+        for row in one["rows"]
+        if row["what"] not in PARTS
+    ]
     head, body = pivot(one | {"rows": rows})
     environment = one["environment"]
     return "\n".join(
         [
             wrapped(
-                "Run time relative to recmetrics for eight metrics (ndcg, recall, map and hit at "
-                "10 and 20, or those that the tool defines alike), from a float32 score matrix, "
-                "10 relevant items per user. Each tool is timed in turn with recmetrics; a ratio "
-                "is the median over the pairs, so it differs from the quotient of the times:"
+                "The table shows run times relative to recmetrics, for two sizes (users x items). "
+                "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes only "
+                "the metrics that it defines in the same way. The scores are a float32 matrix, and "
+                "each user has 10 relevant items. For ranx, NumPy selects the 20 best items of "
+                "each user; in the row 'whole rows', ranx gets all items. Each tool is timed in "
+                "turn with recmetrics, and its ratio is the median over these pairs of runs:"
             )
             + "\n",
             table(head, body),

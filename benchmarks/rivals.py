@@ -1,8 +1,7 @@
-"""Other ways from a score matrix to the same numbers, one record each; recmetrics is among them.
+"""The libraries that are compared, recmetrics among them: one ``Rival`` for each.
 
-Each is written as its makers would want it: threads where it has them, the truth in its own form
-before the clock starts, the quicker way where there are two. The clock runs from the NumPy score
-matrix to the numbers.
+Each is called in its fastest way. It uses threads if it has them, and the truth is converted to its
+own format before the clock starts. The time runs from the NumPy score matrix to the values.
 """
 
 import importlib
@@ -279,18 +278,18 @@ RIVALS = (
     ),
     Rival(
         "torch.topk", torch_topk, dense_tensors, ("torch",),
-        target=4, way="one `topk`, the dense truth gathered at it",
+        target=4, way="one `topk`, then `gather` on the dense truth",
     ),
     Rival(
         "np.argpartition", numpy_once, dense_arrays,
-        cores="one", users=1000, way="one selection for all columns",
+        cores="one", users=1000, way="one selection for all metrics",
     ),
     Rival(
         "bottleneck", rectorch_way, dense_arrays, ("bottleneck",),
-        cores="one", users=500, target=100, way="rectorch's way: every column selects anew",
+        cores="one", users=500, target=100, way="one selection for each metric, as in rectorch",
     ),
     Rival(
-        "scikit-learn", scikit_learn, dense, ("sklearn.metrics",), ("ndcg",), "it has no other",
+        "scikit-learn", scikit_learn, dense, ("sklearn.metrics",), ("ndcg",), "it has only ndcg",
         gives="mean", cores="one", users=500, target=100, way="`ndcg_score`, ties ignored",
     ),
     Rival(
@@ -303,7 +302,7 @@ RIVALS = (
     ),
     Rival(
         "torchmetrics", torchmetrics, integer_tensor, ("torch", "torchmetrics"),
-        ("ndcg", "recall", "hit"), "its average precision divides by the hits found",
+        ("ndcg", "recall", "hit"), "its average precision divides by the number of hits",
         cores="one", users=50, target=100, way="`functional.retrieval`, user by user",
     ),
 )  # fmt: skip

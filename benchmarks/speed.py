@@ -1,11 +1,11 @@
 """Measure how fast recmetrics is; every figure is a ratio of two times taken in turn.
 
-    python benchmarks/speed.py                  everything, some fifteen minutes
-    python benchmarks/speed.py read rivals      these sections; the others keep their results
-    python benchmarks/speed.py --quick          a tenth of the users: checks the scripts alone
+    python benchmarks/speed.py                  all sections, about fifteen minutes
+    python benchmarks/speed.py read rivals      only these; the others keep their results
+    python benchmarks/speed.py --quick          a tenth of the users, to check that the scripts work
 
-The results go to benchmarks/results.json; report.py turns them into tables, plot.py into pictures.
-Run it while nothing else runs.
+The results go to benchmarks/results.json. report.py makes tables of them, and plot.py a picture.
+Run it on a machine without other work.
 """
 
 import argparse
@@ -112,9 +112,9 @@ def row(what: str, column: str, ratio: Ratio, **more: Any) -> Row:
 
 @section("The limit: reading the scores once", unit=" ms")
 def limit(bench: Bench) -> Iterator[Row]:
-    """Every core compares each score with a number and counts.
+    """Every core compares each score with a number and counts the scores above it.
 
-    Nothing that looks at all scores can be faster; all else is measured as a multiple of this time.
+    No evaluation that looks at all scores can be faster, so other sections use this time as unit.
     """
     for size in SIZES:
         for dtype in ("float16", "float32", "float64"):
@@ -124,14 +124,15 @@ def limit(bench: Bench) -> Iterator[Row]:
             yield Row(show_size(size), dtype, ms, note=note)
 
 
-@section("Eight columns over reading the scores once")
+@section("Eight metrics, relative to reading the scores once")
 def read(bench: Bench) -> Iterator[Row]:
-    """ndcg, recall, map and hit at k / 2 and at k; a CSR truth with 10 relevant items per user.
+    """The metrics are ndcg, recall, map and hit at k / 2 and at k.
 
-    Random: standard normal float32 scores, which know nothing of the relevant items. Informed: the
-    scores of these are raised by two standard deviations, as a model would. Ascending: random rows
-    sorted, the best items last. Ties: whole numbers from 1 to 5. Constant: zeros. Unsorted: random
-    scores, and the relevant items of each user in no order.
+    The truth is a CSR matrix with 10 relevant items per user. Random: standard normal float32
+    scores that do not depend on the truth. Informed: the same, with the scores of the relevant
+    items raised by two standard deviations, as a model would do. Ascending: random scores, sorted
+    in each row so that the best items come last. Ties: whole numbers from 1 to 5. Constant: zeros.
+    Unsorted: random scores, with the relevant items of each user in random order.
     """
     for size in SIZES:
         for kind in problems.KINDS:
@@ -145,11 +146,11 @@ def read(bench: Bench) -> Iterator[Row]:
                 )
 
 
-@section("Eight columns over reading the scores once, by dtype")
+@section("Eight metrics, relative to reading the scores once, by dtype")
 def dtypes(bench: Bench) -> Iterator[Row]:
-    """2,000 x 50,000, k = 20; each over reading the same matrix.
+    """2,000 x 50,000, k = 20; each dtype relative to reading a matrix of the same dtype.
 
-    Half precision has half the bytes, and so half the limit.
+    float16 has half the bytes of float32, so reading it takes about half the time.
     """
     for kind in problems.KINDS:
         for dtype in ("float16", "float32", "float64"):
@@ -183,12 +184,12 @@ def read_targets(size: Size, kind: str, dtype: str, k: int) -> dict[str, float |
     return {"target": _READ_TARGETS.get((size, kind, dtype, k)), "goal": goal}
 
 
-@section("Two cores over one", unit="x", at_least=True)
+@section("Two cores, relative to one", unit="x", at_least=True)
 def threads(bench: Bench) -> Iterator[Row]:
-    """How many times faster two threads are than one: eight columns, k = 20.
+    """How many times faster two threads are than one, for eight metrics at k = 20.
 
-    Beside it the same of reading, which memory limits, and of comparing numbers in cache, which
-    nothing but the cores does.
+    For comparison, the same for reading the scores, which the memory limits, and for comparing
+    numbers in cache, which only the cores limit.
     """
     if THREADS < 2:
         yield Row("any", "Metrics.compute", None, note="this process may use one core")
@@ -206,10 +207,11 @@ def threads(bench: Bench) -> Iterator[Row]:
 
 @section("The share of a call that runs in one thread")
 def serial(bench: Bench) -> Iterator[Row]:
-    """Eight columns, k = 20, in one thread: the time outside the blocks that go to threads.
+    """The share of the time that is not spent in blocks for threads; eight metrics, k = 20.
 
-    Beside it, computed and not measured: how many times faster than one core 16 and 64 cores would
-    be if nothing but that share held them up (Amdahl's law). Memory would: it limits reading.
+    The other columns are computed from this share, not measured: how many times faster than one
+    core 16 and 64 cores would be if nothing else limited them (Amdahl's law). In practice, the
+    memory also limits them.
     """
     for size in (SHORT, SMALL, MIDDLE):
         for kind in ("random", "unsorted"):
@@ -257,9 +259,9 @@ def outside_blocks(run: Callable[[], Any], repeats: int) -> float:
 # --- what else is asked of a call ----------------------------------------------------------------
 
 
-@section("Thirty columns over one")
+@section("Thirty metrics, relative to one")
 def columns(bench: Bench) -> Iterator[Row]:
-    """The first ten metrics of the registry at 5, 10 and 20, over ndcg@20 alone."""
+    """The first ten metrics of the registry at 5, 10 and 20, relative to ndcg@20 alone."""
     thirty = problems.registered_columns(10, (5, 10, 20))
     for size in (SMALL, MIDDLE):
         for kind in ("random", "informed"):
@@ -270,9 +272,9 @@ def columns(bench: Bench) -> Iterator[Row]:
             yield row(show_size(size), kind, ratio, target=target)
 
 
-@section("Dense truth over reading scores and truth once")
+@section("Dense truth, relative to reading scores and truth once")
 def dense_truth(bench: Bench) -> Iterator[Row]:
-    """Eight columns, k = 20, float32 scores; the truth a dense array of these dtypes."""
+    """Eight metrics, k = 20, float32 scores. The truth is a dense array of the given dtype."""
     for size in (SMALL, MIDDLE):
         problem = bench.make(size)
         for dtype in ("uint8", "float32", "float64"):
@@ -288,11 +290,12 @@ def read_both(reader: Reader, scores: np.ndarray, truth: np.ndarray) -> None:
     reader(truth)
 
 
-@section("100 excluded items per user over none")
+@section("100 excluded items per user, relative to none")
 def exclude(bench: Bench) -> Iterator[Row]:
-    """Eight columns, k = 20; the excluded items in a CSR matrix.
+    """Eight metrics, k = 20. The excluded items are given as a CSR matrix.
 
-    They are drawn at random, or have the highest scores: models score what they were trained on.
+    They are drawn at random, or have the highest scores, since models give high scores to the items
+    that they were trained on.
     """
     for size in (SMALL, MIDDLE):
         for kind in ("random", "highest"):
@@ -305,12 +308,13 @@ def exclude(bench: Bench) -> Iterator[Row]:
             yield row(show_size(size), kind, ratio, target=1.5)
 
 
-@section("100 candidates per user: ten times the items")
+@section("100 candidates per user, with ten times the items")
 def candidates(bench: Bench) -> Iterator[Row]:
-    """2,000 users with 100 candidates each, 10 of them relevant; eight columns, k = 20.
+    """2,000 users with 100 candidates each, 10 of them relevant; eight metrics, k = 20.
 
-    The time with 100,000 items over that with 10,000: a scan of the rows would give ten. In the
-    larger matrix the scores of the candidates lie further apart, and out of cache.
+    The first row is the time with 100,000 items, relative to that with 10,000 items. It would be 10
+    if all scores were read. In the larger matrix, the scores of the candidates are further apart
+    and not in cache.
     """
     sizes = ((2_000, 100_000), (2_000, 10_000))
     calls: dict[str, list[Callable[[], Any]]] = {"CSR": [], "lists": []}
@@ -326,18 +330,20 @@ def candidates(bench: Bench) -> Iterator[Row]:
             )
         readings.append(partial(bench.read, scores))
     for form, (many, few) in calls.items():
-        yield row("100,000 over 10,000 items", form, bench.ratio(many, few), target=2.0)
+        yield row(
+            "100,000 items, relative to 10,000 items", form, bench.ratio(many, few), target=2.0
+        )
     for form, pair in calls.items():
         for size, call, reading in zip(sizes, pair, readings, strict=True):
-            what = f"{size[1]:,} items, over reading all scores once"
+            what = f"{size[1]:,} items, relative to reading all scores once"
             yield row(what, form, bench.ratio(call, reading))
 
 
-@section("The whole list over reading the scores once")
+@section("The whole list, relative to reading the scores once")
 def whole_list(bench: Bench) -> Iterator[Row]:
-    """Every metric of the registry without a cutoff, in one call; and auc alone.
+    """All accuracy metrics of the registry without a cutoff, in one call, and auc alone.
 
-    20 relevant items per user.
+    Each user has 20 relevant items.
     """
     every = [metric.name for metric in METRICS.values() if metric.reads == "hits"]
     for size in SIZES:
@@ -348,12 +354,12 @@ def whole_list(bench: Bench) -> Iterator[Row]:
                 yield row(what, name, bench.over_reading(problem, asked), target=6.0)
 
 
-@section("Ties in any order over ties by item index")
+@section("Ties in any order, relative to ties by item index")
 def ties(bench: Bench) -> Iterator[Row]:
-    """``ties="expected"`` over ``ties="index"``: eight columns, k = 20.
+    """``ties="expected"``, relative to ``ties="index"``, for eight metrics at k = 20.
 
-    Where nobody ties, among random and informed scores, and where everybody does: whole numbers
-    from 1 to 5.
+    Random and informed scores have hardly any ties. The scores of the last column are whole numbers
+    from 1 to 5, so that every score is tied.
     """
     for size in (SMALL, MIDDLE):
         for kind in ("random", "informed", "ties"):
@@ -362,9 +368,9 @@ def ties(bench: Bench) -> Iterator[Row]:
             yield row(show_size(size), kind, ratio, target=None if kind == "ties" else 1.2)
 
 
-@section("A batch of 64 x 1,000 over np.argpartition(-scores, 10)")
+@section("A batch of 64 x 1,000, relative to np.argpartition(-scores, 10)")
 def batch(bench: Bench) -> Iterator[Row]:
-    """ndcg@10 of a small batch, after the first call, as in a validation step."""
+    """ndcg@10 of a small batch, as in a validation step, after the first call."""
     scores, truth = problems.make((64, 1_000))
     select = partial(argpartition, scores, 10)
     for form, given in (("CSR truth", truth), ("dense truth", truth.toarray())):
@@ -383,9 +389,9 @@ def argpartition(scores: np.ndarray, k: int) -> np.ndarray:
 
 @section("Extra peak memory", unit=" MB")
 def memory(bench: Bench) -> Iterator[Row]:
-    """How far a call lifts the high-water mark of a process that holds 2,000 x 50,000 scores.
+    """How much a call raises the peak memory of a process with 2,000 x 50,000 scores in memory.
 
-    Eight columns, k = 20; a call on 64 users went before, so that compilation is not counted.
+    Eight metrics, k = 20. A call with 64 users runs first, so that compilation does not count.
     """
     users = MIDDLE[0] // 10 if bench.quick else MIDDLE[0]
     for dtype, target in (("float32", 20.0), ("float16", None), ("float64", None)):
@@ -396,9 +402,9 @@ def memory(bench: Bench) -> Iterator[Row]:
 
 @section("The first call", unit=" s")
 def first_call(bench: Bench) -> Iterator[Row]:
-    """Import and first call in a fresh process, beyond importing NumPy, scipy.sparse and Numba.
+    """Import and first call in a new process, without the import of NumPy, scipy.sparse and Numba.
 
-    Eight columns on 64 x 50,000, with an empty compilation cache and with a filled one. Medians.
+    Medians for eight metrics on 64 x 50,000, with an empty and with a filled compilation cache.
     """
     empty, filled = [], []
     for _ in range(1 if bench.quick else 3):
@@ -424,21 +430,25 @@ def in_fresh_process(*arguments: str, cache: str | None = None) -> dict[str, flo
 
 
 @section(
-    "Rivals, eight columns", unit="x", at_least=True, legend=lambda: how_called(eight_columns(20))
+    "Other libraries, eight metrics",
+    unit="x",
+    at_least=True,
+    legend=lambda: how_called(eight_columns(20)),
 )
 def rivals(bench: Bench) -> Iterator[Row]:
-    """How many times longer they take than recmetrics, and their time.
+    """How many times longer each library takes than recmetrics, and its time.
 
-    Informed float32 scores; ndcg, recall, map and hit at 10 and 20, or those that a rival defines
-    as recmetrics does, which then computes the same. Each agreed with recmetrics on every number
-    before it was timed. Those timed on fewer users are scaled up: their cost is linear in users.
+    The scores are informed, in float32. The metrics are ndcg, recall, map and hit at 10 and 20. If
+    a library defines only some of them as recmetrics does, both compute only these. Every value of
+    a library agreed with recmetrics before it was timed. If a library was timed on fewer users, its
+    time is scaled up, because its cost is linear in the number of users.
     """
     yield from against_rivals(bench, eight_columns(20), targets=True)
 
 
-@section("Rivals, one column", unit="x", at_least=True)
+@section("Other libraries, one metric", unit="x", at_least=True)
 def one_column(bench: Bench) -> Iterator[Row]:
-    """The same for ndcg@20 alone, which all define alike."""
+    """The same for ndcg@20 alone, which all libraries define in the same way."""
     yield from against_rivals(bench, ["ndcg@20"], targets=False)
 
 
@@ -475,7 +485,7 @@ def scaled(ratio: Ratio, users: float) -> Ratio:
 
 def how_called(asked: list[str]) -> list[list[str]]:
     """Say for each rival what was called, with how many cores, for what; the head first."""
-    lines = [["rival", "what is called", "cores", "gives", "users timed", "cannot"]]
+    lines = [["library", "what is called", "cores", "result", "users timed", "not computed"]]
     for rival in RIVALS:
         absent = sorted({split(c)[0] for c in asked} - set(rival.metrics))
         cannot = f"{', '.join(absent)}: {rival.cannot}" if absent else ""
@@ -489,7 +499,7 @@ def how_called(asked: list[str]) -> list[list[str]]:
 
 @section("Growth with users x items", unit=" ns")
 def linear(bench: Bench) -> Iterator[Row]:
-    """Nanoseconds per score, eight columns, k = 20; flat where the cost is linear."""
+    """Nanoseconds per score, for eight metrics at k = 20; constant if the cost is linear."""
     for size in ((1_000, 10_000), (2_000, 20_000), (4_000, 40_000)):
         problem = bench.make(size, "informed")
         ratio = bench.over_reading(problem, eight_columns(20))
@@ -497,22 +507,26 @@ def linear(bench: Bench) -> Iterator[Row]:
         yield Row(show_size(size), "reading once", 1e6 * ratio.other_ms / problem.scores.size)
 
 
-@section("Growth with the number of columns")
+@section("Growth with the number of metrics")
 def more_columns(bench: Bench) -> Iterator[Row]:
-    """Over ndcg@20 alone: ten metrics of the registry at 20; at 10 and 20; at 5, 10 and 20."""
+    """Ten metrics of the registry at 20, at 10 and 20, and at 5, 10 and 20.
+
+    The time is relative to ndcg@20 alone.
+    """
     for size in (SMALL, MIDDLE):
         compute = partial(Metrics.compute, *bench.make(size, "informed"))
         for cutoffs in ((20,), (10, 20), (5, 10, 20)):
             asked = problems.registered_columns(10, cutoffs)
             ratio = bench.ratio(partial(compute, asked), partial(compute, ["ndcg@20"]))
-            yield row(show_size(size), f"{len(asked)} columns", ratio)
+            yield row(show_size(size), f"{len(asked)} metrics", ratio)
 
 
-@section("Large k over np.argpartition and a sort")
+@section("Large k, relative to np.argpartition and a sort")
 def large_k(bench: Bench) -> Iterator[Row]:
-    """ndcg@k of informed scores over selecting and sorting the k best with NumPy; both on one core.
+    """ndcg@k of informed scores, relative to selecting and sorting the k best items with NumPy.
 
-    recmetrics from scores to numbers; with 10 and with 500 relevant items per user.
+    Both run on one core. The time of recmetrics includes the metric, that of NumPy does not. Users
+    have 10 or 500 relevant items.
     """
     for size in ((1_000, 3_700), (200, 50_000)):
         for relevant in (10, 500):
@@ -533,9 +547,9 @@ _CURVE_RIVALS = ("irspack", "torch.topk", "np.argpartition", "bottleneck")
 
 @section("Curves")
 def curves(bench: Bench) -> Iterator[Row]:
-    """ndcg@k of 30 million informed float32 scores over reading them once.
+    """ndcg@k of 30 million informed float32 scores, relative to reading them once.
 
-    Against the number of items with k = 20, and against k with 20,000 items.
+    By the number of items, with k = 20, and by k, with 20,000 items.
     """
     sizes = [(_CURVE_SCORES // items, items, 20) for items in CURVE_ITEMS]
     sizes += [(_CURVE_SCORES // 20_000, 20_000, k) for k in CURVE_K]
@@ -563,11 +577,8 @@ def measure(name: str, bench: Bench) -> dict[str, Any]:
         print(f"  {found.what:<44}{found.column:<24}{shown(found, one)}", flush=True)
         rows.append(asdict(found))
     return {
-        "title": one.title,
-        "about": one.about,
         "unit": one.unit,
         "at_least": one.at_least,
-        "legend": one.legend() if one.legend else None,
         "quick": bench.quick,
         "seconds": round(time.perf_counter() - start, 1),
         "environment": environment(),

@@ -1,4 +1,4 @@
-"""How a ratio is measured, what reading the scores once costs, and on what machine."""
+"""Measure ratios of times and the time to read the scores once, and describe the machine."""
 
 import gc
 import os
@@ -35,16 +35,22 @@ class Ratio:
     other_ms: float
 
 
-def in_turn(run: Callable[[], Any], other: Callable[[], Any], repeats: int) -> Ratio:
+def in_turn(
+    run: Callable[[], Any], other: Callable[[], Any], repeats: int, pause: float = 0.0
+) -> Ratio:
     """Time ``run`` over ``other``: A B A B ..., each pair one ratio.
 
     What slows the machine down for a second slows both halves of a pair; the median then drops the
     pairs that were torn apart. Both must have run before: nothing is compiled here.
+
+    ``pause`` is in seconds, before each ``run``. It needs one after a product by OpenBLAS, whose
+    threads wait for the next in a loop, up to 0.1 s, on the cores that ``run`` needs.
     """
     number, other_number = _calls_for(run), _calls_for(other)
     times, other_times = [], []
     gc.collect()
     for _ in range(repeats):
+        time.sleep(pause)
         times.append(_time(run, number))
         other_times.append(_time(other, other_number))
     ratios = np.divide(times, other_times)

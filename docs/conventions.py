@@ -41,8 +41,8 @@ HEAD = """\
 
 <!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.py; do not edit -->
 
-The field computes the same names in different ways. `convention=` makes the plain names mean what
-one system computes:
+Evaluation libraries and tools define metrics of the same name differently. With `convention=`,
+plain metric names, such as `ndcg@10`, follow the definitions of one of these systems:
 
 ```python
 from recmetrics import Metrics
@@ -57,58 +57,70 @@ Metrics.compute(scores, truth, ["ndcg@2", "recall@2"], convention="ranx")
 recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 ```
 
-- An option typed in the string wins: `"recall(denom=capped)@20"` is capped under any convention.
-- A user without relevant items, who has no judgements there, gets what the system gives, unless
-  `undefined=` is given. Where a system leaves the user out of its mean, the value is NaN: take
-  `np.nanmean`.
-- A metric that the system does not compute is an error that names those it does.
-- Where a system averages over all orders of tied scores, so does the plain name, unless `ties=` is
-  given. Otherwise ties are broken by item index, in tables by the order of the rows (`trec`: by
-  id). Each section states the system's own rule.
-- Where a system is wrong rather than different, its section says so, and the numbers here are the
-  right ones.
+- An option in the metric string overrides the convention: `"recall(denom=capped)@20"` is capped
+  under every convention.
+- A user without relevant items gets the value that the system gives to a user without judgements.
+  `undefined=` overrides this value. If the system leaves the user out of its mean, the value is
+  NaN. Use `np.nanmean` for the mean.
+- If the system does not compute a metric, the call raises an error that lists the metrics it
+  computes.
+- If the system averages over all orders of tied scores, the convention does so too. `ties=`
+  overrides it. Otherwise, ties are broken by item index. In tables, they are broken by the order of
+  the rows, or by item id under `"trec"`. The rule of each system is in its section.
+- recmetrics does not copy errors of a system. They are listed in its section.
 
-`recmetrics.explain("ndcg@10")`, or `recmetrics metrics ndcg@10`, names the systems that compute
-exactly that.
+`recmetrics.explain("ndcg@10")` and the command `recmetrics metrics ndcg@10` show which systems
+compute exactly this metric.
 """
 
 
 AGREEMENT_TEXT = """\
-`python tests/peers.py 1000` installs each system into an environment of its own and runs every call
-of this page on random problems: 1 to 6 users, 4 to 30 items, k up to 40, users without relevant
-items, lists that are short or empty, relevant items that are excluded, graded truth, tied scores,
-and ranks with gaps where a system reads ranks. Inputs are as in real use: a user without relevant
+`python tests/peers.py 1000` installs each system into a separate environment, and runs every call
+of this page on random problems. These have 1 to 6 users, 4 to 30 items and k up to 40. They include
+users without relevant items, short and empty lists, excluded relevant items, graded truth and tied
+scores, and gaps in the ranks for systems that read ranks. As in real data, a user without relevant
 items has no judgements, and an excluded item is in no list.
 
-The problems of a system have no ties where the system does not decide them. They do not ask for
-what a system refuses, such as k beyond the catalogue. Some values differ, or one of the two leaves
-them out, for a reason that stands beside the call below: "explained" counts these. "Difference" is
-the largest difference of all others. RecBole, torchmetrics, PyTorch Geometric, WarpRec and KerasRS
-compute in float32, and so do ExposureGini of LensKit and reciprocal_rank of torcheval. torcheval
-takes one target for each row; the truth of these problems is its index, here and there.
+The problems avoid two things: tied scores if the system has no defined order for them, and inputs
+that the system refuses, such as a k above the number of items. The column "explained" counts the
+values that differ, or that only one side has, for the reason given beside the call in the tables
+below. The column "difference" is the largest difference among all other values. RecBole,
+torchmetrics, PyTorch Geometric, WarpRec, KerasRS, ExposureGini of LensKit and reciprocal_rank of
+torcheval compute in float32. torcheval takes the index of one relevant item per row. In its
+problems, recmetrics gets the truth in this form too.
 """
 
 GROUPS_TEXT = """\
-`Metrics.compute_groups` is compared on the same problems, with the users as the groups of one call.
-LightGBM and XGBoost take the sizes of the groups, torchmetrics the `indexes` of rows in mixed
-order, and KerasRS lists filled up under a mask; these give means. scikit-learn takes one group at a
-time. A group without rows counts like one without relevant rows in LightGBM and in XGBoost, whose
-`pre` refuses it; the others leave it out, or cannot have it.
+The same problems are also run with `Metrics.compute_groups`, where each user is a group. LightGBM
+and XGBoost get the sizes of the groups, torchmetrics gets `indexes` with the rows in mixed order,
+and KerasRS gets padded lists with a mask. These four return means. scikit-learn gets one group at a
+time. LightGBM and XGBoost count a group without rows like a group without relevant rows, but `pre`
+of XGBoost refuses it. The other systems leave such a group out, or cannot represent it.
+"""
+
+SYSTEMS_TEXT = """\
+Each table lists the calls of one system, and the metric strings of recmetrics that compute the same
+values. R is the number of relevant items of a user.
 """
 
 OTHERS_TEXT = """\
-These systems have no `convention=`. Type the metric string, with `ties=` where the table has it,
-and `undefined="zero"` where a user without relevant items has 0.
+There is no `convention=` for these systems. Use the metric string of the table, `ties=` if the
+table shows it, and `undefined="zero"` if a user without relevant items has 0.
+"""
+
+DOCUMENTS_TEXT = """\
+These tables are for formulas copied from documents instead of a library. `convention=` does not
+cover them.
 """
 
 
 def page(agreement: dict[str, Any]) -> str:
     """The whole page."""
-    parts = [HEAD, _overview(), _agreement(agreement), "## From each system\n"]
+    parts = [HEAD, _overview(), _agreement(agreement), f"## Systems\n\n{SYSTEMS_TEXT}"]
     parts += [_section(system, key) for key, system in CONVENTIONS.items()]
     parts += [f"## Without a convention\n\n{OTHERS_TEXT}"]
     parts += [_section(system) for system in OTHERS.values()]
-    parts += ["## From documents\n"]
+    parts += [f"## Documents\n\n{DOCUMENTS_TEXT}"]
     parts += [_document(name, calls) for name, calls in DOCUMENTS.items()]
     return "\n".join(parts)
 
@@ -126,15 +138,15 @@ def _overview() -> str:
     rows = []
     for convention, system in CONVENTIONS.items():
         lines = {line.metric: line for line in system.lines}
-        cells = [(_options(lines[each]) or "as here") if each in lines else "" for each in usual]
-        others = " ".join(f"`{each}`" for each in lines if each not in usual)
-        rows.append([f"`{convention}`", *cells, others])
+        cells = [(_options(lines[each]) or "same") if each in lines else "-" for each in usual]
+        rows.append([f"`{convention}`", *cells])
     intro = (
-        "The options that the most usual plain names stand for. All names and options of a system\n"
-        "are further down."
+        'The options of the most common metrics under each convention. "Same" means the default\n'
+        'options of recmetrics, and "-" means that the system does not have the metric. The\n'
+        "section of each system lists all names and options."
     )
     names = [f"`{each}`" for each in usual]
-    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names, "also"], rows)
+    return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names], rows)
 
 
 def _options(line: Line) -> str:
@@ -150,9 +162,8 @@ def _agreement(agreement: dict[str, Any]) -> str:
     rows, of_groups = [], []
     for key, system in {**CONVENTIONS, **OTHERS}.items():
         if key not in agreement:
-            rows.append(
-                [system.name, system.version, "", "", "", "", "recorded numbers, in the tests"]
-            )
+            recorded = "recorded numbers in the tests"
+            rows.append([system.name, system.version, "", "", "", "", recorded])
             continue
         found = agreement[key]
         first = [system.name, found["version"]]
@@ -161,7 +172,7 @@ def _agreement(agreement: dict[str, Any]) -> str:
             of_groups.append([*first, *_figures(found["groups"], found["problems"])])
     head = ["system", "version", "calls", "problems", "values", "explained", "difference"]
     users = f"## Agreement\n\n{AGREEMENT_TEXT}\n" + _table(head, rows)
-    return f"{users}\n### Of groups\n\n{GROUPS_TEXT}\n" + _table(head, of_groups)
+    return f"{users}\n### Groups\n\n{GROUPS_TEXT}\n" + _table(head, of_groups)
 
 
 def _figures(calls: dict[str, list[float]], problems: int) -> list[str]:
@@ -185,15 +196,15 @@ def _section(system: System, convention: str | None = None) -> str:
         ]
         for line in (*system.lines, *system.variants)
     ]
-    as_of = f"As of {system.version}."
+    as_of = f"Version {system.version}."
     if convention is not None:
-        as_of = f'`convention="{convention}"`, as of {system.version}.'
+        as_of = f'`convention="{convention}"` follows version {system.version}.'
     facts = [
         f"### {system.name}\n\n{as_of}\n",
         _table(["there", "here", "user without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]
-    facts += [_bullets("Differences", system.gaps), _bullets("Wrong, not copied", system.wrong)]
+    facts += [_bullets("Differences", system.gaps), _bullets("Errors, not copied", system.wrong)]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The model of the examples: a variational autoencoder of the items of a user (Mult-VAE).
+"""The model of the examples: Mult-VAE, a variational autoencoder of each user's items.
 
 Liang et al., Variational autoencoders for collaborative filtering, WWW 2018.
 """

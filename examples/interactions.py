@@ -1,7 +1,8 @@
-"""The data of the examples: MovieLens 1M where it is at hand, else a simulated catalogue.
+"""The data of the examples: MovieLens 1M if it is available, or a simulated catalogue.
 
 The split is read from the folder in RECMETRICS_DATA (`ml-1m_train.npz` and `ml-1m_test.npz`, SciPy
-sparse matrices of users x items), else from ../shared/data beside the repository.
+sparse matrices of users x items). If this variable is not set, the folder is ../shared/data beside
+the repository.
 """
 
 import argparse

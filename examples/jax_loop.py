@@ -1,10 +1,10 @@
-"""Train a next-item model in plain JAX; its logits are evaluated where they lie, without a copy.
+"""Train a next-item model in plain JAX; the logits are evaluated without a copy.
 
-    pip install jax     # beside recmetrics
+    pip install jax     # in addition to recmetrics
     python examples/jax_loop.py
 
-The sequences are those of walks.py. An array of JAX on the CPU is read through DLPack, also one in
-bfloat16. Only the model is compiled by ``jax.jit``; the stream takes what it returns.
+The sequences come from walks.py. JAX arrays on the CPU, also in bfloat16, are read through DLPack.
+Only the model is compiled with ``jax.jit``. The stream gets the arrays that it returns.
 """
 
 import jax

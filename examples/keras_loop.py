@@ -1,11 +1,11 @@
-"""Train a next-item model with Keras 3; a callback puts ranking metrics into the logs of an epoch.
+"""Train a next-item model with Keras 3; a callback adds ranking metrics to the logs of each epoch.
 
-    pip install keras jax     # beside recmetrics
+    pip install keras jax     # in addition to recmetrics
     python examples/keras_loop.py
     KERAS_BACKEND=torch python examples/keras_loop.py
 
-The sequences are those of walks.py. What is in the logs can be watched by callbacks that come after
-this one, and stays in the history.
+The sequences come from walks.py. The metrics are also stored in the history. Callbacks that come
+after this one, such as EarlyStopping, can monitor them.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The loop of torch_loop.py in Lightning: RankingMetrics, log_dict and early stopping.
+"""The loop of torch_loop.py in Lightning, with RankingMetrics, log_dict and early stopping.
 
 python examples/lightning_loop.py
 python examples/lightning_loop.py --small --epochs 3 --devices 2

@@ -1,10 +1,10 @@
-"""Train a next-item GRU with Lightning; each validation batch brings its own truth.
+"""Train a next-item GRU with Lightning; each validation batch contains its own truth.
 
-    pip install torch lightning     # beside recmetrics
+    pip install torch lightning     # in addition to recmetrics
     python examples/lightning_sequences.py
     python examples/lightning_sequences.py --devices 2
 
-The sequences are those of walks.py. For users who are known beforehand see lightning_loop.py.
+The sequences come from walks.py. If the users are known before training, see lightning_loop.py.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Train a next-item transformer with Hugging Face's Trainer, and evaluate it batch by batch.
 
-    pip install torch transformers accelerate     # beside recmetrics
+    pip install torch transformers accelerate     # in addition to recmetrics
     python examples/next_item_trainer.py
 
-The sequences are those of walks.py. No prediction is kept: the stream has only sums.
+The sequences come from walks.py. The predictions are not kept, because the stream stores only sums.
 """
 
 import tempfile

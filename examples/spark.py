@@ -1,11 +1,11 @@
-"""Evaluate a factor model on Spark: a stream on every executor, one merged state in the end.
+"""Evaluate a factor model on Spark: one stream per task, merged into one state at the end.
 
     pip install . pyspark pandas pyarrow     # in a clone of the repository
     python examples/spark.py
 
-Every executor measures the users that it has. What it sends to the driver is the state of its
-stream: sums for each metric, and a number for each item where a metric is of all lists together. It
-does not grow with the users, and neither scores nor factors leave the executor.
+Each task evaluates its own users, and sends only the state of its stream to the driver. The state
+has sums for each metric and, for metrics of all lists together, one number per item. Its size does
+not depend on the number of users. Scores and factors never leave the executors.
 """
 
 import functools

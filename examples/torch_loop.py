@@ -1,4 +1,4 @@
-"""A plain torch loop: one Evaluator for all epochs, early stopping on its ndcg@20.
+"""A plain torch loop with one Evaluator for all epochs, and early stopping on ndcg@20.
 
 python examples/torch_loop.py
 python examples/torch_loop.py --small --epochs 3

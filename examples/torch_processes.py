@@ -1,4 +1,4 @@
-"""The loop of torch_loop.py in two gloo processes: each trains and validates its share of users.
+"""The loop of torch_loop.py in two gloo processes, each with its share of the users.
 
 python examples/torch_processes.py
 torchrun --nproc-per-node 2 examples/torch_processes.py

@@ -215,7 +215,7 @@ def audit_ranked(
     ranking, ground_truth, n_items
         As in ``Metrics.compute_ranked``.
     k
-        The cutoff of the metrics that will be computed.
+        As in ``audit``.
 
     Returns
     -------

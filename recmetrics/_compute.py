@@ -537,14 +537,14 @@ class Metrics:
         ground_truth, exclude, candidates, undefined, convention
             As in ``compute``.
         metrics_list
-            As in ``compute``, of accuracy metrics.
+            Metric strings of accuracy metrics.
         n_items
-            Size of the catalogue, where truth lists item indices.
+            The number of items, where truth lists item indices.
 
         Returns
         -------
         dict
-            A float64 array of shape (n_users,) for each metric string as it was typed.
+            A float64 array of shape (n_users,) for each metric string.
 
         Raises
         ------
@@ -579,22 +579,18 @@ class Metrics:
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined, convention
-            As in ``compute``.
-        metrics_list
-            As in ``compute``, of accuracy metrics.
-        n_items
-            Size of the catalogue, where truth lists item indices.
+        ground_truth, metrics_list, n_items, exclude, candidates, undefined, convention
+            As in ``chance``.
 
         Returns
         -------
         dict
-            A float64 array of shape (n_users,) for each metric string as it was typed.
+            As of ``chance``.
 
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, UndefinedMetricError
-            As in ``compute``.
+            As in ``chance``.
         ArgumentError
             Also for a list or catalogue metric, for a metric without a ceiling, such as
             ``ndcg(ideal=retrieved, ideal_depth=full)``, and where ``n_items`` is missing.

@@ -85,7 +85,7 @@ class Evaluator:
     Warns
     -----
     RecmetricsWarning
-        Where all relevant items of more than half of the users who have any are excluded.
+        As in ``Metrics.compute``.
 
     Notes
     -----
@@ -178,12 +178,10 @@ class Evaluator:
         ----------
         user_factors
             (n_batch, d), as in ``Metrics.compute_factors``.
-        item_factors
-            (n_items, d).
+        item_factors, item_bias
+            As in ``Metrics.compute_factors``.
         users
             As in ``update``.
-        item_bias
-            (n_items,) added to the scores of each item.
 
         Raises
         ------
@@ -238,7 +236,7 @@ class Evaluator:
         Raises
         ------
         UndefinedMetricError
-            A user without relevant items under ``undefined="raise"``.
+            As in ``Metrics.compute``.
         """
         self._results.warn_of_missing()
         return self._results.compute()

@@ -87,7 +87,7 @@ def overlap(
         Scores as ``Metrics.compute`` refuses them, after "in a:" or "in b:"; a ShapeError where the
         models have different users or items.
     ArgumentError
-        A keyword argument outside its range.
+        As in ``Metrics.compute``.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def overlap_ranked(
     unknown: Invalid = "raise",
     **shared: Unpack[ForRankedLists],
 ) -> dict[str, UserValues]:
-    """Measure how much two rankings of each user have in common; without truth.
+    """Measure how much two rankings of each user have in common.
 
     >>> import recmetrics
     >>> recmetrics.overlap_ranked([[2, 0, 1], [1, -1, -1]], [[0, 2, 3], []], "jaccard")

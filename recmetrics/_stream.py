@@ -50,7 +50,7 @@ class StreamEvaluator:
     Parameters
     ----------
     metrics_list
-        Metric strings, as in ``Metrics.compute``.
+        As in ``Metrics.compute``.
     n_items
         The size of the catalogue. None takes it from the first batch of scores. Rankings do not
         give it: give it here where system metrics such as coverage are asked of rankings alone.
@@ -70,9 +70,8 @@ class StreamEvaluator:
 
     Notes
     -----
-    An update ranks its rows; the metrics of several batches are then computed together, at the
-    latest when a result is requested. Several threads may update one stream. Ctrl-C or an error
-    leaves each batch added as a whole, or not at all.
+    An update ranks its rows; the metrics are computed later, as in ``Evaluator``. Several threads
+    may update one stream. Ctrl-C or an error adds a whole batch or nothing.
     """
 
     _largest = -1.0  # of the relevances that were checked
@@ -119,7 +118,7 @@ class StreamEvaluator:
         Parameters
         ----------
         scores
-            (n_batch, n_items) predicted scores, as in ``Metrics.compute``.
+            As in ``Evaluator.update``.
         truth
             The relevant items of these rows, in any form that ``Metrics.compute`` takes; for the
             next item (n_batch,) integers, its index or -1.
@@ -129,8 +128,8 @@ class StreamEvaluator:
         Raises
         ------
         InputError, InputTypeError
-            As in ``Metrics.compute``; also for another number of items than before. Nothing of such
-            a batch is added.
+            As in ``Metrics.compute``; also for another number of items than before, with nothing
+            added.
         """
         self._take_in(read_scores(scores), truth, exclude, candidates, profile)
 
@@ -195,8 +194,7 @@ class StreamEvaluator:
         truth, profile
             As in ``update``.
         repeats, unknown
-            What becomes of invalid items, as in ``Metrics.compute_ranked``; ``invalid_items``
-            counts them.
+            As in ``Evaluator.update_ranked``.
 
         Raises
         ------
@@ -235,7 +233,7 @@ class StreamEvaluator:
         Raises
         ------
         UndefinedMetricError
-            An event without relevant items under ``undefined="raise"``.
+            As in ``compute``.
 
         Warns
         -----
@@ -273,7 +271,7 @@ class StreamEvaluator:
         return self._results.counts()
 
     def invalid_items(self) -> InvalidItems:
-        """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
+        """Count the invalid items of all rankings, as ``Evaluator.invalid_items`` does.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("hit@1", n_items=3)
@@ -309,7 +307,7 @@ class StreamEvaluator:
         Parameters
         ----------
         group
-            The process group; None means the default one.
+            As in ``Evaluator.all_gather``.
 
         Raises
         ------
@@ -344,7 +342,7 @@ class StreamEvaluator:
         Raises
         ------
         InputError
-            If these are not the arrays of ``state``.
+            If these are not the arrays of a stream.
         """
         return cls._of(EventResults.from_state(state))
 

@@ -44,6 +44,7 @@ Scores: TypeAlias = (
     | SparseMatrix
     | Sequence[Sequence[float] | npt.NDArray[Any]]
 )
+"""A matrix users x items of predicted scores."""
 Truth: TypeAlias = (
     npt.NDArray[Any]
     | SupportsArray
@@ -54,6 +55,7 @@ Truth: TypeAlias = (
 )
 """A matrix users x items, dense or sparse, one array of item indices per user, or one index."""
 Candidates: TypeAlias = Truth | Sequence[int]
+"""Items of each user in any form that truth takes, or item indices for all users."""
 WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int] | None
 """The users of a batch: indices, a slice, or None for those after the previous batch."""
 ItemValues: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack | Sequence[float]
@@ -63,7 +65,9 @@ Matrix: TypeAlias = Truth
 Factors: TypeAlias = tuple[Scores, Scores] | tuple[Scores, Scores, ItemValues]
 """A factor model: user factors, item factors, and where it has one the bias of each item."""
 Undefined: TypeAlias = Literal["nan", "zero", "one", "raise"]
+"""The value of a user for whom a metric is undefined, or an error."""
 NaNPolicy: TypeAlias = Literal["raise", "exclude"]
+"""What becomes of NaN among the scores."""
 Strata: TypeAlias = Mapping[str, Candidates]
 """Sets of items by name, each for all users or for each user."""
 Invalid: TypeAlias = Literal["raise", "waste", "drop"]
@@ -94,7 +98,7 @@ Convention: TypeAlias = Literal[
     "recommenders",
     "recometrics",
 ]
-"""The systems of ``_spec/systems.py``."""
+"""The systems that ``convention=`` knows, those of ``_spec/systems.py``."""
 TiePolicy: TypeAlias = Literal["index", "expected", "worst", "best"]
 """How equal scores rank; each gives a metric one value."""
 Ties: TypeAlias = Literal["index", "expected", "worst", "best", "range"]
@@ -102,6 +106,7 @@ Ties: TypeAlias = Literal["index", "expected", "worst", "best", "range"]
 RankGaps: TypeAlias = Literal["close", "keep"]
 """How the ranks of a table are read where some have no item: in order, or as the ranks they are."""
 Progress: TypeAlias = bool | Callable[[int, int], object] | None
+"""True for a progress bar, or a callable of (rows done, rows)."""
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -139,19 +139,19 @@ class RankingMetrics(Metric):
         self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
 
     def update(self, scores: Scores, users: WhichUsers) -> None:
-        """Add a batch of users.
+        """Add users, as ``Evaluator.update`` does.
 
         Parameters
         ----------
         scores
-            (n_batch, n_items) predicted scores, as in ``Evaluator.update``.
+            As in ``Evaluator.update``.
         users
             The users of these rows: a slice of the rows of the truth, or their indices.
 
         Raises
         ------
         InputError, InputTypeError
-            As in ``Evaluator.update``. Nothing of such a batch is added.
+            As in ``Evaluator.update``.
         """
         if users is None:  # a process with a share of the users does not know the next rows
             msg = "users must be a slice or a 1-d array of integer user indices, got None"
@@ -194,7 +194,7 @@ class RankingMetrics(Metric):
         Raises
         ------
         UndefinedMetricError
-            A user without relevant items under ``undefined="raise"``.
+            As in ``Metrics.compute``.
         """
         means = self.evaluator()._means(self._prefix, self._at)
         return {key: torch.tensor(value, device=self.device) for key, value in means.items()}

@@ -67,8 +67,8 @@ FAULTS = [
     ),
     Fault(
         "precision divides by the list as k", "metrics/accuracy.py",
-        "_precision_of(hits, user, cut, denom == _BY_LIST, rel)",
-        "_precision_of(hits, user, cut, True, rel)",
+        "min(cut, hits.length[user]) if denom == _BY_LIST else cut",
+        "min(cut, hits.length[user])",
         KERNELS,
     ),
     Fault(
@@ -84,7 +84,12 @@ FAULTS = [
     ),
     Fault(
         "a hit at rank k is missed", "metrics/accuracy.py",
-        "hits.first[slot] <= depth:", "hits.first[slot] < depth:",
+        "hits.first[slot] <= depth:\n", "hits.first[slot] < depth:\n",
+        KERNELS,
+    ),
+    Fault(
+        "a hit at rank k is not counted", "metrics/accuracy.py",
+        "hits.first[slot] <= depth:  #", "hits.first[slot] < depth:  #",
         KERNELS,
     ),
     Fault(

@@ -426,7 +426,10 @@ def test_without_rich_or_matplotlib(capsys, monkeypatch):
     install = 'type: pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"'
     with monkeypatch.context() as lacking:
         lacking.setitem(sys.modules, "rich", None)
-        assert error(capsys, "old.npz", "new.npz") == f"tables need the package rich; {install}"
+        assert (
+            error(capsys, "old.npz", "new.npz")
+            == f"the command needs the package rich, as in the extra cli; {install}"
+        )
     with monkeypatch.context() as lacking:
         lacking.setitem(sys.modules, "matplotlib.figure", None)
         assert error(capsys, "old.npz", "new.npz", "--plot", "p.png") == (

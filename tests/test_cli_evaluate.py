@@ -318,7 +318,7 @@ def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeyp
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == (
-        "recmetrics: error: tables need the package rich; "
+        "recmetrics: error: the command needs the package rich, as in the extra cli; "
         'type: pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"\n'
     )
 

@@ -269,7 +269,10 @@ def test_gaps_in_ranks_are_noted(files, capsys):
         assert (json.loads(out)["metrics"]["mrr@9"]["mean"], err) == ((1 / 4 + 1) / 2, "")
 
 
-NOTE = "recmetrics: note: no {} occurs in {}; the first are {}: are the ids written in two ways?\n"
+NOTE = (
+    "recmetrics: note: {}, column {!r}: no id of recs occurs here; the first of both are {}; "
+    "are the ids written in two ways?\n"
+)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -293,11 +296,11 @@ def test_ids_that_are_written_in_two_ways_are_told(files, capsys, monkeypatch, s
         assert json.loads(out)["n_users"] == 2
         return err
 
-    recs, train = f"RECS 'recs.{suffix}'", f"--popularity-from 't.{suffix}'"
-    of_train = NOTE.format(f"item of {recs}", train, "'10.0' and '10'")
-    of_items = NOTE.format(f"item of {recs}", f"TRUTH 't.{suffix}'", "'10.0' and '10'")
-    of_users = NOTE.format(f"user of {recs}", f"TRUTH 'other.{suffix}'", "'1' and '1.0'")
-    escaped = NOTE.format(f"user of {recs}", f"TRUTH 'apart.{suffix}'", r"'1' and '1\x1b'")
+    train = f"--popularity-from 't.{suffix}'"
+    of_train = NOTE.format(train, "item", "'10.0' and '10'")
+    of_items = NOTE.format(f"TRUTH 't.{suffix}'", "item", "'10.0' and '10'")
+    of_users = NOTE.format(f"TRUTH 'other.{suffix}'", "user", "'1' and '1.0'")
+    escaped = NOTE.format(f"TRUTH 'apart.{suffix}'", "user", r"'1' and '1\x1b'")
     assert told("t") == of_items + of_train
     assert told("recs") == of_train
     assert told("other") == of_users + of_train

@@ -338,8 +338,8 @@ def test_truth_of_another_shape():
     for truth in (TRUTH.T, in_chunks(TRUTH.T, 5), sp.csr_array(TRUTH.T)):
         got = message_of(ShapeError, lambda truth=truth: compute(truth=truth))
         assert got == (
-            "truth must have the users and items of the scores, (23, 41), got (41, 23); it looks "
-            "transposed: type truth.T"
+            "truth must have the users and items of the scores, (23, 41), got (41, 23); one looks "
+            "transposed: type scores.T or truth.T, so that rows are users"
         )
 
 

@@ -346,6 +346,7 @@ def test_a_wrong_relevance_is_named_in_whichever_block_it_is(n_threads):
     assert np.flatnonzero(call()["hit@2"] == 1).tolist() == [2850]
 
 
+TRANSPOSED = "one looks transposed: type scores.T or truth.T, so that rows are users"
 SHAPE = "truth must have the users and items of the scores, (2, 3), got"
 OUTSIDE = "which is outside the catalogue; expected 0 .. 2"
 ONE_EACH = (
@@ -367,14 +368,9 @@ def sparse_not_2d():
 
 @check_all(
     {
-        "transposed": truth(
-            ShapeError, f"{SHAPE} (3, 2); it looks transposed: type truth.T", TRUTH.T
-        ),
+        "transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", TRUTH.T),
         "sparse transposed": truth(
-            ShapeError,
-            f"{SHAPE} (3, 2); it looks transposed: type truth.T",
-            sp.csc_array(TRUTH.T),
-            sp.csc_array(TRUTH),
+            ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", sp.csc_array(TRUTH.T), sp.csc_array(TRUTH)
         ),
         "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
         "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),

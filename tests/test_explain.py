@@ -71,8 +71,8 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "exposure_gini(discount=geometric, p=0.5, denom=n-1)@5",
-            "n / (n - 1) times the gini of the n items of the catalogue, each listing weighted by "
-            "0.5^(rank - 1)",
+            "n / (n - 1) times the gini of the n items of the catalogue, each recommendation "
+            "weighted by 0.5^(rank - 1)",
         ),
         (
             "dcg(rel=2)@5",
@@ -93,8 +93,8 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ),
         (
             "long_tail(tail=0.5)@5",
-            "share of the top 5 outside the head: the fewest most popular items that have 1 - 0.5 "
-            "of the interactions",
+            "share of the top 5 outside the head: the smallest set of most popular items with at "
+            "least 1 - 0.5 of the interactions",
         ),
     ],
 )

@@ -929,8 +929,8 @@ def test_truth_as_a_data_frame():
     with pytest.raises(ShapeError) as caught:
         compute(truth=pairs)
     assert str(caught.value) == (
-        "truth must have the users and items of the scores, (2, 3), got (3, 2); it looks "
-        "transposed: type truth.T"
+        "truth must have the users and items of the scores, (2, 3), got (3, 2); one looks "
+        "transposed: type scores.T or truth.T, so that rows are users"
     )
     with pytest.raises(InputTypeError) as caught:
         compute(truth=pairs.astype({"user": str}))

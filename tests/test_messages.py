@@ -217,3 +217,11 @@ def test_a_column_that_names_the_model():
         "names the model type {name: part.drop(columns='model') for name, part in "
         "results.groupby('model')}"
     )
+
+
+def test_a_sparse_tensor_becomes_dense_where_told():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    truth = torch.tensor(TRUTH.toarray())
+    got = message_of(InputTypeError, lambda: Metrics.compute(SCORES, truth.to_sparse(), ["hit@1"]))
+    assert got.endswith("; type truth.to_dense()")
+    Metrics.compute(SCORES, truth.to_sparse().to_dense(), ["hit@1"])

@@ -36,7 +36,7 @@ TEXTS = {
 }
 # Installs of this project from a registry, where it is not.
 ASSUMED = re.compile(rf"pip install [^\n`#&]*({NAME}|(?<![/\w])recmetrics(?![/\w-]))")
-WARNED = re.compile(r"Do\s+not\s+`pip\s+install\s+recmetrics`")
+WARNED = re.compile(r"Do\s+not\s+run\s+`pip\s+install\s+recmetrics`")
 URLS = {
     "Repository": "https://example.org/r",
     "Issues": "https://example.org/i",

@@ -88,7 +88,7 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
     items = np.concatenate(relevant)
     top = empty_hits(start, items + 1.0, ties=ties)
     excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
-    block = ScoreMatrix(rows).block(slice(0, len(rows)))
+    block = ScoreMatrix(rows).block(slice(0, len(rows)), packed=not by_search)
     lanes = kernels.lanes_for(k, rows.shape[1], block.values.dtype)
     tied = kernels.tied_of(top, ties=ties)
     rank = kernels.rank_sorted_rows if by_search else kernels.rank_rows
@@ -107,6 +107,7 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
         np.zeros(1, np.bool_),
         *([] if by_search else [lanes, kernels.pool_for(k, rows.shape[1], block.values.dtype)]),
         kernels.places_for(start),
+        *([] if by_search else [block.bits]),
     )
     kernels.sort_hits(top, tied, int(np.diff(start).max()), rows.shape[1] if ties else k)
     return top
@@ -114,10 +115,12 @@ def ranked(rows, relevant, excluded, k, *, by_search, ties):
 
 @pytest.mark.parametrize("n_items", LENGTHS)
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_ranks_are_those_of_a_sort(kind, n_items):
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_ranks_are_those_of_a_sort(kind, n_items, dtype):
     rng = np.random.default_rng(n_items)
     n_users = 3
-    rows = np.stack([HOSTILE[kind](rng, n_items) for _ in range(n_users)])
+    with np.errstate(over="ignore"):  # huge values are infinity in half precision
+        rows = np.stack([HOSTILE[kind](rng, n_items) for _ in range(n_users)]).astype(dtype)
     for n_excluded in (0, 1, n_items // 3):
         for k in CUTOFFS:
             k = min(k, n_items)

@@ -39,7 +39,7 @@ from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
 FRAMES = [case for case in OTHER if case["family"] == "reclist"]
-LEAVES_OUT = pytest.mark.filterwarnings("ignore:.* in the truth without recommendations")
+LEAVES_OUT = pytest.mark.filterwarnings("ignore:.* users of the truth without recommendations")
 FUNCTIONS = ("precision", "recall", "hit", "recip_rank", "dcg", "ndcg")
 
 
@@ -469,13 +469,14 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     with pytest.warns(RecmetricsWarning) as caught:
         analysis.compute(recs, truth)
     assert str(caught[0].message) == (
-        "2 in the truth without recommendations, the first user=2, are left out, as LensKit does; "
-        "include_missing=True gives them rows, tables.evaluate_table counts them as empty lists"
+        "2 users of the truth without recommendations, the first user=2, are left out, as LensKit "
+        "does; include_missing=True gives them rows, tables.evaluate_table counts them as empty "
+        "lists"
     )
     assert caught[0].filename == __file__
     assert str(analysis.summary).splitlines() == [
         "2 lists, 1 without truth; in the order of the rows",
-        "2 in the truth without recommendations, the first user=2: they are left out; "
+        "2 users of the truth without recommendations, the first user=2: they are left out; "
         "include_missing=True gives them rows",
         "hit@1   mean 1.0000 of 1",
         "recall  mean 1.0000 of 1",
@@ -487,13 +488,30 @@ def test_the_summary_counts_who_has_no_list_and_who_has_no_truth():
     assert "without recommendations" not in str(analysis.summary)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_without_a_common_id_are_warned_of(kind):
+    recs = {"user": ["u-1", "u-2"], "item": ["a", "b"], "score": [1.0, 1.0]}
+    for column, other in (("user", ["U1", "U2"]), ("item", ["A", "B"])):
+        truth = {name: recs[name] for name in ("user", "item")} | {column: other}
+        with pytest.warns(RecmetricsWarning) as caught:
+            tables.evaluate_table(make(kind, recs), make(kind, truth), ["hit@1"])
+        assert [str(one.message) for one in caught] == [
+            f"truth, column {column!r}: no id of recs occurs here; the first of both are "
+            f"{recs[column][0]!r} and {other[0]!r}; are the ids written in two ways?"
+        ]
+    one_in_common = {"user": ["u-1", "U2"], "item": ["A", "a"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tables.evaluate_table(make(kind, recs), make(kind, one_in_common), ["hit@1"])
+
+
 @EVERY_KIND
 def test_tables_may_be_empty(kind):
     pytest.importorskip(kind, reason=f"{kind} is not installed")
     table, other = make(kind, RECS), make(kind, TRUTH)
     no_recs, no_truth = table[:0], other[:0]
     analysis = analysis_of("hit", tables.precision)
-    with pytest.warns(RecmetricsWarning, match="2 in the truth without recommendations"):
+    with pytest.warns(RecmetricsWarning, match="2 users of the truth without recommendations"):
         assert read(analysis.compute(no_recs, other))["user"] == []
     assert analysis.summary.n_missing == 2
     got = read(analysis.compute(no_recs, other, include_missing=True))

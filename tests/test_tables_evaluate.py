@@ -138,7 +138,7 @@ def test_it_is_the_analysis_of_the_same_columns():
     for metric in ("ndcg", "precision@2"):
         analysis.add_metric(metric)
     recs, truth = make("pandas", RECS | {"day": [1, 2, 3, 4]}), make("pandas", TRUTH)
-    with pytest.warns(RecmetricsWarning, match="1 in the truth without recommendations"):
+    with pytest.warns(RecmetricsWarning, match="1 users of the truth without recommendations"):
         expected = analysis.compute(recs, truth)
     got, summary = evaluate_table(
         recs, truth, ["ndcg", "precision@2"], include_missing=False, return_summary=True
@@ -362,8 +362,8 @@ def test_users_without_recommendations_count_as_empty_lists():
     assert got["hit@1"].mean() == 1 / 4
     assert str(summary).splitlines()[:2] == [
         "4 lists, 0 without truth; in the order of the rows",
-        "3 in the truth without recommendations, the first user=2: they count as empty lists; "
-        "include_missing=False leaves them out",
+        "3 users of the truth without recommendations, the first user=2: they count as empty "
+        "lists; include_missing=False leaves them out",
     ]
     got, summary = evaluate_table(*tables, "hit@1", include_missing=False, return_summary=True)
     assert read(got) == {"user": [1], "nrecs": [1], "hit@1": [1.0]}

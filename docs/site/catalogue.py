@@ -76,6 +76,16 @@ def pages() -> dict[str, str]:
     }
 
 
+def searched() -> dict[str, list[str]]:
+    """The names of each metric by the path of its page, also as words; no single letters."""
+    found = {}
+    for metric in METRICS.values():
+        names = [name for name in (metric.name, *metric.aliases) if len(name) > 1]
+        words = [re.sub(r"(?<=\w\w)_(?=\w\w)", " ", name) for name in names]
+        found[f"metrics/{metric.name}.md"] = list(dict.fromkeys(names + words))
+    return found
+
+
 def overview() -> str:
     """The list of all metrics."""
     parts = [
@@ -146,8 +156,8 @@ def formula(metric: Metric) -> str:
     )
     rendered = convert(metric.written.latex, display="block")
     return (
-        f'<div class="formula"><div><code>{name}</code> <span>=</span> {rendered}</div>'
-        f"<dl>{legend}</dl></div>\n"
+        f'<div class="formula"><div data-search-exclude><code>{name}</code> <span>=</span> '
+        f"{rendered}</div><dl data-search-exclude>{legend}</dl></div>\n"
     )
 
 

@@ -33,8 +33,19 @@ COPIED = {
     for pattern in ("*.md", "*.png")
     for file in sorted((ROOT / "benchmarks").glob(pattern))
 } | {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+# The page that a search for these words must lead to: docs/site/search.js tries each of them.
+SEARCHED = {
+    "guides/tables.md": ["significance", "p-value"],
+    "guides/training.md": ["TensorBoard", "MLflow", "wandb"],
+    "inputs.md": ["exclude"],
+    "recipes.md": ["implicit"],
+} | catalogue.searched()
+# Pages that come after those about the use of the library.
+_BEHIND = re.compile(r"benchmarks/|(changelog|contributing|reference/types|supply)\.md")
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 _MARK = re.compile(r"<!-- (picture|differences): ([\w.-]+) -->")
+_CALL = re.compile(r"<td><code>[^<]+")
+_BREAK = re.compile(r"\)(?=\.)|\((?=[^\s<]{30})")
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//|"""
     r"""<link[^>]+rel=["']?(?:stylesheet|preconnect|icon)[^>]+href=["']?(?:https?:)?//|"""
@@ -95,6 +106,8 @@ def examples() -> list[tuple[str, str, str]]:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lead links to files of the repository to the pages that show them; fill in the marks."""
+    page.meta["tags"] = SEARCHED.get(page.file.src_uri, [])  # the search reads these two
+    page.meta["search"] = {"boost": 0.01 if _BEHIND.match(page.file.src_uri) else 1}
     folder = posixpath.join("docs", posixpath.dirname(page.file.src_uri))
     if page.file.src_uri in COPIED.values():
         [source] = [s for s, path in COPIED.items() if path == page.file.src_uri]
@@ -115,15 +128,20 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _LINK.sub(lead, _MARK.sub(_filled, markdown))
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Let a long call in a table break where it has no space."""
+    return _CALL.sub(lambda call: _BREAK.sub(r"\g<0><wbr>", call[0]), html)
+
+
 def _filled(mark: re.Match[str]) -> str:
     kind, name = mark.groups()
     return pictures.PICTURES[name]() if kind == "picture" else differences.of(name)
 
 
 def on_post_build(config: Any) -> None:
-    """Refuse a site that leaves out a public name, or loads something from elsewhere."""
+    """Refuse a site that leaves out a public name, repeats itself or loads from elsewhere."""
     site = Path(config.site_dir)
-    missing = reference.undocumented()
+    missing = reference.undocumented() + reference.repeated(site)
     for page, names in reference.listed().items():
         html = (site / page.replace(".md", ".html")).read_text()
         missing += [f"{name} is not on {page}" for name in names if f'id="{name}"' not in html]

@@ -197,8 +197,8 @@ def _arrow(*points: int) -> str:
 def _svg(title: str, width: int, height: int, inside: str) -> str:
     top = math.ceil(height)
     return (
-        f'<div class="picture"><svg viewBox="0 0 {width} {top}" width="{width}" role="img" '
-        f'aria-label="{title}">{inside}</svg></div>\n'
+        f'<div class="picture" data-search-exclude><svg viewBox="0 0 {width} {top}" '
+        f'width="{width}" role="img" aria-label="{title}">{inside}</svg></div>\n'
     )
 
 

@@ -1,22 +1,61 @@
-"""The reference: a page for each public module, with every public name; and what lacks a docstring.
+"""The reference: a page for each public module, a page of types, and what may not be wrong in them.
 
-The package is read, not imported: optional packages need not be installed.
+The modules are read, not imported: optional packages need not be installed.
 """
 
+import collections
 import functools
+import re
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import docstrings
 import griffe
+
+from recmetrics._spec.registry import METRICS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "recmetrics"
 COMMAND = "cli"  # which says itself what it takes
+TYPES = "reference/types.md"
+LATER = ("comparison", "dask")  # few need these pages
+
+# The names of the package in the order in which users need them. Exceptions and warnings follow.
+SECTIONS = {
+    "Metrics of a model": ["Metrics", "Evaluator", "StreamEvaluator", "UserCounts", "EventCounts"],
+    "Comparison of models": [
+        "compare",
+        "Comparison",
+        "summary",
+        "Summary",
+        "overlap",
+        "overlap_ranked",
+    ],
+    "Side information": ["popularity_from", "propensity_from", "popularity_strata"],
+    "Questions before and after": [
+        "explain",
+        "audit",
+        "audit_ranked",
+        "Audit",
+        "Finding",
+        "InvalidItems",
+        "warmup",
+    ],
+}
+# What separates sentences of a page, signatures and examples included; the names of a list entry.
+_BLOCK = re.compile(r"<pre.*?</pre>|</?(?:p|li|td|h\d|div)\b[^>]*>", re.DOTALL)
+_NAMES = re.compile(r"^(?:\w+ ?, )*\w+ ?: ")
+FIRST = "compute"  # of the methods of Metrics: what most people look up
 
 
 @functools.cache
 def _package() -> Any:
-    return griffe.load(PACKAGE, search_paths=[str(ROOT)], resolve_aliases=True)
+    extensions = griffe.load_extensions(docstrings.Docstrings)
+    return griffe.load(
+        PACKAGE, search_paths=[str(ROOT)], extensions=extensions, resolve_aliases=True
+    )
 
 
 def _public_modules() -> list[Any]:
@@ -30,11 +69,7 @@ def _public_modules() -> list[Any]:
                 found += walk(member)
         return found
 
-    return walk(_package())
-
-
-def _names(module: Any) -> list[str]:
-    return [str(name) for name in module.exports]
+    return sorted(walk(_package()), key=lambda module: module.name in LATER)
 
 
 def _page(module: Any) -> str:
@@ -43,28 +78,135 @@ def _page(module: Any) -> str:
 
 def navigation() -> list[Any]:
     """The entries of the reference in the navigation."""
-    return [{module.path: _page(module)} for module in _public_modules()]
+    return [*({module.path: _page(module)} for module in _public_modules()), {"Types": TYPES}]
 
 
 def listed() -> dict[str, list[str]]:
     """The public names that each page must show."""
-    return {_page(m): [f"{m.path}.{name}" for name in _names(m)] for m in _public_modules()}
+    return {_page(m): [f"{m.path}.{name}" for name in _own_names(m)] for m in _public_modules()}
+
+
+def _own_names(module: Any) -> list[str]:
+    """The public names of a module; those of the package itself have their entries there."""
+    names = [str(name) for name in module.exports]
+    return names if module is _package() else [n for n in names if n not in _package().exports]
 
 
 def pages() -> dict[str, str]:
     """Each page, for mkdocstrings to fill."""
-    written = {}
+    return {_page(module): _written(module) for module in _public_modules()} | {
+        TYPES: "# Types\n\n"
+        "The names of types in the signatures of the reference. They are not exported.\n\n"
+        + "".join(map(_type, _types()))
+    }
+
+
+def _written(module: Any) -> str:
+    summary = module.docstring.value.partition("\n")[0] if module.docstring else ""
+    parts = [f"# {module.path}\n", f"{summary}\n"]
+    if module is _package():
+        for title, names in _sections().items():
+            parts += [f"## {title}\n", *map(_entry, names)]
+        return "\n".join(parts)
+    parts += [f"::: {module.path}.{name}\n" for name in _own_names(module)]
+    elsewhere = [str(name) for name in module.exports if name in _package().exports]
+    if elsewhere:
+        links = ", ".join(f"[`{name}`][{PACKAGE}.{name}]" for name in elsewhere)
+        parts.append(f"The entries of {links} are on the page of `{PACKAGE}`.\n")
+    return "\n".join(parts)
+
+
+def _sections() -> dict[str, list[str]]:
+    """The names of the package by section."""
+    errors = [n for n in _own_names(_package()) if n.endswith(("Error", "Warning"))]
+    return SECTIONS | {"Exceptions and warnings": errors}
+
+
+def _entry(name: str) -> str:
+    """What mkdocstrings fills with the entry of a name of the package."""
+    if name != "Metrics":
+        return _filled(name)
+    return (
+        _filled(f"{name}.{FIRST}", f"toc_label: {name}.{FIRST}")
+        + _filled(name, f'filters: ["!^_", "!^{FIRST}$"]')
+        + f"#### Methods of one metric\n\n{_methods()}\n"
+    )
+
+
+def _filled(name: str, *options: str) -> str:
+    return f"::: {PACKAGE}.{name}\n    options: {{{', '.join(['heading_level: 3', *options])}}}\n\n"
+
+
+def _methods() -> str:
+    rows = "".join(
+        f"| [`{each.method}`](../metrics/{each.name}.md) | "
+        f"{' '.join(f'`{option}`' for option in each.options)} |\n"
+        for each in METRICS.values()
+    )
+    return f"| method | options as keywords |\n| --- | --- |\n{rows}"
+
+
+def _type(target: Any) -> str:
+    """The entry of a type that is not exported."""
+    if target.is_class:
+        options = "{members: false, show_root_full_path: false}"
+        return f"::: {target.path}\n    options: {options}\n\n"
+    about = target.docstring.value if target.docstring else ""
+    code = textwrap.fill(str(target.value), 90, subsequent_indent="    ", break_on_hyphens=False)
+    heading = f"## {target.name} {{ #{target.path} }}"
+    return f"{heading}\n\n```py\n{code}\n```\n\n{about}\n\n"
+
+
+def _types() -> list[Any]:
+    """The types that the signatures of public functions name, and those that these name."""
+    found: dict[str, Any] = {}
+
+    def add(type_: Any) -> None:
+        for name in type_.iterate() if isinstance(type_, griffe.Expr) else ():
+            if not isinstance(name, griffe.ExprName):
+                continue
+            if not name.canonical_path.startswith(f"{PACKAGE}."):
+                continue
+            target = _package()[name.canonical_path.removeprefix(f"{PACKAGE}.")]
+            if target.name not in public and target.canonical_path not in found:
+                found[target.canonical_path] = target
+                add(target.value if target.is_attribute else None)
+
+    public = {name for module in _public_modules() for name in module.exports}
+    for function in _functions():
+        for type_ in (function.returns, *(each.annotation for each in function.parameters)):
+            add(type_)
+    return sorted(found.values(), key=lambda target: target.name.lower())
+
+
+def _functions() -> Iterator[Any]:
+    """The public functions, and the public methods of public classes."""
     for module in _public_modules():
-        summary = module.docstring.value.partition("\n")[0] if module.docstring else ""
-        entries = [f"::: {module.path}.{name}\n" for name in _in_order(module)]
-        written[_page(module)] = "\n".join([f"# {module.path}\n", f"{summary}\n", *entries])
-    return written
+        for name in module.exports:
+            target = module[name]
+            if target.is_function:
+                yield target
+            elif target.is_class:
+                for method, member in target.all_members.items():
+                    is_made = method == "__init__" and "dataclass" not in target.labels
+                    if member.is_function and (is_made or not method.startswith("_")):
+                        yield member
 
 
-def _in_order(module: Any) -> list[str]:
-    """What people call first, exceptions last."""
-    names = _names(module)
-    return sorted(names, key=lambda name: (name.endswith(("Error", "Warning")), names.index(name)))
+def repeated(site: Path) -> list[str]:
+    """The sentences that the built reference says twice, but for "As in ``compute``."."""
+    count: collections.Counter[str] = collections.Counter()
+    for page in (*listed(), TYPES):
+        html = (site / page.replace(".md", ".html")).read_text()
+        article = html.partition("<article")[2].partition("</article>")[0]
+        for block in _BLOCK.split(article):
+            text = _NAMES.sub("", " ".join(re.sub(r"<[^>]+>", "", block).split()))
+            count.update(s for s in re.split(r"(?<=[.;]) ", text) if s.endswith("."))
+    return [
+        f"the reference says twice: {sentence}"
+        for sentence, n in count.items()
+        if n > 1 and not sentence.startswith("As ") and " " in sentence
+    ]
 
 
 def undocumented() -> list[str]:
@@ -73,7 +215,7 @@ def undocumented() -> list[str]:
     for module in _public_modules():
         if not module.docstring:
             found.append(f"{module.path} has no docstring")
-        for name in _names(module):
+        for name in _own_names(module):
             target = module[name]
             if target.is_alias:
                 target = target.final_target

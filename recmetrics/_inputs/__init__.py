@@ -48,6 +48,7 @@ from recmetrics._inputs.scores import (
     ScoreMatrix,
     SparseScores,
     native,
+    order_halves,
     read_matrix,
     refuse_nan,
 )

@@ -73,7 +73,9 @@ def _from_dlpack(value: Any, what: str) -> npt.NDArray[Any]:
             f"{what} cannot be read as an array ({' '.join(str(error).split())}); "
             "expected a dense array of real numbers on the CPU"
         )
-        if hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
+        if not str(getattr(value, "layout", "strided")).endswith("strided"):  # sparse, of torch
+            msg += f"; type {what}.to_dense()"
+        elif hasattr(value, "is_floating_point") and value.is_floating_point():  # such as float8
             msg += f"; type {what}.float()"
         raise InputTypeError(msg) from None
     of_jax = hasattr(value, "__array__") and not hasattr(value, "cpu")

@@ -307,7 +307,10 @@ def check_shape(
         wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
     hint = ""
     if got == expected[::-1]:
-        hint = "; " + (if_transposed or f"it looks transposed: type {what}.T")
+        hint = f"; it looks transposed: type {what}.T"
+        if what == "truth":  # which of the two is the wrong one cannot be seen
+            hint = "; one looks transposed: type scores.T or truth.T, so that rows are users"
+        hint = f"; {if_transposed}" if if_transposed else hint
     elif got == (expected[0], 1) and what == "truth":
         hint = "; for one item index of each row type truth.ravel()"
     msg = f"{what} must have the users {wanted}, got {got}{hint}"

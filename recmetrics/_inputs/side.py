@@ -265,8 +265,8 @@ def propensity_from(
 
     Parameters
     ----------
-    train
-        The training interactions (n_users, n_items), as in ``popularity_from``.
+    train, n_items
+        As in ``popularity_from``.
     model
         "power" or "jain".
     gamma
@@ -276,9 +276,6 @@ def propensity_from(
     least
         The least propensity, at least 0 and below 1; smaller ones are clipped to it.
         Otherwise a few items of small propensity may decide the values.
-    n_items
-        The size of the catalogue; needed where ``train`` is a list with one array of item indices
-        per user.
 
     Returns
     -------
@@ -337,13 +334,10 @@ def popularity_strata(
 
     Parameters
     ----------
-    train
-        The training interactions (n_users, n_items), as in ``popularity_from``.
+    train, n_items
+        As in ``popularity_from``.
     tail
         The largest share of the interactions that the tail may have, above 0 and below 1.
-    n_items
-        The size of the catalogue; needed where ``train`` is a list with one array of item indices
-        per user.
 
     Returns
     -------
@@ -355,7 +349,7 @@ def popularity_strata(
     ArgumentError
         If the size of the catalogue is not known, or ``tail`` is outside its range.
     InputError, InputTypeError
-        If ``train`` cannot be read.
+        As in ``popularity_from``.
     """
     if isinstance(tail, bool) or not isinstance(tail, Real) or not 0.0 < tail < 1.0:
         msg = f"tail must be a number above 0 and below 1, got {tail!r}"

@@ -36,6 +36,7 @@ from recmetrics._threads import Exclusive, exclusive, surely, without_warnings
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 Keep = Literal["values", "means"]
+"""What is kept: the values of each event, or the means of all."""
 EVENTS = RowNames("event", "event {}".format)
 
 

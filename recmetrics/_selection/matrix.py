@@ -70,7 +70,8 @@ class MatrixRanker:
             if k is not None and self.exclude is not None:
                 n_swallowed = relevant.n_within(excluded)
             if self._given is None:
-                block = self.scores.block(rows)
+                # Lists read all rows a second time; to convert them twice takes longer.
+                block = self.scores.block(rows, packed=reader is None)
                 has_nan = np.zeros(1, np.bool_)
                 if k is not None:
                     self._rank_rows(block, relevant, excluded, k, rules, hits, has_nan)
@@ -78,7 +79,7 @@ class MatrixRanker:
                     reader.read(self._list_rows(rows, block, relevant, excluded, reader, has_nan))
                 nan_found = np.zeros(3, np.int64)
                 if has_nan[0] and rules.nan == "raise":
-                    nan_found = kernels.find_nan(block.values, block.lowest)
+                    nan_found = kernels.find_nan(block.whole().values, block.lowest)
             else:
                 own = self._recommendable(self._given, rows, excluded)
                 if k is not None:
@@ -123,14 +124,16 @@ class MatrixRanker:
     ) -> None:
         """Fill the hits of a block; ``has_nan`` (1,) becomes True with any NaN."""
         ties = rules.ties
-        values, dtype = block.values, block.values.dtype
+        dtype = block.values.dtype
         excluded_start, excluded_items, _ = excluded
-        many = len(relevant.items) >= _MANY * len(values)
+        n_users = len(relevant.start) - 1
+        many = len(relevant.items) >= _MANY * n_users
         lanes = kernels.lanes_for(k, self.n_items, dtype)
         pairs = 0
         if self.exclude is not None:
             pairs = int((np.diff(relevant.start) * np.diff(excluded_start)).sum())
-        if pairs > values.size * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+        if pairs > n_users * self.n_items * (_PAIRS_WITH_LANES if lanes.size else _PAIRS):
+            block = block.whole()
             hidden = _hidden(block, excluded_start, excluded_items, rules.nan)
             if hidden is not None:
                 block = hidden
@@ -142,11 +145,12 @@ class MatrixRanker:
         )  # fmt: skip
         places = kernels.places_for(relevant.start)
         if many and not lanes.size:
+            block = block.whole()
             ordered = np.sort(block.values, axis=1)
             kernels.rank_sorted_rows(block.values, ordered, *common, places)
         else:
             pool = kernels.pool_for(k, self.n_items, dtype)
-            kernels.rank_rows(block.values, *common, lanes, pool, places)
+            kernels.rank_rows(block.values, *common, lanes, pool, places, block.bits)
         kernels.sort_hits(hits, tied, len(places), self.n_items if ties else k)
 
     def _rank_candidates(
@@ -237,7 +241,7 @@ def _hidden(
     None where that would change the result: where an excluded score is a NaN to be reported, or
     where an item with the lowest score may be recommended and has it.
     """
-    values, lowest, least = block
+    values, lowest, least, _ = block
     users = np.repeat(np.arange(len(values)), np.diff(start))
     if nan == "raise" and not (values[users, items] >= lowest).all():
         return None

@@ -226,7 +226,7 @@ class HostedScores(ScoreMatrix):
         self._selector = selector
         self.shape = selector.shape
 
-    def block(self, rows: slice) -> ScoreBlock:
+    def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
         return native(self._selector.host(rows))
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:

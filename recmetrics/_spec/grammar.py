@@ -129,6 +129,7 @@ def lookup(name: str) -> Metric:
 
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
+"""One or more metrics."""
 
 
 def _spelled(value: OptionValue) -> str:

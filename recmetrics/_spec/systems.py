@@ -53,51 +53,55 @@ _EXP2: Mapping[str, str | float] = {"gain": "exp2"}
 _SHIFTED: Mapping[str, str | float] = {"gain": "exp2_shifted"}
 _CLIP: Mapping[str, str | float] = {"discount": "log2_clip"}
 _GEOMETRIC: Mapping[str, str | float] = {"discount": "geometric", "p": 0.85}
-_NO_LIST = "0 where no list counts"
+_NO_LIST = "0 instead of NaN if no list counts"
 _ALL_RELEVANT = "a user to whom all items are relevant is an error there"
 _ABOVE_K = "left out where every rank is above k"
-_CORNAC = "NaN there where all relevant items are excluded"
+_CORNAC = "NaN instead of 0 if all relevant items are excluded"
 _SPARK = 'RankingEvaluator(metricName="'
 _FEW_ITEMS = "users with few recommendable items are left out"
-_LENSKIT_STOPS = "the run stops at a list without truth"
+_LENSKIT_STOPS = "error if a list has no truth"
 _CAPRI: Mapping[str, str | float] = {"gain": "exp2", "discount": "ln"}
-_NOT_SHORT = "k beyond the catalogue: precision divides by k there, by the number of items here"
+_NOT_SHORT = (
+    "If k exceeds the number of items, precision divides by k. recmetrics divides by the number "
+    "of items"
+)
 _ROWS = (
-    "it reads rows of truth and score: relevant items without a row count in R here, not there; a "
-    "user without rows is left out there"
+    "It reads rows of truth and score. A relevant item without a row does not count as relevant; "
+    "in recmetrics it does. A user without rows is left out"
 )
 CONVENTIONS: dict[Convention, System] = {
     "rectorch": System(
         name="rectorch",
-        version="master f4292d6, dev 9b9a7af",
-        ties="not decided (argpartition)",
+        version="f4292d6 (master) and 9b9a7af (dev)",
+        ties="no defined order (argpartition)",
         lines=(
             Line("hit@k", "Metrics.hit_at_k(scores, truth, {k})", "zero"),
             Line("recall@k", "Metrics.recall_at_k(scores, truth, {k})", "nan"),
             Line("mrr@k", "Metrics.mrr_at_k(scores, truth, {k})", "zero"),
             Line("ndcg@k", "Metrics.ndcg_at_k(scores, truth, {k})", "nan", _BINARY),
-            Line("map@k", "Metrics.ap_at_k(scores, truth, {k})", "nan", gap="in the dev branch"),
+            Line(
+                "map@k", "Metrics.ap_at_k(scores, truth, {k})", "nan", gap="only in the dev branch"
+            ),
             Line(
                 "auc",
                 "Metrics.auc(scores, truth)",
                 "nan",
-                gap="in the dev branch, where a pair of equal scores counts 0 or 1, not 1/2",
+                gap="only in the dev branch; a pair of equal scores counts 0 or 1, not 1/2",
             ),
         ),
         gaps=(
-            "excluded items are scored -inf there: they fill up lists shorter than k, and may be "
-            "hits",
+            "Excluded items get the score -inf. They fill up lists shorter than k, and can be hits",
         ),
         wrong=(
-            "ndcg of graded truth sums the grades but takes their sum as the number of relevant "
-            "items of the ideal: it exceeds 1",
-            "ap_at_k (dev) loses a relevant item whose score is not positive",
+            "With graded truth, `ndcg_at_k` takes the sum of the grades as the number of "
+            "relevant items of the ideal ranking. Values can exceed 1",
+            "`ap_at_k` (dev branch) ignores relevant items whose score is 0 or negative",
         ),
     ),
     "lenskit": System(
         name="LensKit",
         version="2025.8.1",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         lines=(
             Line("hit@k", "Hit({k})", "zero"),
             Line("hit", "Hit()", "zero"),
@@ -129,7 +133,7 @@ CONVENTIONS: dict[Convention, System] = {
                 "RBP({k}, normalize=True)",
                 "zero",
                 {"p": 0.85, "normalize": "yes"},
-                gap="the run stops at an empty list",
+                gap="error if a list is empty",
             ),
             Line(
                 "exposure_gini@k",
@@ -144,20 +148,22 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "list_metrics() and list_summary() put 0 where a user has no truth, and leave out a "
-            "user with neither truth nor list; list_metrics(fill_missing=False) has NaN, but 0 for "
-            "precision and dcg",
-            "a user of the truth without a list is left out of the means",
-            "ranks with gaps: the first k rows are read; NDCG, DCG, RBP and AveragePrecision weigh "
-            "by the number, RecipRank by the position",
-            "ExposureGini is float32; both ginis take the whole catalogue that they are given",
+            "`list_metrics()` and `list_summary()` use 0 for a user without truth. They leave "
+            "out a user who has neither truth nor a list. `list_metrics(fill_missing=False)` has "
+            "NaN for users without truth, except in precision and dcg, where it has 0",
+            "The means leave out users who have truth but no list",
+            "If ranks have gaps, such as 1, 2, 5, the first k rows are read. `NDCG`, `DCG`, "
+            "`RBP` and `AveragePrecision` then use the ranks as given, and `RecipRank` uses the "
+            "position in the list",
+            "`ExposureGini` computes in float32. `ListGini` and `ExposureGini` always count the "
+            "whole catalogue given as `items=`",
         ),
-        wrong=("global_metrics() has NaN for every mean as soon as one list has no truth",),
+        wrong=("`global_metrics()` returns NaN for every mean if one list has no truth",),
     ),
     "lenskit-0.14": System(
         name="LensKit 0.14",
         version="0.14.4",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         rank_gaps="keep",
         lines=(
             Line("hit@k", "hit(recs, truth, k={k})", "nan"),
@@ -180,25 +186,27 @@ CONVENTIONS: dict[Convention, System] = {
             Line("ndcg@k", "bulk: ndcg(recs, truth, k={k})", "nan", _CLIP),
         ),
         gaps=(
-            "the calls are those of RecListAnalysis; called alone, precision and recip_rank of a "
-            "list without truth are 0",
-            "a user whose list is empty or missing is left out; include_missing=True adds the row, "
-            "with NaN",
-            "bulk is its path for tables with ranks, the plain names are those of the other path: "
-            "bulk reads the numbers of the ranks; a list whose every rank is above k is left out, "
-            "except in ndcg, where it is 0",
+            "The table shows the values of `RecListAnalysis`. If the functions are called "
+            "directly, `precision` and `recip_rank` of a list without truth are 0",
+            "A user whose list is empty or missing is left out. `include_missing=True` adds a "
+            "row with NaN",
+            "LensKit 0.14 computes tables that have a rank column in bulk, and other tables list "
+            "by list. Plain names follow the values list by list. In bulk, the ranks are read as "
+            "given. A list in which every rank is above k is left out, except in `ndcg`, where it "
+            "scores 0",
         ),
         wrong=(
-            "hit in bulk of a list without truth is 0; list by list it is left out",
-            "under pandas 3 recall in bulk of a list without a hit is NaN, and drops out of the "
-            "mean",
-            "ndcg(k=) of 0.13.0 to 0.14.0 cuts the ideal at k but not the list: it exceeds 1",
+            "In bulk, `hit` of a list without truth is 0. List by list, such a list is left out",
+            "With pandas 3, `recall` in bulk is NaN instead of 0 for a list without a hit, so "
+            "the mean leaves that list out",
+            "In versions 0.13.0 to 0.14.0, `ndcg(k=)` cuts the ideal at k but not the list. "
+            "Values can exceed 1",
         ),
     ),
     "capri": System(
         name="CAPRI",
         version="dbbb506",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         lines=(
             Line("precision@k", "precisionk(actual, predicted[:{k}])", "zero", _LIST),
             Line("precision", "precisionk(actual, predicted)", "zero"),
@@ -214,31 +222,32 @@ CONVENTIONS: dict[Convention, System] = {
                 "novelty(predicted, pop, n_users, {k})",
                 "nan",
                 {"denom": "k", "unseen": "zero"},
-                gap="an item that pop holds with a count of 0 is infinite there: unseen=inf",
+                gap="infinite for an item with a count of 0 in pop; type unseen=inf for this",
             ),
             Line(
                 "coverage",
                 "catalogCoverage(lists, catalog)",
                 "nan",
-                gap="in percent, rounded to 2 decimals, there: 100 times",
+                gap="a percentage (times 100), rounded to 2 decimals",
             ),
             Line("personalization", "personalization(lists)", "nan"),
         ),
         gaps=(
-            "ndcgk rounds to 4 decimals and sums in float32",
-            "recallk without relevant items and listDiversity of fewer than two items divide by 0: "
-            "NaN here",
+            "`ndcgk` sums in float32 and rounds to 4 decimals",
+            "`recallk` without relevant items and `listDiversity` of fewer than two items divide "
+            "by 0. recmetrics gives NaN",
         ),
         wrong=(
-            "mapk(actual, predicted, k) reads all of predicted, not its first k: of a list longer "
-            "than k it exceeds 1",
-            "catalogCoverage counts items that the catalogue does not have: it exceeds 100",
+            "`mapk(actual, predicted, k)` reads all of `predicted`, not the first k items. If "
+            "the list is longer than k, values can exceed 1",
+            "`catalogCoverage` counts items that are not in the catalogue. Values can exceed 100",
         ),
     ),
     "trec": System(
         name="trec_eval",
-        version="pytrec_eval-terrier 0.5.11",
-        ties="by the name of the document, the alphabetically last one first; so in tables here",
+        version="0.5.11 of pytrec_eval-terrier",
+        ties="by document id, the alphabetically last one first. recmetrics does the same in "
+        "tables",
         table_ties="id",
         lines=(
             Line("hit@k", "success_{k}", "nan"),
@@ -259,17 +268,17 @@ CONVENTIONS: dict[Convention, System] = {
             Line("recall", "set_relative_P", "nan"),
         ),
         gaps=(
-            "it reads scores in float32: those that differ by less are a tie",
-            "a user judged 0 alone scores 0; a user without judgements, or missing from the run, "
-            "is left out",
-            "a judgement below 0 is not relevant there, and an error here: clip it to 0",
+            "It reads scores as float32. Scores that are equal after this rounding are ties",
+            "A user whose judgements are all 0 scores 0. A user without judgements or without a "
+            "list is left out",
+            "A negative judgement means not relevant. In recmetrics it is an error: clip it to 0",
             _NOT_SHORT,
         ),
     ),
     "recbole": System(
         name="RecBole",
         version="1.2.1",
-        ties="not decided (torch.topk)",
+        ties="no defined order (torch.topk)",
         lines=(
             Line("hit@k", "metrics: Hit, topk: {k}", "nan"),
             Line("precision@k", "metrics: Precision, topk: {k}", "nan"),
@@ -281,28 +290,28 @@ CONVENTIONS: dict[Convention, System] = {
                 "auc",
                 "metrics: GAUC",
                 "nan",
-                gap="its mean weighs each user by the number of relevant items",
+                gap="the mean weighs each user by the number of relevant items",
             ),
         ),
         gaps=(
-            "it prints means, rounded to metric_decimal_place (4)",
-            "a relevant item is never excluded there; other excluded items are scored -inf and are "
-            "listed where fewer than k others remain",
-            "the catalogue of ItemCoverage and GiniIndex has one item more, the padding",
-            "it uses np.float, which NumPy has no longer since 1.24",
-            "a k beyond the catalogue is an error",
-            "AUC is one curve over all users and items together, no mean of users",
+            "It prints means, rounded to `metric_decimal_place` (default 4)",
+            "Relevant items are never excluded. Other excluded items get the score -inf, and are "
+            "in the list if fewer than k items remain",
+            "`ItemCoverage` and `GiniIndex` count the padding item as an item of the catalogue",
+            "It uses `np.float`, which NumPy 1.24 removed",
+            "A k above the number of items is an error",
+            "`AUC` is computed once over all pairs of user and item. It is not a mean over users",
         ),
         wrong=(
-            "ItemCoverage and GiniIndex end with an AttributeError in 1.2.1: its collector asks a "
-            "number for .cpu()",
-            "ShannonEntropy divides the entropy by the number of different items listed",
+            "In 1.2.1, `ItemCoverage` and `GiniIndex` raise an AttributeError, because the "
+            "collector calls `.cpu()` on a number",
+            "`ShannonEntropy` divides the entropy by the number of different items in the lists",
         ),
     ),
     "rectools": System(
         name="RecTools",
         version="0.19.0",
-        ties="not decided: it reads ranks",
+        ties="none, because it reads ranks",
         rank_gaps="keep",
         lines=(
             Line("hit@k", "HitRate(k={k})", "nan"),
@@ -312,12 +321,7 @@ CONVENTIONS: dict[Convention, System] = {
             Line("map@k", "MAP(k={k})", "nan", _RELEVANT),
             Line("mrr@k", "MRR(k={k})", "nan"),
             Line("ndcg@k", "NDCG(k={k})", "nan", {**_BINARY, "ideal_depth": "full"}),
-            Line(
-                "coverage@k",
-                "CatalogCoverage(k={k}, normalize=True)",
-                "nan",
-                gap="0 where nothing is listed",
-            ),
+            Line("coverage@k", "CatalogCoverage(k={k}, normalize=True)", "nan"),
         ),
         variants=(
             Line("ndcg@k", "NDCG(k={k}, divide_by_achievable=True)", "nan", _BINARY),
@@ -326,23 +330,24 @@ CONVENTIONS: dict[Convention, System] = {
             Line("f1@k", "F1Beta(k={k}, beta=2)", "nan", {**_RELEVANT, "beta": 2.0}),
         ),
         gaps=(
-            "NDCG(log_base=) cancels out; it changes no number",
-            "PartialAUC and PAP count pairs down to the k-th item that is not relevant, which no "
-            "option here does",
-            "MeanInvUserFreq is novelty, but an item that nobody has counts as if one user had it",
+            "`NDCG(log_base=)` changes no value, because the base cancels out",
+            "`PartialAUC` and `PAP` count pairs down to the k-th item that is not relevant. "
+            "recmetrics has no option for this",
+            "`MeanInvUserFreq` is novelty, but counts an item without interactions as if one "
+            "user had interacted with it",
             _NOT_SHORT,
         ),
         wrong=(
-            "Accuracy with k beyond the catalogue is negative",
-            "CatalogCoverage counts items that the catalogue does not have: it exceeds 1",
-            "an item that the interactions hold twice counts twice: "
-            "NDCG(divide_by_achievable=True) exceeds 1",
+            "`Accuracy` can be negative if k exceeds the number of items",
+            "`CatalogCoverage` counts items that are not in the catalogue. Values can exceed 1",
+            "An item that occurs twice in the interactions counts twice. "
+            "`NDCG(divide_by_achievable=True)` can exceed 1",
         ),
     ),
     "ranx": System(
         name="ranx",
         version="0.3.21",
-        ties="not decided (a sort that is not stable)",
+        ties="no defined order (unstable sort)",
         lines=(
             Line("hit@k", "hit_rate@{k}", "nan"),
             Line("hit", "hit_rate", "nan"),
@@ -371,21 +376,22 @@ CONVENTIONS: dict[Convention, System] = {
             Line("rbp", "rbp.95", "nan", {"p": 0.95}),
         ),
         gaps=(
-            "evaluate(make_comparable=True) leaves out a user without judgements, and a user "
-            "without a list scores 0; without it both are an error; a user judged 0 alone scores 0",
-            "grades are cut to integers: 0.9 is not relevant",
-            "a level, as in ndcg@10-l2, drops the grades below it and weighs the others by their "
-            "grade, which rel= does not",
+            "`evaluate(make_comparable=True)` leaves out a user without judgements, and gives 0 "
+            "to a user without a list. Without `make_comparable=True` both are errors. A user "
+            "whose judgements are all 0 scores 0",
+            "Grades are truncated to integers, so 0.9 is not relevant",
+            "A relevance level, such as 2 in `ndcg@10-l2`, ignores the grades below it and keeps "
+            "the other grades as gains. In recmetrics, `rel=2` makes relevance binary",
             _NOT_SHORT,
         ),
-        wrong=("rbp of graded truth weighs a hit by its grade: it exceeds 1",),
+        wrong=("With graded truth, `rbp` weighs a hit by its grade. Values can exceed 1",),
     ),
     "sklearn": System(
         name="scikit-learn",
         version="1.9.1",
-        ties="ndcg_score and dcg_score average over all orders, as here, or do not decide with "
-        "ignore_ties=True; average_precision_score takes tied items as one step; roc_auc_score "
-        "counts 1/2, as here",
+        ties="`ndcg_score` and `dcg_score` average over all orders, as here. With "
+        "`ignore_ties=True` they have no defined order. `average_precision_score` puts tied "
+        "items at one threshold. `roc_auc_score` counts a tied pair as 1/2, as here",
         lines=(
             Line("ndcg@k", "ndcg_score([truth], [scores], k={k})", "zero", ties="expected"),
             Line("ndcg", "ndcg_score([truth], [scores])", "zero", ties="expected"),
@@ -401,17 +407,18 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "average_precision_score, label_ranking_average_precision_score and roc_auc_score read "
-            "binary truth only",
+            "`average_precision_score`, `label_ranking_average_precision_score` and "
+            "`roc_auc_score` accept only binary truth",
             _ROWS,
-            "ndcg_score and dcg_score refuse one item alone",
+            "`ndcg_score` and `dcg_score` need at least two items",
         ),
     ),
     "torchmetrics": System(
         name="torchmetrics",
         version="1.9.0",
-        ties="RetrievalNormalizedDCG averages over all orders and RetrievalAUROC counts 1/2, as "
-        "here; the others do not decide (torch.topk, torch.argsort)",
+        ties="`RetrievalNormalizedDCG` averages over all orders, and `RetrievalAUROC` counts a "
+        "tied pair as 1/2, as here. The other metrics have no defined order (torch.topk, "
+        "torch.argsort)",
         lines=(
             Line("hit@k", "RetrievalHitRate(top_k={k})", "zero"),
             Line("hit", "RetrievalHitRate()", "zero"),
@@ -430,7 +437,7 @@ CONVENTIONS: dict[Convention, System] = {
                 "auc@k",
                 "RetrievalAUROC(top_k={k})",
                 "zero",
-                gap="0 where all of the top k are relevant",
+                gap="0 instead of 1 if all of the top k are relevant",
             ),
             Line("auc", "RetrievalAUROC()", "zero"),
             Line("fallout@k", "RetrievalFallOut(top_k={k})", "one"),
@@ -440,23 +447,23 @@ CONVENTIONS: dict[Convention, System] = {
             Line("precision@k", "RetrievalPrecision(top_k={k}, adaptive_k=True)", "zero", _LIST),
         ),
         gaps=(
-            "it computes in float32",
-            "graded truth is an error, except in RetrievalNormalizedDCG",
-            "RetrievalAUROC(max_fpr=) is a partial area, which no option here computes",
+            "It computes in float32",
+            "Graded truth is an error, except in `RetrievalNormalizedDCG`",
+            "`RetrievalAUROC(max_fpr=)` is a partial area. recmetrics has no option for this",
             _ROWS,
             _NOT_SHORT,
         ),
         wrong=(
-            "RetrievalMAP, RetrievalMRR, RetrievalPrecision and RetrievalRecall lose a relevant "
-            "item whose score is not positive",
-            "RetrievalAUROC sends scores outside [0, 1] through a sigmoid in float32, which ties "
-            "those above 17",
+            "`RetrievalMAP`, `RetrievalMRR`, `RetrievalPrecision` and `RetrievalRecall` ignore "
+            "relevant items whose score is 0 or negative",
+            "If scores are outside [0, 1], `RetrievalAUROC` applies a sigmoid in float32. All "
+            "scores above 17 become ties",
         ),
     ),
     "irspack": System(
         name="irspack",
         version="0.5.2",
-        ties="by item index, as here",
+        ties="by the lower item index, as here",
         lines=(
             Line("hit@k", "Evaluator(truth, cutoff={k}): hit", "nan"),
             Line("precision@k", "Evaluator(truth, cutoff={k}): precision", "nan", _LIST),
@@ -482,18 +489,18 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "it gives means, over the users with relevant items; the lists of the others do not "
-            "count in gini_index and catalog_coverage",
-            "entropy is in nats there: ln 2 times the entropy here",
-            "a k beyond the catalogue is an error",
-            "with recommendable_items= the relevant items outside of them do not count in R",
+            "It gives means over the users with relevant items. `gini_index` and "
+            "`catalog_coverage` count only the lists of these users",
+            "`entropy` is in nats: ln 2 times the entropy of recmetrics",
+            "A k above the number of items is an error",
+            "With `recommendable_items=`, items outside this set do not count as relevant",
         ),
-        wrong=("a 0 that is stored in the truth counts as relevant",),
+        wrong=("An explicit 0 in a sparse truth counts as relevant",),
     ),
     "lightgbm": System(
         name="LightGBM",
         version="4.7.0",
-        ties="by row, as here",
+        ties="by the order of the rows, as here",
         lines=(
             Line("ndcg@k", 'metric="ndcg", eval_at=[{k}]', "one", _EXP2),
             Line("map@k", 'metric="map", eval_at=[{k}]', "one"),
@@ -503,14 +510,14 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             _ROWS,
-            "a grade above 30 is an error there, unless label_gain has more entries",
-            "auc is one curve over all rows together, no mean of queries",
+            "A grade above 30 is an error, unless `label_gain` has more entries",
+            "`auc` is computed once over all rows. It is not a mean over queries",
         ),
     ),
     "xgboost": System(
         name="XGBoost",
         version="3.2.0",
-        ties="by row, as here",
+        ties="by the order of the rows, as here",
         lines=(
             Line("ndcg@k", 'eval_metric="ndcg@{k}"', "one", _EXP2),
             Line("map@k", 'eval_metric="map@{k}"', "one"),
@@ -524,19 +531,19 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         gaps=(
             _ROWS,
-            "ndcg, map and pre without @k read the first 32 ranks, not the whole list",
-            "scores are rounded to float32, which may tie them",
-            "graded truth is an error in map and pre; a grade above 31 is one in ndcg",
+            "Without `@k`, `ndcg`, `map` and `pre` read the first 32 ranks, not the whole list",
+            "Scores are rounded to float32, which can create ties",
+            "Graded truth is an error in `map` and `pre`. A grade above 31 is an error in `ndcg`",
         ),
         wrong=(
-            "auc of queries also compares items of equal label, by the order of the rows: labels "
-            "0, 1, 1 with scores 3, 2, 1 give 1/3, not 0",
+            "With queries, `auc` also compares items of equal label, in the order of the rows. "
+            "Labels 0, 1, 1 with scores 3, 2, 1 give 1/3 instead of 0",
         ),
     ),
     "torch_geometric": System(
         name="PyTorch Geometric",
         version="2.8.1",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         lines=(
             Line("hit@k", "LinkPredHitRatio(k={k})", "nan"),
             Line("precision@k", "LinkPredPrecision(k={k})", "nan"),
@@ -550,26 +557,27 @@ CONVENTIONS: dict[Convention, System] = {
                 "personalization@k",
                 "LinkPredPersonalization(k={k})",
                 "nan",
-                gap="every list there has k items",
+                gap="every list counts as k items long",
             ),
         ),
         variants=(Line("ndcg@k", "LinkPredNDCG(k={k}, weighted=True)", "nan"),),
         gaps=(
-            "it computes in float32",
-            "LinkPredRecall(weighted=True) is the share of the grades, which no option here has",
+            "It computes in float32",
+            "`LinkPredRecall(weighted=True)` divides the sum of the grades of the hits by the "
+            "sum of all grades. recmetrics has no option for this",
             _NOT_SHORT,
         ),
         wrong=(
-            "the -1 with which its search fills a list shorter than k may count as a hit of an "
-            "item of the user before: the mean of LinkPredPrecision(k=1) may be 2",
-            "LinkPredCoverage counts that -1 as the last item, LinkPredPersonalization as a common "
-            "item",
+            "Its search fills lists shorter than k with -1. This -1 can count as a hit on an "
+            "item of the preceding user, so that the mean of `LinkPredPrecision(k=1)` can be 2",
+            "`LinkPredCoverage` counts this -1 as the last item, and `LinkPredPersonalization` "
+            "counts it as a common item",
         ),
     ),
     "sentence_transformers": System(
         name="Sentence Transformers",
         version="6.2.0",
-        ties="by the id of the document as text: 10 before 2",
+        ties="by document id as text, so that 10 comes before 2",
         lines=(
             Line("hit@k", "cosine_accuracy@{k}", "nan"),
             Line("precision@k", "cosine_precision@{k}", "nan"),
@@ -595,20 +603,22 @@ CONVENTIONS: dict[Convention, System] = {
             Line("coverage@k", "Coverage({k})(recommendations, train)", "nan"),
         ),
         gaps=(
-            "Coverage reads the catalogue from train: items that nobody has seen do not count",
-            "Surprisal is novelty(denom=k) divided by log2 of the number of users; an item that "
-            "nobody has counts as if one user had it",
+            "`Coverage` takes the catalogue from `train`, so that items without interactions do "
+            "not count",
+            "`Surprisal` is `novelty(denom=k)` divided by log2 of the number of users. It counts "
+            "an item without interactions as if one user had interacted with it",
             _NOT_SHORT,
         ),
         wrong=(
-            "a test row that is repeated counts again in R of MAP and NDCG, but not of Recall",
-            "MAP and NDCG count a repeated item of a list again: they exceed 1",
+            "A repeated test row counts as a second relevant item in `MAP` and `NDCG`, but not in "
+            "`Recall`",
+            "`MAP` and `NDCG` count a repeated item of a list each time. Values can exceed 1",
         ),
     ),
     "elliot": System(
         name="Elliot",
         version="0.3.1, fc27efe",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         lines=(
             Line("hit@k", "simple_metrics: [HR], cutoffs: {k}", "nan"),
             Line("precision@k", "simple_metrics: [Precision], cutoffs: {k}", "nan"),
@@ -640,25 +650,26 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "it prints means, over the users with relevant items, rounded to 5 decimals",
-            "ItemCoverage is the number of items in the lists: coverage times the size of the "
-            "catalogue; Gini is 1 - gini(denom=n-1); the lists of users without relevant items do "
-            "not count in them",
-            "nDCG with relevance_threshold t reads the gain 2^(grade - t + 1) - 1: "
-            "ndcg(gain=exp2) of the truth max(grade - t + 1, 0)",
-            "MAR is the mean of recall@1 to recall@k, SEntropy a mean over users: no metric here "
-            "is",
+            "It prints means over the users with relevant items, rounded to 5 decimals",
+            "`ItemCoverage` is the number of different items in the lists: coverage times the "
+            "size of the catalogue. `Gini` is 1 - `gini(denom=n-1)`. Both count only the lists "
+            "of users with relevant items",
+            "With `relevance_threshold: t`, the gain in `nDCG` is 2^(grade - t + 1) - 1. To "
+            "compute it, give the truth max(grade - t + 1, 0) to `ndcg(gain=exp2)`",
+            "`MAR` is the mean of recall@1 to recall@k, and `SEntropy` is a mean over users. "
+            "recmetrics has neither",
             _NOT_SHORT,
         ),
         wrong=(
-            "GAUC, LAUC and AUC take the negatives plus one for the negatives: the worst ranking "
-            "of two items has a GAUC of 0.5",
+            "`GAUC`, `LAUC` and `AUC` count one negative item too many. The worst ranking of two "
+            "items has a `GAUC` of 0.5 instead of 0",
         ),
     ),
     "warprec": System(
         name="WarpRec",
         version="2.2.8",
-        ties="by a hash of seed, user and item; its metrics alone do not decide (torch.topk)",
+        ties="by a hash of seed, user and item. Its metric classes, if called directly, have no "
+        "defined order (torch.topk)",
         lines=(
             Line("hit@k", "HitRate(k={k}, **sizes)", "nan"),
             Line("precision@k", "Precision(k={k}, **sizes)", "nan"),
@@ -671,25 +682,26 @@ CONVENTIONS: dict[Convention, System] = {
         ),
         variants=(Line("ndcg@k", "nDCGRendle2020(k={k}, **sizes)", "nan", _BINARY),),
         gaps=(
-            "excluded items are scored -inf there: they fill up lists shorter than k, and may be "
-            "hits",
-            "a k beyond the catalogue is an error",
-            "it computes in float32",
-            "ItemCoverage is the number of items in the lists: coverage times the size of the "
-            "catalogue; ShannonEntropy is in nats: ln 2 times the entropy here",
-            "the lists of users without relevant items do not count in Gini, ItemCoverage and "
-            "ShannonEntropy",
-            "MAR is the sum of the recall at each hit / min(R, k), which no metric here is",
+            "Excluded items get the score -inf. They fill up lists shorter than k, and can be hits",
+            "A k above the number of items is an error",
+            "It computes in float32",
+            "`ItemCoverage` is the number of different items in the lists: coverage times the "
+            "size of the catalogue. `ShannonEntropy` is in nats: ln 2 times the entropy of "
+            "recmetrics",
+            "`Gini`, `ItemCoverage` and `ShannonEntropy` count only the lists of users with "
+            "relevant items",
+            "`MAR` is the sum of the recall at each hit, divided by min(R, k). recmetrics does "
+            "not have it",
         ),
         wrong=(
-            "GAUC, LAUC and AUC take the negatives plus one for the negatives: the worst ranking "
-            "of two items has a GAUC of 0.5",
+            "`GAUC`, `LAUC` and `AUC` count one negative item too many. The worst ranking of two "
+            "items has a `GAUC` of 0.5 instead of 0",
         ),
     ),
     "spark": System(
         name="Spark",
         version="4.3.0",
-        ties="not decided: it reads lists",
+        ties="none, because it reads ranked lists",
         lines=(
             Line("precision@k", f'{_SPARK}precisionAtK", k={{k}}).evaluate(table)', "nan"),
             Line("recall@k", f'{_SPARK}recallAtK", k={{k}}).evaluate(table)', "nan", _RELEVANT),
@@ -698,19 +710,20 @@ CONVENTIONS: dict[Convention, System] = {
             Line("ndcg@k", f'{_SPARK}ndcgAtK", k={{k}}).evaluate(table)', "nan", _BINARY),
         ),
         gaps=(
-            "it gives means; a user without relevant items counts as 0 where the table has a row "
-            "for it with no label, and is left out otherwise",
+            "It gives means. A user without relevant items counts as 0 if the table has a row "
+            "with an empty label for this user, and is left out otherwise",
             _NOT_SHORT,
         ),
         wrong=(
-            "RankingMetrics of pyspark.mllib takes relevance values for ndcgAt, and ignores them",
-            "an item that a list repeats is a hit each time: recall and ndcg exceed 1",
+            "`RankingMetrics` of `pyspark.mllib` accepts relevance values for `ndcgAt`, and "
+            "ignores them",
+            "A repeated item of a list is a hit each time. Recall and NDCG can exceed 1",
         ),
     ),
     "recpack": System(
         name="RecPack",
         version="0.3.6",
-        ties="not decided (argpartition)",
+        ties="no defined order (argpartition)",
         lines=(
             Line("precision@k", "PrecisionK(K={k})", "nan"),
             Line("recall@k", "RecallK(K={k})", "nan", _RELEVANT),
@@ -725,21 +738,22 @@ CONVENTIONS: dict[Convention, System] = {
             Line("dcg@k", "DiscountedGainK(K={k})", "nan", _BINARY),
         ),
         gaps=(
-            "HitK counts the hits: its mean is no hit rate",
-            "the lists of users without relevant items do not count in CoverageK",
-            "an item scored exactly 0 is not recommended there; here score it -inf, or exclude it",
+            "`HitK` counts the hits of a user. Its mean is not a hit rate",
+            "`CoverageK` counts only the lists of users with relevant items",
+            "An item with a score of exactly 0 is not recommended. In recmetrics, give it the "
+            "score -inf or exclude it",
             _NOT_SHORT,
         ),
         wrong=(
-            "graded truth that is not made binary first: NDCGK exceeds 1, ReciprocalRankK is "
-            "divided by the grade, RecallK by the sum of the grades, and the discount of DCGK is "
-            "log2(rank x grade + 1)",
+            "With graded truth, `NDCGK` can exceed 1, `ReciprocalRankK` is divided by the grade, "
+            "`RecallK` is divided by the sum of the grades, and the discount of `DCGK` is "
+            "log2(rank x grade + 1). Make the truth binary first",
         ),
     ),
     "implicit": System(
         name="implicit",
         version="0.7.3",
-        ties="not decided (a heap)",
+        ties="no defined order (a heap)",
         lines=(
             Line(
                 "map@k",
@@ -755,37 +769,36 @@ CONVENTIONS: dict[Convention, System] = {
             Line("recall@k", "precision_at_k(model, train, test, K={k})", "nan", gap=_ALL_RELEVANT),
         ),
         gaps=(
-            "precision_at_k is one number of all users: the sum of hits / the sum of min(k, R), so "
-            "the mean of recall@k, each user weighted by min(k, R)",
-            "AUC_at_k takes the items outside the top k as tied below it, which no option here "
-            "does",
-            "excluded items are scored lowest there: they fill up lists shorter than k, and may be "
+            "`precision_at_k` is one number for all users: the sum of their hits, divided by the "
+            "sum of their min(k, R). This is the mean of `recall@k` with each user weighted by "
+            "min(k, R)",
+            "`AUC_at_k` treats all items outside the top k as tied, below the top k. recmetrics "
+            "has no option for this",
+            "Excluded items get the lowest score. They fill up lists shorter than k, and can be "
             "hits",
-            "an entry of 0 that is stored in the test matrix is relevant",
+            "An explicit 0 in the test matrix counts as relevant",
         ),
-        wrong=("K beyond the number of items lists item 0 again and again: all exceed 1",),
+        wrong=(
+            "If K exceeds the number of items, lists are filled up with item 0. Every metric can "
+            "exceed 1",
+        ),
     ),
     "cornac": System(
         name="Cornac",
         version="3.0.1",
-        ties="not decided (argpartition); MAP takes tied items as one step; AUC counts a tied pair "
-        "0",
+        ties="no defined order (argpartition). `MAP` puts tied items at one threshold. `AUC` "
+        "counts a tied pair as 0",
         lines=(
             Line("hit@k", "HitRatio(k={k})", "nan"),
             Line("hit", "HitRatio()", "nan"),
             Line("precision@k", "Precision(k={k})", "nan"),
-            Line("precision", "Precision()", "nan", gap="an empty list is NaN there, 0 here"),
+            Line("precision", "Precision()", "nan", gap="NaN instead of 0 for an empty list"),
             Line("recall@k", "Recall(k={k})", "nan", _RELEVANT),
             Line("recall", "Recall()", "nan", _RELEVANT),
             Line("f1@k", "FMeasure(k={k})", "nan", _RELEVANT),
             Line("f1", "FMeasure()", "nan", _RELEVANT),
             Line("map", "MAP()", "nan", {"denom": "hits"}, gap=_CORNAC),
-            Line(
-                "mrr",
-                "MRR()",
-                "nan",
-                gap="a list without a relevant item is an error there, 0 here",
-            ),
+            Line("mrr", "MRR()", "nan", gap="error instead of 0 if a list has no relevant item"),
             Line("ndcg@k", "NDCG(k={k})", "nan", _BINARY),
             Line("ndcg", "NDCG()", "nan", {**_BINARY, **_ALL}),
             Line("auc", "AUC()", "nan", gap=f"{_CORNAC}; a pair of equal scores counts 0"),
@@ -800,13 +813,13 @@ CONVENTIONS: dict[Convention, System] = {
             Line("ndcg", "NCRR()", "nan", {**_BINARY, "discount": "reciprocal"}),
         ),
         gaps=(
-            "an item of the training set that is also in the test set is recommended, as is one "
-            "rated below rating_threshold in training",
-            "a k beyond the recommendable items is an error",
+            "A training item is still recommended if it is also in the test set, or if its "
+            "training rating is below `rating_threshold`",
+            "A k above the number of recommendable items is an error",
         ),
         wrong=(
-            "ranking_eval sorts a list only down to the largest cutoff: MRR() beside NDCG(k=5) "
-            "reads an unsorted list below rank 5",
+            "`ranking_eval` sorts a list only down to the largest cutoff. If `MRR()` is computed "
+            "together with `NDCG(k=5)`, it reads an unsorted list below rank 5",
         ),
     ),
     "recommenders": System(
@@ -822,7 +835,7 @@ CONVENTIONS: dict[Convention, System] = {
                 "coverage@k",
                 "catalog_coverage(train_df, reco_df)@{k}",
                 "nan",
-                gap="undefined where nothing is recommended",
+                gap="undefined instead of 0 if nothing is recommended",
             ),
             Line("entropy@k", "distributional_coverage(train_df, reco_df)@{k}", "nan"),
         ),
@@ -837,24 +850,25 @@ CONVENTIONS: dict[Convention, System] = {
             ),
         ),
         gaps=(
-            "ndcg_at_k counts a user without recommendations as 0; the others leave such a user "
-            "out",
-            "a row of rating_true is relevant whatever its rating, 0 too",
-            "novelty is the mean over all recommendations, by shares of the interactions",
+            "`ndcg_at_k` counts a user without recommendations as 0. The other metrics leave "
+            "this user out",
+            "Every row of `rating_true` is relevant, even with a rating of 0",
+            "`novelty` is the mean over all recommendations, not over users. It takes the "
+            "popularity of an item as a share of all interactions, not of all users",
             _NOT_SHORT,
         ),
         wrong=(
-            "r_precision_at_k leaves out each user without a hit in the top min(R, k): 1 for one "
-            "perfect and one empty-handed user",
-            'relevancy_method="by_threshold" or None reads more than k items but divides by k: '
-            "precision, map_at_k and ndcg exceed 1",
-            "catalog_coverage counts items that train_df does not have: it exceeds 1",
+            "`r_precision_at_k` leaves out users without a hit in the top min(R, k). For one "
+            "user with a perfect list and one user without hits it is 1",
+            'With `relevancy_method="by_threshold"` or `None`, more than k items are read, but '
+            "the sum is divided by k. `precision_at_k`, `map_at_k` and `ndcg_at_k` can exceed 1",
+            "`catalog_coverage` counts items that are not in `train_df`. Values can exceed 1",
         ),
     ),
     "recometrics": System(
         name="recometrics",
         version="0.1.6.post13",
-        ties="at random: noise up to 1e-12 is added to the scores",
+        ties="at random, because noise of up to 1e-12 is added to the scores",
         lines=(
             Line("hit@k", "Hit@{k}", "nan", gap=_FEW_ITEMS),
             Line("precision@k", "P@{k}", "nan", gap=_FEW_ITEMS),
@@ -870,17 +884,17 @@ CONVENTIONS: dict[Convention, System] = {
             Line("map@k", "TAP@{k}", "nan", gap=_FEW_ITEMS),
         ),
         gaps=(
-            "users with fewer than k recommendable items, with one score for all items, or "
-            "without an item that is not relevant are left out; P, TP, R and Hit also leave out "
-            "those with exactly k",
-            "a k beyond the catalogue is an error",
-            "an item must not be in training and test",
-            "a 0 that is stored in the test matrix is relevant, except in NDCG",
+            "These users are left out: those with fewer than k recommendable items, those whose "
+            "items all have the same score, and those to whom all items are relevant. `P`, `TP`, "
+            "`R` and `Hit` also leave out users with exactly k recommendable items",
+            "A k above the number of items is an error",
+            "The training set and the test set of a user must not share items",
+            "An explicit 0 in the test matrix counts as relevant, except in `NDCG`",
         ),
         wrong=(
-            "hit or rr asked for without another metric at k is 0 for every user",
-            "cumulative=True: NDCG below rank R repeats NDCG@R",
-            "ROC_AUC of an item in training and test is about -9e18",
+            "If `hit` or `rr` is requested without another metric at k, it is 0 for every user",
+            "With `cumulative=True`, `NDCG` at every k above R is the value of `NDCG@R`",
+            "If an item is in both training and test, `ROC_AUC` is about -9e18",
         ),
     ),
 }
@@ -890,7 +904,7 @@ OTHERS: dict[str, System] = {
     "torcheval": System(
         name="torcheval",
         version="0.0.7",
-        ties="the target is ranked before all items with an equal score",
+        ties="the target ranks before all other items with the same score",
         lines=(),
         variants=(
             Line("hit@k", "hit_rate(scores, target, k={k})", "nan", ties="best"),
@@ -898,9 +912,9 @@ OTHERS: dict[str, System] = {
             Line("mrr", "reciprocal_rank(scores, target)", "nan", ties="best"),
         ),
         gaps=(
-            "the target is one class index for each row, as the truth may be here; -1, for a row "
-            "without a target, is an error there",
-            "reciprocal_rank computes in float32",
+            "The target is one class index per row. recmetrics accepts this form of truth too, "
+            "and also -1 for a row without a target, which torcheval refuses",
+            "`reciprocal_rank` computes in float32",
         ),
     ),
     "keras_rs": System(
@@ -923,14 +937,15 @@ OTHERS: dict[str, System] = {
             Line("dcg", "DCG()", "zero", _EXP2),
         ),
         gaps=(
-            "it computes in float32",
-            "a grade below 1 is not relevant there, except in NDCG and DCG: type rel=1",
+            "It computes in float32",
+            "A grade below 1 is not relevant, except in `NDCG` and `DCG`. Type `rel=1` for this",
             _ROWS,
         ),
         wrong=(
-            "with the backend torch masked items may be ranked before the last one that counts: "
-            "their score is 1e-7 lower, which float32 rounds away where it is above 2 or below -2",
-            "with the backend JAX shuffle_ties=False shuffles them, too",
+            "With the torch backend, masked items can rank before the last item that counts. "
+            "Their score is set 1e-7 below the lowest score, and float32 loses this difference "
+            "if that score is above 2 or below -2",
+            "With the JAX backend, ties are shuffled even with `shuffle_ties=False`",
         ),
     ),
 }

@@ -139,7 +139,8 @@ def evaluate_recommendations(args: Namespace) -> None:
             **of_relevant,
         )
     frame = nw.from_native(result, eager_only=True)
-    _note_foreign_ids(sources, {"recs": recs, "truth": truth, "popularity": train}, names)
+    if train is not None:
+        _note_foreign_items(sources, recs, train, names["item"])
     users = frame[user].to_list() if user in frame.columns else result.index.to_list()
     values = {metric: frame[metric].to_numpy() for metric in summary.means}
     for text in request.of_exposure:  # one value, which the table repeats for each list
@@ -182,21 +183,14 @@ def _noting(sources: Mapping[str, Source]) -> Iterator[None]:
             tell(f"note: {with_options(with_files(str(one.message), sources))}")
 
 
-def _note_foreign_ids(
-    sources: Mapping[str, Source], tables: Mapping[str, Any], names: Mapping[str, str]
-) -> None:
-    """Say where a table has no id of RECS: ids that are written in two ways match nothing."""
+def _note_foreign_items(sources: Mapping[str, Source], recs: Any, train: Any, name: str) -> None:
+    """Say where the training data has no item of RECS, as the library does of the truth."""
     import narwhals.stable.v2 as nw
 
-    recs = nw.from_native(tables["recs"], eager_only=True)
-    for name, column in (("truth", "user"), ("truth", "item"), ("popularity", "item")):
-        if tables[name] is None:
-            continue
-        table = nw.from_native(tables[name], eager_only=True)
-        here, there = recs[names[column]], table[names[column]]
-        if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
-            first = f"{str(here[0])[:40]!r} and {str(there[0])[:40]!r}"
-            tell(
-                f"note: no {column} of {sources['recs']} occurs in {sources[name]}; the first are "
-                f"{first}: are the ids written in two ways?"
-            )
+    here, there = (nw.from_native(table, eager_only=True)[name] for table in (recs, train))
+    if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
+        firsts = f"{str(here[0])[:40]!r} and {str(there[0])[:40]!r}"
+        tell(
+            f"note: {sources['popularity']}, column {name!r}: no id of recs occurs here; the first "
+            f"of both are {firsts}; are the ids written in two ways?"
+        )

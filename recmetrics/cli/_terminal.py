@@ -33,7 +33,7 @@ def require_rich() -> None:
     try:
         import rich  # noqa: F401
     except ImportError as error:
-        msg = f"tables need the package rich; type: {INSTALL}"
+        msg = f"the command needs the package rich, as in the extra cli; type: {INSTALL}"
         raise CommandError(msg) from error
 
 

@@ -42,7 +42,7 @@ class CompactTable:
     def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
         r"""Write a whole ``table`` of LaTeX, the best means in bold, the letters superscripts.
 
-        Needs ``\usepackage{booktabs}``.
+        It needs the package booktabs, as ``Comparison.to_latex`` does.
 
         Parameters
         ----------

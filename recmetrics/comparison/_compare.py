@@ -159,7 +159,7 @@ def compare(
     InputError, InputTypeError, ShapeError
         Results that do not hold the same metrics of the same users, or infinite values.
     ArgumentError
-        A keyword argument outside its range.
+        As in ``Metrics.compute``.
     """
     read = read_results(results, {} if levels is None else levels)
     check_baseline(baseline, read.models)

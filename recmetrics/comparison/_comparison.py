@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["means", "differences"]
+"""One of the tables of a comparison."""
 _MOST_DIGITS = 15  # of a double
 
 
@@ -41,8 +42,6 @@ class Comparison(Compared):
         those of each group. Levels (e.g. chance) appear in ``means`` only.
     baseline, confidence, tests, correction, lower_is_better, n_resamples, paired_runs
         The settings of the comparison.
-    n_runs
-        The number of runs of each model that has several.
     """
 
     __slots__ = ()

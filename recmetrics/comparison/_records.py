@@ -40,7 +40,7 @@ class Mean:
 
     @property
     def value(self) -> float:
-        """The number that groups are ordered by."""
+        """The mean: groups are ordered by it."""
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """The number that groups are ordered by."""
+        """The difference: groups are ordered by it."""
         return self.difference
 
     def as_dict(self) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def legend(comparison: Compared) -> list[str]:
         lines += [
             f"* significant: {_significance(comparison)}",
             f"{COLUMNS}: mean / standard deviation of the differences; "
-            "w/t/l: users for whom the first model is better, equal, worse",
+            "w/t/l: users for whom the model before the minus is better, equal, worse",
             *_few_users(comparison),
         ]
     return [*lines, *_left_out(comparison)]

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from recmetrics._threads import without_warnings
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
+"""A test of the mean difference of two models."""
 Correction: TypeAlias = Literal["holm", "bh"]
+"""A correction of p-values: Holm, or Benjamini and Hochberg."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)

@@ -130,12 +130,12 @@ class Summary:
         Parameters
         ----------
         backend
-            "pandas", "polars" or "pyarrow"; None takes the first of them that is installed.
+            As in ``Comparison.to_frame``.
 
         Raises
         ------
         ArgumentError
-            If the package is not installed.
+            As in ``Comparison.to_frame``.
         """
         return frame_of(self.to_records(), backend)
 

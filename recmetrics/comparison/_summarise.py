@@ -65,8 +65,8 @@ def summary(
         be any hashable objects, but None and NaN are refused.
     weights
         The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
-        frame: means, intervals, quantiles and standard deviations are then weighted. A user of
-        weight 0 is left out.
+        frame: means, intervals, quantiles and standard deviations are then weighted. Weight 0
+        leaves a user out.
     level
         Confidence of the intervals, above 0 and below 1.
     rng

@@ -124,7 +124,7 @@ def compute_factors(
     item_factors
         (n_items, d) array, of NumPy or of Dask, which every worker holds whole.
     item_bias
-        (n_items,) added to the scores of each item.
+        As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, exclude, candidates
         As in ``compute``.
     undefined, convention, nan, ties, n_threads
@@ -140,7 +140,7 @@ def compute_factors(
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-        As ``compute``; a ShapeError also where the factors do not fit together.
+        As ``compute`` and ``Metrics.compute_factors``.
 
     Warns
     -----

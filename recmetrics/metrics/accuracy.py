@@ -132,38 +132,31 @@ def _end(hits: Hits, user: int, depth: int) -> int:
 
 
 @helper
-def _share(hits: Hits, slot: int, depth: int) -> float:
-    """The chance that a hit is within ``depth``."""
-    first, last = hits.first[slot], hits.last[slot]
-    return 1.0 if last <= depth else (depth - first + 1) / (last - first + 1)
-
-
-@helper
-def _n_hits(hits: Hits, user: int, depth: int, rel: float) -> float:
-    count = 0.0
-    for slot in range(hits.start[user], _end(hits, user, depth)):
-        if hits.gain[slot] >= rel:
-            count += _share(hits, slot, depth)
-    return count
-
-
-@helper
-def _gain_sum(hits: Hits, user: int, cut: int) -> float:
+def _hit_sum(hits: Hits, user: int, depth: int, rel: float, weigh: int) -> float:
+    """The number of hits within ``depth``; with ``weigh`` the sum of their gains, the weights."""
     total = 0.0
-    for slot in range(hits.start[user], _end(hits, user, cut)):
-        total += hits.gain[slot] * _share(hits, slot, cut)
+    slot = hits.start[user]
+    last = slot + hits.n_hits[user]
+    while slot < last and hits.first[slot] <= depth:  # not by _end: half of the time
+        worth = hits.gain[slot]
+        if not weigh:
+            worth = 1.0 if worth >= rel else 0.0
+        begin, end = hits.first[slot], hits.last[slot]
+        if end > depth:  # the chance that a hit of a tie group is within the cutoff
+            worth *= (depth - begin + 1) / (end - begin + 1)
+        total += worth
+        slot += 1
     return total
 
 
 @helper
-def _weighed_ratio(hits: Hits, user: int, cut: int, weigh: int, divisor: float) -> float:
-    """The weights of the hits over ``divisor``, or over those of the best order."""
+def _best_sum(hits: Hits, user: int, cut: int) -> float:
+    """The sum of the weights of the best order."""
+    total = 0.0
     first = hits.start[user]
-    if weigh == _PS:
-        divisor = 0.0
-        for slot in range(first, min(first + cut, hits.start[user + 1])):
-            divisor += hits.ideal[slot]
-    return _ratio(_gain_sum(hits, user, cut), divisor)
+    for slot in range(first, min(first + cut, hits.start[user + 1])):
+        total += hits.ideal[slot]
+    return total
 
 
 @helper
@@ -264,24 +257,18 @@ def precision_reference(
     return ratio(weighed_hits(user, k, rel, weigh), 1 if weigh == "ps" else divisor)
 
 
-@helper
-def _precision_of(hits: Hits, user: int, cut: int, of_list: bool, rel: float) -> float:
-    depth = min(cut, hits.length[user]) if of_list else cut
-    return _ratio(_n_hits(hits, user, cut, rel), depth)
-
-
 @kernel
 def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
     for user in range(out.size):
         cut = _cut(hits, k, user)
-        if weigh:  # the gains are weights, of the relevant items alone
-            depth = min(cut, hits.length[user]) if denom == _BY_LIST else cut
-            some = hits.start[user] < hits.start[user + 1]
-            out[user] = _weighed_ratio(hits, user, cut, weigh, depth) if some else np.nan
-        elif _n_relevant(hits, user, rel) == 0:
+        # Where hits are weighed, these are of the relevant items alone.
+        if _n_relevant(hits, user, 0.0 if weigh else rel) == 0:
             out[user] = np.nan
         else:
-            out[user] = _precision_of(hits, user, cut, denom == _BY_LIST, rel)
+            divisor: float = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+            if weigh == _PS:
+                divisor = _best_sum(hits, user, cut)
+            out[user] = _ratio(_hit_sum(hits, user, cut, rel, weigh), divisor)
 
 
 @metric(
@@ -359,13 +346,13 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: 
         cut = _cut(hits, k, user)
         # Where hits are weighed, these are of the relevant items alone.
         relevant = _n_relevant(hits, user, 0.0 if weigh else rel)
-        divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
         if relevant == 0:
             out[user] = np.nan
-        elif weigh:
-            out[user] = _weighed_ratio(hits, user, cut, weigh, divisor)
         else:
-            out[user] = _ratio(_n_hits(hits, user, cut, rel), divisor)
+            divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
+            if weigh == _PS:
+                divisor = _best_sum(hits, user, cut)
+            out[user] = _ratio(_hit_sum(hits, user, cut, rel, weigh), divisor)
 
 
 @metric(
@@ -444,9 +431,9 @@ def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float
             out[user] = np.nan
         else:
             cut = _cut(hits, k, user)
-            precision = _precision_of(hits, user, cut, of_list, rel)
-            divisor = _recall_divisor(relevant, cut, hits.length[user], recall_denom)
-            recall = _ratio(_n_hits(hits, user, cut, rel), divisor)
+            found = _hit_sum(hits, user, cut, rel, 0)
+            precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
+            recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
             out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
 
 
@@ -890,10 +877,8 @@ def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> floa
 @kernel
 def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
-        out[user] = np.nan if hits.start[user] == hits.start[user + 1] else 0.0
-        cut = _cut(hits, k, user)
-        for slot in range(hits.start[user], _end(hits, user, cut)):
-            out[user] += hits.gain[slot] * _share(hits, slot, cut)
+        some = hits.start[user] < hits.start[user + 1]
+        out[user] = _hit_sum(hits, user, _cut(hits, k, user), 0.0, 1) if some else np.nan
 
 
 @metric(
@@ -943,7 +928,7 @@ def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             out[user] = np.nan
         else:
             depth = min(relevant, _cut(hits, k, user))
-            out[user] = _n_hits(hits, user, depth, rel) / relevant
+            out[user] = _hit_sum(hits, user, depth, rel, 0) / relevant
 
 
 @metric(

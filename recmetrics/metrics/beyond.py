@@ -326,7 +326,7 @@ def _novelty(
     words={
         "denom": {"list": "mean", "k": "1 / {k} times the sum"},
         "unseen": {
-            "rarest": "an item of popularity 0 as the rarest that somebody has",
+            "rarest": "an item of popularity 0 counts as the least popular item that a user has",
             "zero": "0 for an item of popularity 0",
             "inf": "infinite for an item of popularity 0",
             "nan": "NaN for an item of popularity 0",
@@ -433,7 +433,7 @@ def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> No
     prepare=_in_tail,
     reference=long_tail_reference,
     needs=(("popularity",),),
-    formula="share of {top} outside the head: the fewest most popular items that have "
+    formula="share of {top} outside the head: the smallest set of most popular items with at least "
     "1 - {tail} of the interactions",
     latex=r"\frac{1}{m} \sum_{r=1}^{m} [i_r \notin H]",
     citation="Abdollahpouri et al.: Managing popularity bias in recommender systems with "
@@ -512,7 +512,7 @@ def _mean_over_relevant(
     kernel=_serendipity,
     reference=serendipity_reference,
     needs=(("popularity",),),
-    formula="mean over {top} of 1 - popularity where the item is relevant, 0 where not",
+    formula="mean over {top} of 1 - popularity if the item is relevant, else 0",
     latex=r"\frac{1}{m} \sum_{r=1}^{m} h_r \, (1 - \pi(i_r))",
     citation="Murakami et al.: Metrics for evaluating the serendipity of recommendation lists, "
     "JSAI 2007, with popularity as the primitive prediction and 1 as that of the list",

@@ -199,7 +199,7 @@ def _entropy(exposure: Exposure) -> float:
     reads="exposure",
     kernel=_entropy,
     reference=entropy_reference,
-    formula="- sum of s log2(s), s the share of each item in all that is in a top {k}",
+    formula="- sum of s log2(s), s the share of each item among those in {top} of all users",
     latex=r"- \sum_{i} \frac{n_i}{n} \log_2 \frac{n_i}{n}, \quad n = \sum_{i} n_i",
     citation="Shannon: A mathematical theory of communication, 1948",
     bounds=(0.0, math.inf),
@@ -250,7 +250,8 @@ def _exposure_gini(exposure: Exposure, discount: int, p: float, denom: int) -> f
     kernel=_exposure_gini,
     reference=exposure_gini_reference,
     exposure_sums=_weights,
-    formula="{denom}gini of the n items of the catalogue, each listing weighted by {discount}",
+    formula="{denom}gini of the n items of the catalogue, each recommendation weighted by "
+    "{discount}",
     words={
         "denom": _GINI_WORDS,
         "discount": {

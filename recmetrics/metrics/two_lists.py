@@ -22,6 +22,7 @@ from recmetrics._spec import METRICS, Option, check_k, choice, take_apart
 from recmetrics._types import FloatArray, IntArray
 
 MeasuresList = str | Iterable[str]
+"""The strings of one or more measures of two lists."""
 F = TypeVar("F", bound=Callable[..., None])
 
 _EXAMPLE = "rbo(p=0.9)@10"

@@ -95,7 +95,7 @@ class RecListAnalysis:
         Raises
         ------
         MetricSpecError
-            A metric string that cannot be read, or an unknown metric or option.
+            As in ``Metrics.compute``.
         ArgumentError
             Another metric of that name, an option that the function does not take, or a metric
             that needs more than the two tables.
@@ -148,7 +148,7 @@ class RecListAnalysis:
             item has 1. For metric strings an item rated 0 is not relevant; for LensKit's
             ``precision, recall, hit, recip_rank`` every item of the truth is relevant.
         include_missing
-            Add rows for users in the truth without recommendations, whose values are undefined as
+            Add rows for users of the truth without recommendations, whose values are undefined as
             in LensKit, and a last column ``ntruth``, the number of rows of the truth. Where the
             recommendations have grouping columns that the truth lacks, such as the algorithm, rows
             are added for each combination of these. ``evaluate_table`` counts them as empty lists.
@@ -204,7 +204,7 @@ class RecListAnalysis:
         _warn_of_unread(frame, columns)
         if told.n_missing and not include_missing:
             msg = (
-                f"{told.n_missing:,} in the truth without recommendations, the first "
+                f"{told.n_missing:,} users of the truth without recommendations, the first "
                 f"{told.first_missing}, are left out, as LensKit does; include_missing=True gives "
                 "them rows, tables.evaluate_table counts them as empty lists"
             )

@@ -180,7 +180,7 @@ def evaluate_table(
         Columns of ``recs`` that identify a list together with the user, such as the model. Other
         columns are ignored.
     include_missing
-        Add rows for users in the truth without recommendations, as empty lists, for each
+        Add rows for users of the truth without recommendations, as empty lists, for each
         combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
         the number of rows of the truth, behind the metrics. The summary counts these users in any
         case.
@@ -235,7 +235,8 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        Where gaps in ranks are closed and neither ``rank_gaps`` nor the convention says so.
+        Where ``recs`` and ``truth`` have no user or no item in common; where gaps in ranks are
+        closed and neither ``rank_gaps`` nor the convention says so.
     """
     side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
     rules: dict[str, Any] = {

@@ -74,7 +74,7 @@ def recall(recs: Any, truth: Any, k: int | None = None) -> float:
 def hit(recs: Any, truth: Any, k: int | None = None) -> float:
     """Give 1 if the list, or its top ``k``, holds an item of the truth, else 0.
 
-    Undefined where the truth is empty. Parameters, result and what is relevant: as ``precision``.
+    Otherwise as ``recall``.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -88,7 +88,7 @@ def hit(recs: Any, truth: Any, k: int | None = None) -> float:
 def recip_rank(recs: Any, truth: Any, k: int | None = None) -> float:
     """Compute 1 / rank of the first item of the truth in the list, or in its top ``k``, else 0.
 
-    0 where the truth is empty, too. Parameters, result and what is relevant: as ``precision``.
+    0 where the truth is empty, too. Otherwise as ``precision``.
 
     >>> import pandas as pd
     >>> from recmetrics import tables
@@ -133,8 +133,8 @@ def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = No
     recs, truth, discount
         As ``dcg`` takes them.
     k
-        The number of ranks that count; None for all. Then the ideal has all of the truth, also
-        beyond the length of the list.
+        As in ``precision``. Where it is None, the ideal has all of the truth, also beyond the
+        length of the list.
 
     Returns
     -------

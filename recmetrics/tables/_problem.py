@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._inputs import LARGEST_RELEVANCE, InvalidItems, Rows
 from recmetrics._spec import TableTies
 from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
@@ -226,6 +226,8 @@ def read_problem(
         truth_ids = np.zeros(n_recs + len(truth), np.int64)
     else:
         truth_ids = shared[0] if len(shared) == 1 else number(combine(shared))[0]
+    for name, ids in (*zip(truth_keys, shared, strict=True), (columns.item, items)):
+        _warn_of_foreign_ids(recs, truth, name, ids)
     model_ids = number(combine(others))[0] if others else np.zeros(n_recs, np.int64)
     list_ids = number(combine([truth_ids[:n_recs], *others]))[0] if others else truth_ids[:n_recs]
 
@@ -267,6 +269,19 @@ def read_problem(
         truth_rows=Rows(truth_start, relevant, relevance[truth_order]),
         truth_order=truth_order,
     )
+
+
+def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) -> None:
+    """Warn where two tables have no id in common; ``ids`` numbers those of recs, then of truth."""
+    of_recs = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
+    of_recs[ids[: len(recs)]] = True
+    if len(recs) and len(truth) and not of_recs[ids[len(recs) :]].any():
+        firsts = " and ".join(f"{str(value_at(one, name, 0))[:40]!r}" for one in (recs, truth))
+        msg = (
+            f"truth, column {name!r}: no id of recs occurs here; the first of both are {firsts}; "
+            "are the ids written in two ways?"
+        )
+        warn(msg)
 
 
 def _up_to(places: IntArray, mask: BoolArray) -> IntArray:

@@ -63,7 +63,7 @@ class TableSummary:
         lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth; {self.order}"]
         if self.n_missing:
             lines.append(
-                f"{self.n_missing:,} in the truth without recommendations, the first "
+                f"{self.n_missing:,} users of the truth without recommendations, the first "
                 f"{self.first_missing}: {_MISSING[self.missing]}"
             )
         if any(self.invalid):
