@@ -50,7 +50,7 @@ TABLES = ["pandas", "polars", "pyarrow"]
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
     recmetrics._selection.tied: {"_ENTRIES": 8},
-    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_REACH": 1},
+    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_LEAST_CHUNK": 1},
     recmetrics._selection.factors: {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,

@@ -27,6 +27,7 @@ TILES = "tests/test_selection.py -k from_tile"
 FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
 BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
 DEVICE = "tests/test_fuzz.py -k 'problems and device and not factors'"
+CHUNKS = "tests/test_device.py -k 'chunks_are or chunks_of or in_a_chunk'"
 CUDA = "tests/test_cuda.py -k kernels_give"
 
 
@@ -411,6 +412,38 @@ FAULTS = [
         "    columns, order = columns.sort(dim=1)\n",
         "    columns, order = columns.sort(dim=1, descending=True)\n",
         DEVICE,
+    ),
+    Fault(
+        "a device selects from equal chunks from right to left", "_selection/device.py",
+        "chunks = self._k_best(best, k, is_whole)",
+        "chunks = (n_chunks - 1 - self._k_best(best.flip(1), k, None))",
+        CHUNKS,
+    ),
+    Fault(
+        "an excluded item stays the best of its chunk", "_selection/device.py",
+        "best[chunks] = copies.masked_fill_(is_hidden, self._lowest).amax(1)",
+        "copies.masked_fill_(is_hidden, self._lowest)",
+        CHUNKS,
+    ),
+    Fault(
+        "a chunk of which all is excluded takes the place of another", "_selection/device.py",
+        "is_whole[chunks] = is_hidden.all(1)", "pass",
+        CHUNKS,
+    ),
+    Fault(
+        "what fills no chunk is forgotten", "_selection/device.py",
+        "items = items[:, : k * size + width - n_chunks * size]", "items = items[:, : k * size]",
+        CHUNKS,
+    ),
+    Fault(
+        "a NaN in a chunk is dropped", "_selection/device.py",
+        "has_nan = best.isnan().any(1) | ", "has_nan = ",
+        CHUNKS,
+    ),
+    Fault(
+        "a NaN that fills no chunk is dropped", "_selection/device.py",
+        " | scores[:, best.shape[1] * size :].isnan().any(1)", "",
+        CHUNKS,
     ),
     Fault(
         "a GPU counts equal scores behind the item in whole tiles", "_selection/cuda.py",

@@ -20,7 +20,7 @@ from numba.cuda.simulator import kernelapi
 
 from recmetrics import Evaluator, Metrics, NaNScoreError
 from recmetrics._inputs import read_matrix, read_users
-from recmetrics._selection import cuda, find_hits, sources
+from recmetrics._selection import cuda, device, find_hits, sources
 from recmetrics._selection.device import DeviceScores
 from recmetrics._selection.device_factors import DeviceFactors
 from recmetrics._spec import Request
@@ -231,6 +231,7 @@ TRUTH_OF = [TRUTH]
 def make_small():
     for name, value in SMALL.items():
         setattr(cuda, name, value)
+    device._LEAST_CHUNK = 1
 
 
 CHECKS = [

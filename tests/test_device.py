@@ -6,11 +6,12 @@ The same code runs on the CPU and on a GPU, so every test runs on both where the
 import math
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import listed_items, problems
 
@@ -24,6 +25,7 @@ from recmetrics._selection import kernels
 from recmetrics._selection.device import DeviceScores, as_tensor, on_device
 
 torch = pytest.importorskip("torch", reason="tensors need torch")
+dispatch = pytest.importorskip("torch.utils._python_dispatch", reason="tensors need torch")
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 SIGNED = ["int8", "int16", "int32", "int64"]
@@ -31,6 +33,15 @@ UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 DTYPES = [*FLOATS, *SIGNED, *UNSIGNED, "bool"]
 GPU = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))
 ON_EVERY_DEVICE = pytest.mark.parametrize("device", ["cpu", GPU])
+
+
+@pytest.fixture(params=[devices._LEAST_CHUNK, 1], ids=["", "small chunks"])
+def least_chunk(request, monkeypatch):
+    """Rows of few items are cut into chunks, too."""
+    monkeypatch.setattr(devices, "_LEAST_CHUNK", request.param)
+
+
+WITH_SMALL_CHUNKS = pytest.mark.usefixtures("least_chunk")
 
 
 def best_of(tensor, k, exclude=None, candidates=None, rows=None):
@@ -136,8 +147,10 @@ def item_sets(shape, longest, rng):
 
 
 @ON_EVERY_DEVICE
+@pytest.mark.parametrize("least", [devices._LEAST_CHUNK, 1])
+@settings(deadline=None)
 @given(problem=problems(), k=st.integers(1, 24), data=st.data())
-def test_lists_are_those_of_a_sort(device, problem, k, data):
+def test_lists_are_those_of_a_sort(device, least, problem, k, data):
     scores, _, exclude, candidates = problem
     dtype = data.draw(st.sampled_from(FLOATS))
     tensor = torch.tensor(scores, dtype=getattr(torch, dtype), device=device)
@@ -154,7 +167,9 @@ def test_lists_are_those_of_a_sort(device, problem, k, data):
     ]
     arrays = None if candidates is None else [np.array(c, np.int64) for c in candidates]
     banned = None if exclude is None else [np.array(e, np.int64) for e in exclude]
-    got = best_of(tensor, k, banned, arrays[0] if shared else arrays)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devices, "_LEAST_CHUNK", least)
+        got = best_of(tensor, k, banned, arrays[0] if shared else arrays)
     assert_lists(got, expected)
     assert got.items.shape == (len(scores), k)
     assert got.items.dtype == got.length.dtype == got.nan_found.dtype == np.int64
@@ -175,7 +190,207 @@ def test_lists_of_every_dtype_are_those_of_the_kernels(dtype, k, device):
         assert_like_kernels(tensor, k, exclude, some)
 
 
+def few_scores(dtype, shape, rng):
+    """Scores of few values, so that the best of chunks tie; some rows are whole, or nothing."""
+    if dtype in FLOATS:
+        values = torch.tensor([-math.inf, -2.0, -0.0, 0.0, 1.0, math.inf, math.nan])
+        chances = rng.dirichlet([0.5] * 7) * [1, 1, 1, 1, 1, 1, rng.choice([0.0, 0.01, 0.5])]
+    else:
+        info = np.iinfo("uint8" if dtype == "bool" else dtype)
+        few = [0, 1] if dtype == "bool" else [info.min, info.min + 1, 0, info.max - 1, info.max]
+        values = torch.from_numpy(np.array(few, "bool" if dtype == "bool" else dtype))
+        chances = rng.dirichlet([0.5] * len(few))
+    drawn = rng.choice(len(values), shape, p=chances / chances.sum())
+    return values[torch.from_numpy(drawn)].to(getattr(torch, dtype))
+
+
+def sets_by_chunk(shape, size, rng):
+    """Sets for some users that hold whole chunks, parts of chunks, the ends of rows, or nothing."""
+    n_users, n_items = shape
+    chunk = np.arange(n_items) // size
+    sets = []
+    for share in rng.choice([0.0, 0.3, 0.9, 1.0], n_users):
+        is_in = rng.random(chunk.max() + 1)[chunk] < share
+        is_in ^= rng.random(n_items) < rng.choice([0.0, 0.1])
+        sets.append(np.flatnonzero(is_in))
+    return sets
+
+
+def as_laid_out(tensor, rng):
+    """The same matrix in a random memory layout."""
+    n_users, n_items = tensor.shape
+    layout = rng.integers(5)
+    if layout == 0:
+        return tensor
+    if layout == 1:
+        return tensor.T.contiguous().T
+    wide = torch.zeros(2 * n_users, 3 * n_items + 1, dtype=tensor.dtype, device=tensor.device)
+    view = [wide[:n_users, 1 : n_items + 1], wide[1::2, 1::3], wide[::2, 1::3]][layout - 2]
+    view.copy_(tensor)
+    return view
+
+
 @ON_EVERY_DEVICE
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_selected_from_chunks_are_those_of_the_kernels(dtype, device, monkeypatch):
+    monkeypatch.setattr(devices, "_LEAST_CHUNK", 2)
+    rng = np.random.default_rng(DTYPES.index(dtype))
+    for _ in range(60):
+        k = int(rng.integers(1, 7))
+        n_items = int(rng.integers(4 * k, 25 * k))  # mostly no multiple of a chunk
+        size = devices._chunk_size(n_items, k)
+        assert size in (2, 4)
+        shape = 4, n_items
+        tensor = as_laid_out(few_scores(dtype, shape, rng).to(device), rng)
+        exclude = sets_by_chunk(shape, size, rng)
+        shared = np.flatnonzero(rng.random(n_items) < 0.8)
+        candidates = item_sets(shape, n_items, rng) if rng.random() < 0.5 else shared
+        for some in (None, candidates):
+            assert_like_kernels(tensor, k, None, some)
+            assert_like_kernels(tensor, k, exclude, some)
+
+
+@pytest.mark.parametrize("width", [*range(1, 70), 999, 1_000, 1_024, 12_345])
+def test_a_row_has_at_least_k_chunks(width, monkeypatch):
+    monkeypatch.setattr(devices, "_LEAST_CHUNK", 1)
+    for k in range(1, width + 1):
+        size = devices._chunk_size(width, k)
+        assert width // size >= k
+        assert width // size <= 3 * k * size
+
+
+ROW = [0.0] * 32  # k = 2: eight chunks of 4
+
+
+def row_with(scores):
+    row = ROW.copy()
+    for item, score in scores.items():
+        row[item] = score
+    return row
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize(
+    "row, exclude, expected",
+    [
+        pytest.param(ROW, [], [0, 1], id="equal chunks"),
+        pytest.param(row_with({6: 1.0, 9: 1.0, 30: 1.0}), [], [6, 9], id="equal best scores"),
+        pytest.param(row_with({20: 1.0}), [], [20, 0], id="one better chunk"),
+        pytest.param(row_with({6: 9.0, 14: 8.0, 31: 1.0}), [6, 14], [31, 0], id="hidden best"),
+        pytest.param(ROW, range(30), [30, 31], id="whole chunks are hidden"),
+        pytest.param(ROW, range(31), [31], id="all chunks but one are hidden"),
+        pytest.param(ROW, range(32), [], id="all is hidden"),
+        pytest.param([*ROW, 1.0, 2.0, 0.0], [], [33, 32], id="the end of the row"),
+        pytest.param([*ROW, 1.0, 2.0, 3.0], [33], [34, 32], id="hidden at the end"),
+        pytest.param([*ROW, 0.0, 0.0], range(33), [33], id="all but the end is hidden"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
+def test_the_chunks_of_a_row(dtype, row, exclude, expected, device, monkeypatch):
+    monkeypatch.setattr(devices, "_LEAST_CHUNK", 4)
+    assert devices._chunk_size(len(row), 2) == 4
+    tensor = torch.tensor([row] * 3, dtype=getattr(torch, dtype), device=device)
+    sets = [np.array(list(exclude), np.int64), np.empty(0, np.int64), np.arange(len(row))]
+    got = best_of(tensor, 2, sets)
+    untouched = best_of(tensor[:1], 2).items[0].tolist()
+    assert_lists(got, [expected, untouched, []])
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("item", [0, 13, 31, 32, 34])
+@pytest.mark.parametrize("excluded", [False, True])
+def test_a_nan_in_a_chunk_or_at_the_end_of_a_row(item, excluded, device, monkeypatch):
+    monkeypatch.setattr(devices, "_LEAST_CHUNK", 4)
+    scores = np.array([[*row_with({20: 1.0}), 0.5, 2.0, 0.0]] * 3)
+    scores[1, item] = math.nan
+    exclude = [np.array([20]), np.array([33, item] if excluded else [33]), np.array([33])]
+    got = best_of(torch.tensor(scores, device=device), 2, exclude)
+    assert got.nan_found.tolist() == [1, 1, item]
+    second = 32 if item != 32 else 0
+    assert_lists(got, [[33, 32], [20, second], [20, 32]])
+
+
+class Allocations(dispatch.TorchDispatchMode):
+    """The bytes of the tensors that are made, views not counted: of the largest, and at the peak.
+
+    What torch allocates within an operation is not seen.
+    """
+
+    def __init__(self, scores):
+        super().__init__()
+        self.largest = self.peak = self._now = 0
+        self._known = weakref.WeakSet([scores.untyped_storage()])
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **(kwargs or {}))
+        for result in results if isinstance(results, list | tuple) else [results]:
+            if isinstance(result, torch.Tensor):
+                self._note(result.untyped_storage())
+        return results
+
+    def _note(self, storage):
+        if storage not in self._known:
+            self._known.add(storage)
+            self._now += storage.nbytes()
+            weakref.finalize(storage, self._free, storage.nbytes())
+            self.largest = max(self.largest, storage.nbytes())
+            self.peak = max(self.peak, self._now)
+
+    def _free(self, n_bytes):
+        self._now -= n_bytes
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("kind", ["random", "constant", "transposed", "int8"])
+@pytest.mark.parametrize("excluding", [False, True])
+def test_no_copy_of_the_scores_is_made(kind, excluding, device):
+    generator = torch.Generator(device).manual_seed(0)
+    scores = torch.randn((64, 20_000), generator=generator, device=device)
+    if kind == "constant":
+        scores.zero_()
+    elif kind == "transposed":
+        scores = scores.T.contiguous().T
+    elif kind == "int8":
+        scores = scores.to(torch.int8)
+    exclude = [np.arange(0, 1_000, 100)] * len(scores) if excluding else None
+    with Allocations(scores) as made:
+        best_of(scores, 10, exclude)
+    assert made.largest < scores.nbytes / (2 if kind == "int8" else 8)
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("k", [5, 100, 400])  # from chunks, then from whole rows
+@pytest.mark.parametrize("kind", ["random", "constant", "nan", "transposed", "uint64", "int8"])
+def test_copies_fit_into_the_scratch_memory(kind, k, device, monkeypatch):
+    monkeypatch.setattr(devices, "_SCRATCH_BYTES", 1 << 18)
+    shape = n_users, n_items = 500, 4_000
+    generator = torch.Generator(device).manual_seed(0)
+    scores = torch.randn(shape, generator=generator, device=device, dtype=torch.float64)
+    if kind == "constant":
+        scores = torch.zeros(shape, device=device)
+    elif kind == "nan":
+        scores[::2, n_items - 1] = math.nan
+    elif kind == "transposed":
+        scores = scores.T.contiguous().T
+    elif kind == "uint64":
+        scores = scores.to(torch.int64).view(torch.uint64)
+    elif kind == "int8":
+        scores = scores.to(torch.int8)
+    in_every_chunk = [np.arange(0, n_items, 32)] * n_users
+    many_of_one = [*in_every_chunk[1:], np.arange(n_items)]
+    neighbours = [np.arange(2_000)] * n_users
+    candidates = item_sets(shape, 1_000, np.random.default_rng(1))
+    for exclude in (None, in_every_chunk, many_of_one, neighbours):
+        with Allocations(scores) as made:
+            best_of(scores, k, exclude)
+        assert made.peak < 2 * devices._SCRATCH_BYTES
+    with Allocations(scores) as made:
+        best_of(scores, k, None, candidates)
+    assert made.peak < 2 * devices._SCRATCH_BYTES
+
+
+@ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED, "bool"])
 def test_the_smallest_integer_is_recommendable_unless_it_is_excluded(dtype, device):
     lowest = 0 if dtype == "bool" else np.iinfo(dtype).min
@@ -192,6 +407,7 @@ def test_the_smallest_integer_is_recommendable_unless_it_is_excluded(dtype, devi
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("n_items", [5, 2_000])
 def test_nan_are_counted_and_not_listed(n_items, dtype, device):
@@ -219,6 +435,7 @@ def test_nan_are_counted_and_not_listed(n_items, dtype, device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 def test_the_sign_of_zero_orders_nothing(device):
     row = [-0.0, 0.0, -1.0, -0.0, 0.0, 2.0, *[-0.0, 0.0] * 20]
     tensor = torch.tensor([row], device=device)
@@ -228,6 +445,7 @@ def test_the_sign_of_zero_orders_nothing(device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("k", [1, 6, 8, 28, 40, 199, 200])
 @pytest.mark.parametrize("n_equal", [1, 2, 6, 7, 8, 11, 60])
 def test_ties_at_the_cutoff_that_reach_beyond_what_is_found(n_equal, k, device):
@@ -242,6 +460,7 @@ def test_ties_at_the_cutoff_that_reach_beyond_what_is_found(n_equal, k, device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint16"])
 def test_lists_do_not_depend_on_the_scratch_memory(dtype, device, monkeypatch):
     rng = np.random.default_rng(5)
@@ -273,6 +492,7 @@ def test_blocks_of_rows_are_those_of_the_whole(device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("dtype", ["float32", "bool", "uint32"])
 def test_any_memory_layout(dtype, device):
     rng = np.random.default_rng(7)
@@ -292,6 +512,7 @@ def test_any_memory_layout(dtype, device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
 def test_no_users_or_no_items(shape, device):
     tensor = torch.zeros(shape, device=device)
@@ -304,6 +525,7 @@ def test_no_users_or_no_items(shape, device):
 
 
 @ON_EVERY_DEVICE
+@WITH_SMALL_CHUNKS
 def test_a_tensor_that_requires_a_gradient_is_detached(device):
     tensor = torch.tensor([[0.0, 2.0, 1.0]], device=device, requires_grad=True) * 1.0
     exclude = [np.array([2])]

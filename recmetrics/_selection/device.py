@@ -3,8 +3,12 @@
 Ranks are counted by the kernels of ``cuda``, where Numba can run them; then only the ranks are
 copied back. Lists are selected by torch, and so are ranks without these kernels.
 
-The scores are read in place. Where lists are selected, excluded items, candidates and NaN are
-handled in a copy of some rows at a time, so that the device never holds a second matrix.
+``torch.topk`` reads a row several times. So the best score of each chunk of a row is found first,
+in one read. The k best items lie in the k best chunks, and are selected from the items of these.
+
+The scores are read in place. Excluded items are hidden in copies of their chunks. Candidates, NaN,
+and excluded items of rows that are not cut into chunks, are handled in a copy of some rows at a
+time, so that the device never holds a second matrix.
 """
 
 import contextlib
@@ -36,9 +40,10 @@ from recmetrics._types import IntArray
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
 _SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few copies of rows
 _READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is handled soon
-_REACH = 64  # times k: the columns in which k equal scores are searched before all are read
+_LEAST_CHUNK = 16  # items: where chunks would be smaller, whole rows are selected from
 _LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
-_ENTRY_BYTES = 24  # for an item of a set: its row, its column, and whether it counts
+_ENTRY_BYTES = 80  # for an item of a set: its row, its column, and its chunk, which is sorted
+_CHUNK_BYTES = 32  # for a chunk, and an item of a chosen one: its place, score and tie key
 _REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
     "float16", "bfloat16", "float32", "float64",
 }  # fmt: skip
@@ -241,17 +246,26 @@ class DeviceScores:
         self, n_rows: int, k: int, excluded: Rows | None, candidates: Rows | SharedSet | None
     ) -> list[slice]:
         """Cut the rows into parts whose copies fit into the scratch memory."""
-        itemsize = self._viewed.element_size()
-        row_bytes = _LIST_BYTES * k
+        itemsize, width = self._viewed.element_size(), self.shape[1]
+        n_hidden = most_hidden = 0
         if excluded is not None:
-            row_bytes += _ENTRY_BYTES * len(excluded.items) // max(1, n_rows)
+            n_hidden = -(-len(excluded.items) // max(1, n_rows))
+            most_hidden = int(np.diff(excluded.start).max(initial=0))
         if isinstance(candidates, SharedSet):
-            row_bytes += 2 * itemsize * len(candidates.items)
+            width = len(candidates.items)
         elif candidates is not None:
-            longest = int(np.diff(candidates.start).max(initial=0))
-            row_bytes += (2 * itemsize + _ENTRY_BYTES) * longest
-        elif excluded is not None or self._is_unsigned_view or not self._viewed.is_contiguous():
-            row_bytes += itemsize * self.shape[1]
+            width = int(np.diff(candidates.start).max(initial=0))
+            n_hidden, most_hidden = n_hidden + width, width  # the padding
+        row_bytes = _LIST_BYTES * k + _ENTRY_BYTES * n_hidden
+        is_copied = candidates is not None or self._is_unsigned_view
+        if is_copied:
+            row_bytes += itemsize * width
+        size = _chunk_size(width, k)
+        if size:
+            row_bytes += _CHUNK_BYTES * (width // size + k * size)
+            row_bytes += (itemsize + 1) * min(width, most_hidden * size)
+        elif n_hidden or not (is_copied or self._viewed.is_contiguous()):
+            row_bytes += (itemsize + 1) * width
         return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes), 1)
 
     def _choice(
@@ -301,62 +315,154 @@ class DeviceScores:
 
     def _select(self, choice: _Choice, k: int) -> tuple[tuple[int, int, int], Any]:
         """The NaN found, and the columns (rows, k) of the best, -1 after the end of a list."""
-        scores, width = choice.scores, choice.scores.shape[1]
+        columns, has_nan = self._columns(choice, k)
+        nan_found = (0, 0, 0) if has_nan is None else self._drop_nan(choice, has_nan, columns)
+        return nan_found, columns
+
+    def _columns(self, choice: _Choice, k: int) -> tuple[Any, Any]:
+        """The columns (rows, k) of the best, wrong in rows with a NaN; and which rows have one.
+
+        A hidden NaN is one, too. Integers have None in place of the rows.
+        """
+        scores = choice.scores
+        size = _chunk_size(scores.shape[1], k)
+        if not size:
+            return self._from_rows(choice, k), scores.amax(1).isnan() if self._is_float else None
+        best = _best_of_chunks(scores, size)
+        has_nan = None
+        if self._is_float:
+            has_nan = best.isnan().any(1) | scores[:, best.shape[1] * size :].isnan().any(1)
+        return self._from_chunks(choice, k, size, best), has_nan
+
+    def _from_rows(self, choice: _Choice, k: int) -> Any:
+        """The columns (rows, k) of the best, selected from whole rows."""
+        torch = _torch()
+        scores, is_hidden = choice.scores, None
         if choice.hidden is not None:
             scores = scores.index_put(choice.hidden, scores.new_tensor(self._lowest))
+            is_hidden = torch.zeros_like(scores, dtype=torch.bool)
+            is_hidden[choice.hidden] = True
+        return self._k_best(scores, k, is_hidden)
+
+    def _from_chunks(self, choice: _Choice, k: int, size: int, best: Any) -> Any:
+        """The columns (rows, k) of the best, selected from the k best chunks of each row.
+
+        Chunks are ordered by their ``best`` score, equal ones from left to right. So each of the
+        first k chunks has an item before every item of the other chunks. The end of a row, which
+        fills no chunk, is always selected from, too.
+        """
+        torch = _torch()
+        scores, hidden = choice.scores, choice.hidden
+        (n_rows, width), n_chunks, device = scores.shape, best.shape[1], scores.device
+        is_whole = None if hidden is None else self._hide(scores, hidden, size, best)
+        # From left to right, as the items are ordered; -1 where a row has fewer.
+        chunks = self._k_best(best, k, is_whole).sort(1).values
+        chunks = torch.nn.functional.pad(chunks, (0, 1), value=n_chunks)  # the end of the row
+        items = (chunks[:, :, None] * size + torch.arange(size, device=device)).flatten(1)
+        items = items[:, : k * size + width - n_chunks * size]
+        is_hidden = items < 0
+        if hidden is not None:
+            rows, columns = hidden
+            # Where each chunk is among the chosen ones; those of -1 are in the last place.
+            place = torch.full((n_rows, n_chunks + 2), -1, device=device)
+            every_row = torch.arange(n_rows, device=device)[:, None]
+            place[every_row, chunks] = torch.arange(k + 1, device=device)
+            place = place[rows, columns // size]
+            is_among = place >= 0
+            place = place * size + columns % size
+            is_hidden[rows[is_among], place[is_among]] = True
+        items = items.clamp_(min=0)
+        found = scores.gather(1, items).masked_fill_(is_hidden, self._lowest)
+        columns = self._k_best(found, k, None if hidden is None else is_hidden)
+        return items.gather(1, columns.clamp(min=0)).masked_fill(columns < 0, -1)
+
+    def _hide(self, scores: Any, hidden: Any, size: int, best: Any) -> Any:
+        """Change the ``best`` score of each chunk to that of its items that are not hidden.
+
+        Gives the chunks (rows, chunks) whose items are all hidden.
+        """
+        torch = _torch()
+        rows, columns = hidden
+        n_chunks = best.shape[1]
+        is_in_chunk = columns < n_chunks * size
+        keys = (rows * n_chunks + columns // size)[is_in_chunk]
+        keys, place = torch.unique(keys, return_inverse=True)
+        chunks = keys // n_chunks, keys % n_chunks
+        copies = scores.unfold(1, size, size)[chunks]
+        is_hidden = torch.zeros_like(copies, dtype=torch.bool)
+        is_hidden[place, columns[is_in_chunk] % size] = True
+        best[chunks] = copies.masked_fill_(is_hidden, self._lowest).amax(1)
+        is_whole = torch.zeros_like(best, dtype=torch.bool)
+        is_whole[chunks] = is_hidden.all(1)
+        return is_whole
+
+    def _k_best(self, scores: Any, k: int, is_hidden: Any) -> Any:
+        """The columns (rows, k) of the best scores, -1 after the end of a list.
+
+        Hidden scores are the lowest. ``is_hidden`` marks them, since an integer may be as low.
+        """
+        width = scores.shape[1]
         # A few more than k, so that the scores equal to the k-th best, unless there are many, are
         # all found and can be ordered.
         n_found = min(width, k + max(6, k // 4))
-        found, columns = scores.topk(n_found, sorted=False)
-        nan_found = (0, 0, 0)
-        if self._is_float:
-            nan_found = self._drop_nan(choice, scores, found, columns)
-        found, columns = _sort(found, columns)
+        found, columns = _sort(*scores.topk(n_found, sorted=False))
         cutoff = found[:, k - 1]
         is_open = (found[:, -1] == cutoff) & (n_found < width)
         if self._is_float:
             is_open &= cutoff > self._lowest
-        elif choice.hidden is not None:
-            is_open |= cutoff == self._lowest  # hidden items have that score as well
+        elif is_hidden is not None:
+            is_open |= cutoff == self._lowest
         found, columns = found[:, :k], columns[:, :k]
         if self._is_float:
             columns = columns.masked_fill(found == self._lowest, -1)
-        # With many equal scores, the first columns hold enough of them.
-        for reach in sorted({min(width, _REACH * k), width}):
-            for rows in self._few(is_open, reach):
-                columns[rows] = _lowest_of_equals(
-                    scores[:, :reach], choice.hidden, found, columns, rows
-                )
-            is_open &= columns[:, -1] < 0
-        return nan_found, columns
+        for rows in self._few(is_open, width):
+            hidden = None if is_hidden is None else is_hidden[rows]
+            columns[rows] = _lowest_of_equals(scores[rows], hidden, found[rows], columns[rows])
+        return columns
 
-    def _drop_nan(
-        self, choice: _Choice, scores: Any, found: Any, columns: Any
-    ) -> tuple[int, int, int]:
-        """Count the NaN, hidden ones too, and select again in the rows that have some.
-
-        torch takes NaN for greater than any number, so a row with a NaN has one among the best.
-        """
-        has_nan = found.isnan().any(1)
-        if choice.hidden is not None:
-            has_nan[choice.hidden[0][choice.scores[choice.hidden].isnan()]] = True
+    def _drop_nan(self, choice: _Choice, has_nan: Any, columns: Any) -> tuple[int, int, int]:
+        """Count the NaN, hidden ones too, and select again in the rows that have some."""
+        torch = _torch()
         count, user, item = 0, 0, 0
-        for rows in self._few(has_nan, scores.shape[1]):
-            is_nan = choice.scores[rows].isnan()
+        for rows in self._few(has_nan, choice.scores.shape[1]):
+            scores = choice.scores[rows]
+            is_nan = scores.isnan()
             if not count:
                 user, column = int(rows[0]), int(is_nan[0].nonzero()[0])
                 item = column if choice.items is None else int(choice.items[user, column])
             count += int(is_nan.sum())
-            again = scores[rows].masked_fill_(is_nan, self._lowest)
-            found[rows], columns[rows] = again.topk(found.shape[1], sorted=False)
+            scores = scores.masked_fill_(is_nan, self._lowest)
+            if choice.hidden is not None:
+                place = torch.full((len(choice.scores),), -1, device=scores.device)
+                place[rows] = torch.arange(len(rows), device=scores.device)
+                among = place[choice.hidden[0]]
+                scores[among[among >= 0], choice.hidden[1][among >= 0]] = self._lowest
+            columns[rows] = self._columns(_Choice(scores, None, None), columns.shape[1])[0]
         return count, user, item
 
     def _few(self, chosen: Any, width: int) -> Iterator[Any]:
         """Yield the indices of the chosen rows, as many at a time as copies of them fit."""
         rows = chosen.nonzero().squeeze(1)
         if len(rows):
-            row_bytes = (self._viewed.element_size() + 5) * width  # a copy, a mask, int32 keys
+            row_bytes = (self._viewed.element_size() + 6) * width  # a copy, masks, int32 keys
             yield from rows.split(max(1, _SCRATCH_BYTES // row_bytes))
+
+
+def _chunk_size(width: int, k: int) -> int:
+    """The number of items of a chunk, or 0 where whole rows are selected from.
+
+    It is about the square root of width / k, so that there are about as many chunks as items in k
+    of them. It is a power of two, as memory is read.
+    """
+    size = 1 << (width // max(1, k)).bit_length() // 2
+    return size if size >= _LEAST_CHUNK else 0
+
+
+def _best_of_chunks(scores: Any, size: int) -> Any:
+    """The best score of each whole chunk (rows, chunks); NaN where a chunk has one."""
+    if scores.stride(0) < scores.stride(1):  # a transposed matrix, which is read as it lies
+        return scores.T.unfold(0, size, size).amax(2).T
+    return scores.unfold(1, size, size).amax(2)
 
 
 def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
@@ -368,28 +474,24 @@ def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
     return found, columns.gather(1, order)
 
 
-def _lowest_of_equals(scores: Any, hidden: Any, found: Any, columns: Any, rows: Any) -> Any:
-    """The columns (rows, k) of some rows where more scores equal the k-th best than were found.
+def _lowest_of_equals(scores: Any, is_hidden: Any, found: Any, columns: Any) -> Any:
+    """The columns (rows, k) of rows where more scores equal the k-th best than were found.
 
     All better scores were found. Of the equal scores, the first columns are selected by a key that
     falls from column to column.
     """
     torch = _torch()
     k, width, device = columns.shape[1], scores.shape[1], scores.device
-    cutoff = found[rows, -1:]
+    cutoff = found[:, -1:]
     falling = torch.arange(width, 0, -1, dtype=torch.int32, device=device)
-    keys = torch.where(scores[rows] == cutoff, falling, 0)
-    if hidden is not None:
-        place = torch.full((len(scores),), -1, device=device)
-        place[rows] = torch.arange(len(rows), device=device)
-        among, column = place[hidden[0]], hidden[1]
-        inside = (among >= 0) & (column < width)
-        keys[among[inside], column[inside]] = 0
+    keys = torch.where(scores == cutoff, falling, 0)
+    if is_hidden is not None:
+        keys.masked_fill_(is_hidden, 0)
     equal = width - keys.topk(k).values.long()
     equal = equal.masked_fill(equal == width, -1)
-    n_better = (found[rows] > cutoff).sum(1, keepdim=True)
+    n_better = (found > cutoff).sum(1, keepdim=True)
     rank = torch.arange(k, device=device) - n_better
-    return torch.where(rank < 0, columns[rows], equal.gather(1, rank.clamp(min=0)))
+    return torch.where(rank < 0, columns, equal.gather(1, rank.clamp(min=0)))
 
 
 def _name(dtype: Any) -> str:
