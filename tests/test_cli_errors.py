@@ -291,6 +291,11 @@ def test_text_without_a_pair(capsys):
             "unrecognized arguments: two lines; see 'recmetrics evaluate --help'",
         ),
         (
+            ["evaluate", "scores.npy", "truth.npz", "--json", "out.json"],
+            "unrecognized arguments: out.json; to write JSON to a file type: --json > out.json; "
+            "see 'recmetrics evaluate --help'",
+        ),
+        (
             ["evaluate", "scores.npy", "truth.npz", "-m", "ndcg@10", "recal@20"],
             "in metric 'recal@20': unknown metric 'recal'; did you mean 'recall'?",
         ),

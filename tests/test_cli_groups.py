@@ -329,8 +329,8 @@ def test_truth_may_stand_behind_options(capsys, options):
         ("group,score,relevance\n", f" has no rows; expected {EXPECTED}"),
         (
             "qid,score,label\nq,1,1\n",
-            f" has no column 'group'; it has 'qid', 'score', 'label'; expected {EXPECTED}; type "
-            "--group COLUMN if it has another name",
+            f" has no columns 'group' and 'relevance'; it has 'qid', 'score', 'label'; expected "
+            f"{EXPECTED}; type --group COLUMN --relevance COLUMN if they have another name",
         ),
         (
             "group,score,label\nq,1,1\n",
@@ -339,8 +339,8 @@ def test_truth_may_stand_behind_options(capsys, options):
         ),
         (
             "user,item,score\nu,a,1\n",
-            f" has no column 'group'; it has 'user', 'item', 'score'; expected {EXPECTED}; for "
-            "recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",
+            " has no columns 'group' and 'relevance'; it has 'user', 'item', 'score'; expected "
+            f"{EXPECTED}; for recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",
         ),
         (
             "user,item,group,score\nu,a,q,1\n",
@@ -507,9 +507,9 @@ def test_a_table_of_groups_with_a_truth(capsys, suffix):
     # The word behind the metrics is none of them, and so a file.
     for argv in ([f"groups.{suffix}", "mrrr"], [f"groups.{suffix}", "-m", "ndcg@10", "mrrr"]):
         assert refused(capsys, *argv) == (
-            f"RECS 'groups.{suffix}' has no column 'user'; it has '{columns}'; expected a table "
-            ".csv, .tsv or .parquet with a header and the columns user and item; a table of "
-            "groups needs no TRUTH 'mrrr'"
+            f"RECS 'groups.{suffix}' has no columns 'user' and 'item'; it has '{columns}'; "
+            "expected a table .csv, .tsv or .parquet with a header and the columns user and item; "
+            "a table of groups needs no TRUTH 'mrrr'"
         )
 
 

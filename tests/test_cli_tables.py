@@ -181,6 +181,10 @@ def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suf
         f"{recs} has no column 'Score'; it has 'user', 'item', 'model', 'prediction'; expected "
         "one of these"
     )
+    assert refused(capsys, *base, "--score", "predicton") == (
+        f"{recs} has no column 'predicton'; it has 'user', 'item', 'model', 'prediction'; expected "
+        "one of these; did you mean 'prediction'?"
+    )
     message = refused(capsys, *base, "--score", "prediction", "--in-order")
     assert message.startswith("argument --in-order: not allowed with argument --score")
 
@@ -222,7 +226,7 @@ def test_columns_of_any_names(named, capsys, suffix, end):
 
 def test_the_names_of_columns_are_hinted_at(named, capsys):
     base = [named / "recs.csv", named / "truth.csv", "-m", "mrr"]
-    assert refused(capsys, *base).endswith("the columns user and item; type --user user_id")
+    assert refused(capsys, *base).endswith("; type --user user_id --item movieId")
     ids = ["--user", "user_id", "--item", "movieId"]
     assert refused(capsys, *base, *ids[:2]).endswith(
         "the columns user_id and item; type --item movieId"
@@ -232,6 +236,10 @@ def test_the_names_of_columns_are_hinted_at(named, capsys):
     assert refused(capsys, *other, *ids).endswith(
         "the columns user_id and movieId; rename 'item_id': the columns have the same names in "
         "every table"
+    )
+    (named / "other.csv").write_text("user,item_id\n1,1\n")
+    assert refused(capsys, *other, *ids).endswith(
+        "; rename 'user' and 'item_id': the columns have the same names in every table"
     )
     assert refused(capsys, *base, *ids, "--score", "user_id") == (
         "--user and --score have the same column 'user_id'; expected a column for each"
@@ -320,7 +328,7 @@ EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the column
     "name, text, message",
     [
         ("t.csv", "", f"is empty; {EXPECTED}"),
-        ("t.tsv", "0 1\n", f"has no column 'user'; it has '0 1'; {EXPECTED}"),
+        ("t.tsv", "0 1\n", f"has no columns 'user' and 'item'; it has '0 1'; {EXPECTED}"),
         ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
         ("t.csv", "user,item\na,8\na,9,1\n", ", line 3: 3 fields; expected 2, as in the header"),
         ("t.csv", "user,item\na,8\n,9\n", ", line 3: no user; expected an id in every row"),

@@ -965,7 +965,7 @@ def test_levels_in_a_plot():
     "levels, error, message",
     [
         ([GOOD_LEVEL := {"m": OLD}], InputTypeError, "levels must be a dict of name and result, "
-         "got list"),
+         "got list; type {'first': a, 'second': b}, with a name for each"),
         ({"old": GOOD_LEVEL}, InputError, (
             "'old' is the name of a model and of a level; expected different names"
         )),
@@ -992,7 +992,11 @@ RESULT = (
 )
 GOOD = {"m": [1.0, 2.0]}
 BAD_RESULTS = [
-    ([GOOD, GOOD], InputTypeError, "results must be a dict of name and result, got list"),
+    (
+        [GOOD, GOOD],
+        InputTypeError,
+        "results must be a dict of name and result, got list; type {'first': a, ",
+    ),
     ({"a": GOOD}, InputError, "expected the results of at least two models to compare, got 1"),
     ({1: GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got 1"),
     ({" ": GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got"),

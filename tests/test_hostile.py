@@ -831,7 +831,8 @@ COMPARISON = {
     "levels in a list": Hostile(
         lambda: compared(levels=[RUNS["a"]]),
         InputTypeError,
-        "levels must be a dict of name and result, got list",
+        "levels must be a dict of name and result, got list; type {'first': a, 'second': b}, with "
+        "a name for each",
         lambda: compared(levels={"chance": RUNS["a"]}),
     ),
 }

@@ -10,6 +10,7 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
@@ -118,7 +119,9 @@ def _run(argv: Sequence[str]) -> int:
     if unknown and "truth" in args and args.truth is None and not unknown[0].startswith("-"):
         args.truth = Path(unknown.pop(0))  # older versions of argparse leave it behind options
     if unknown:
-        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        is_file = ("--json", unknown[0]) in pairwise(argv) and not unknown[0].startswith("-")
+        hint = f"; to write JSON to a file type: --json > {unknown[0]}" if is_file else ""
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     require_stdout()  # before the work whose result could not be shown
     args.run(args)
     return 0

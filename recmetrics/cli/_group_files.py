@@ -79,12 +79,12 @@ def evaluate_groups(args: Namespace) -> None:
 def _columns(source: Source, names: Mapping[str, str]) -> Columns:
     group, score, relevance = names.values()
 
-    def advice(name: str, has: Sequence[str]) -> str:
-        if name == group and {"user", "item"} <= set(has):
+    def advice(missing: Sequence[str], has: Sequence[str]) -> str:
+        if group in missing and {"user", "item"} <= set(has):
             path = quote(str(source.path))
             return f"; for recommendations give a TRUTH: recmetrics evaluate {path} TRUTH"
-        option = next(each for each in names if names[each] == name)
-        return f"; type --{option} COLUMN if it has another name"
+        options = " ".join(f"--{each} COLUMN" for each in names if names[each] in missing)
+        return f"; type {options} if {'it has' if len(missing) == 1 else 'they have'} another name"
 
     expected = (
         "a table .csv, .tsv or .parquet with a header and the columns "

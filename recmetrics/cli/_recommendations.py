@@ -66,27 +66,25 @@ def evaluate_recommendations(args: Namespace) -> None:
     names = column_names(args, {"user": "user", "item": "item", "score": None, "rank": None})
     user, item = names["user"], names["item"]
 
-    def near(name: str, has: Sequence[str]) -> tuple[str, str] | None:
-        """Give the option of a column that is missing, and the column that it may be."""
+    def near(missing: Sequence[str], has: Sequence[str]) -> list[tuple[str, str]]:
+        """Give the options of missing columns, and the columns that they may be."""
         from recmetrics.tables import looks_like
 
-        option = next((each for each in _IDS if names[each] == name), "")
-        found = next((each for each in has if option and looks_like(each, option)), None)
-        return None if found is None else (option, found)
+        options = [each for each in _IDS if names[each] in missing]
+        found = [(each, next((c for c in has if looks_like(c, each)), None)) for each in options]
+        return [(option, column) for option, column in found if column is not None]
 
-    def advice(name: str, has: Sequence[str]) -> str:
-        found = near(name, has)
-        return (
-            (f"; rename {found[1]!r}: the columns have the same names in every table")
-            if found
-            else ""
-        )
+    def advice(missing: Sequence[str], has: Sequence[str]) -> str:
+        columns = [repr(column) for _, column in near(missing, has)]
+        if not columns:
+            return ""
+        return f"; rename {' and '.join(columns)}: the columns have the same names in every table"
 
-    def advice_of_recs(name: str, has: Sequence[str]) -> str:
+    def advice_of_recs(missing: Sequence[str], has: Sequence[str]) -> str:
         if not {"group", "qid"}.isdisjoint(has):
             return f"; a table of groups needs no {sources['truth']}"
-        found = near(name, has)
-        return f"; type --{found[0]} {quote(found[1])}" if found else ""
+        options = [f"--{option} {quote(column)}" for option, column in near(missing, has)]
+        return f"; type {' '.join(options)}" if options else ""
 
     def read(source: Source, numbers: Sequence[str], **more: Any) -> Any:
         """Read the users, items and ``numbers`` of a table; see ``Columns``."""

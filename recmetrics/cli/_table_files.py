@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 from argparse import Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,8 +33,8 @@ _LEAST_OF_A_ROW = 32  # bytes in memory: two ids as text, or one and two numbers
 _SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
-Advice: TypeAlias = Callable[[str, Sequence[str]], str]
-"""Ends the error of a missing column, from its name and the columns that are there."""
+Advice: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]
+"""Ends the error of missing columns, from their names and the columns that are there."""
 
 
 class Columns(NamedTuple):
@@ -57,20 +58,29 @@ class Columns(NamedTuple):
             if has.count(name) > 1:
                 msg = f"{source} has the column {name!r} twice; expected every name once"
                 raise CommandError(msg)
-        for name in (*self.ids, *(self.numbers if self.required else ())):
-            if name not in has:
-                named = ", ".join(map(repr, has)) or "no columns"
-                expected = self.expected if name in self.ids else "one of these"
-                advice = "" if self.advice is None else self.advice(name, has)
-                msg = (
-                    f"{source} has no column {name!r}; it has {named}; expected {expected}{advice}"
-                )
-                raise CommandError(msg)
+        required = (*self.ids, *(self.numbers if self.required else ()))
+        if missing := [name for name in required if name not in has]:
+            raise CommandError(self._without(source, missing, has))
         read = [name for name in has if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in read):
             return read, []
         others = (name for name in has if name not in read)
         return read, [name for name in others if self.maybe is None or name in self.maybe]
+
+    def _without(self, source: Source, missing: Sequence[str], has: Sequence[str]) -> str:
+        """Write the error of missing columns."""
+        noun = "column" if len(missing) == 1 else "columns"
+        named = ", ".join(map(repr, has)) or "no columns"
+        advice = "" if self.advice is None else self.advice(missing, has)
+        expected = self.expected
+        if set(missing).isdisjoint(self.ids):
+            expected = "one of these"
+            if not advice and (near := difflib.get_close_matches(missing[0], has, n=1)):
+                advice = f"; did you mean {near[0]!r}?"
+        return (
+            f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has {named}; expected "
+            f"{expected}{advice}"
+        )
 
 
 def is_table(path: Path) -> bool:

@@ -80,12 +80,14 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
     """Check that models, and levels, were measured by the same metrics on the same users."""
     for what, named in (("results", results), ("levels", levels)):
         if not isinstance(named, Mapping):
-            msg = f"{what} must be a dict of name and result, got {type(named).__name__}"
+            msg = f"{what} must be a dict of name and result, got {type(named).__name__}; "
             if hasattr(named, "columns"):
                 msg += (
-                    "; for a frame with a column that names the model type {name: part.drop("
+                    "for a frame with a column that names the model type {name: part.drop("
                     f"columns='model') for name, part in {what}.groupby('model')}}"
                 )
+            else:
+                msg += "type {'first': a, 'second': b}, with a name for each"
             raise InputTypeError(msg)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
