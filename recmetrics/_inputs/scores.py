@@ -53,15 +53,16 @@ class ScoreBlock(NamedTuple):
     values: npt.NDArray[Any]  # C-contiguous; where there are bits, memory for one row
     lowest: Any  # the smallest number of that dtype; only NaN is not >= it
     least: Any  # the smallest with which an item may be recommended, greater than -inf
-    bits: npt.NDArray[np.int16] = _NO_BITS  # of half precision, see ``order_halves``
+    # Of half precision, see ``order_halves``; None for a dtype that halves are not converted to.
+    bits: npt.NDArray[np.int16] | None
 
     def whole(self) -> "ScoreBlock":
         """Convert all rows of bits at once."""
-        if self.bits is _NO_BITS:
+        if self.bits is None or self.bits is _NO_BITS:
             return self
         keys = np.empty(self.bits.shape, np.float32)
         order_halves(self.bits.reshape(-1), -int(self.lowest), keys.reshape(-1))
-        return ScoreBlock(keys, self.lowest, self.least)
+        return ScoreBlock(keys, self.lowest, self.least, _NO_BITS)
 
     @property
     def has_infinity(self) -> bool:
@@ -69,11 +70,11 @@ class ScoreBlock(NamedTuple):
         return bool(self.least > self.lowest)
 
 
-# The last two fields of a ScoreBlock for each dtype that the kernels are compiled for.
-_LOWEST: dict[np.dtype[Any], tuple[Any, Any]] = {
-    np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min),
-    np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min),
-    np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min),) * 2,
+# What follows the values in a ScoreBlock, for each dtype that the kernels are compiled for.
+_NATIVE: dict[np.dtype[Any], tuple[Any, Any, Any]] = {
+    np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min, _NO_BITS),
+    np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min, None),
+    np.dtype(np.int64): (*(np.int64(np.iinfo(np.int64).min),) * 2, None),
 }
 
 
@@ -176,7 +177,7 @@ def read_matrix(scores: Any) -> ScoreMatrix:
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
     """Say whether the kernels can read the array without a conversion."""
-    return array.dtype.kind == "f" and array.dtype in _LOWEST and array.flags.c_contiguous
+    return array.dtype.kind == "f" and array.dtype in _NATIVE and array.flags.c_contiguous
 
 
 def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
@@ -200,7 +201,7 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     With ``packed`` half precision stays bits, which ``rank_rows`` converts.
     """
     if _is_native(block):
-        return ScoreBlock(as_kernel_array(block), *_LOWEST[block.dtype])
+        return ScoreBlock(as_kernel_array(block), *_NATIVE[block.dtype])
     if is_half(block.dtype):
         halves = _packed(block)
         return halves if packed else halves.whole()
@@ -209,7 +210,7 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
         block = (block ^ np.uint64(1 << 63)).view(np.int64)  # keeps the order
     # Copies only this block, where dtype, layout or byte order require it.
     values = np.ascontiguousarray(block, dtype)
-    return ScoreBlock(as_kernel_array(values), *_LOWEST[values.dtype])
+    return ScoreBlock(as_kernel_array(values), *_NATIVE[values.dtype])
 
 
 def _packed(block: npt.NDArray[Any]) -> ScoreBlock:
