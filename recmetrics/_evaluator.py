@@ -370,7 +370,7 @@ class Evaluator:
         """Make an evaluator from the arrays of ``state``, for results and merging.
 
         It has no truth, so it takes no updates. To continue updating, merge it into an evaluator
-        built with the same arguments as the first one.
+        built with the same arguments as the first one, and give ``users`` with each batch.
 
         Raises
         ------
@@ -434,7 +434,14 @@ class Evaluator:
                     "or give users="
                 )
                 raise InputError(msg)
-            return slice(first, first + n_rows)
+            following = slice(first, first + n_rows)
+            if self._users is not None and self._results.is_merged(following):
+                msg = (
+                    f"users {first} .. {following.stop - 1} follow the last batch, and merge() has "
+                    "updated some of them; give users= to name the users of each batch"
+                )
+                raise ArgumentError(msg)
+            return following
         shape = tuple(getattr(users, "shape", ()))
         if isinstance(users, slice):
             chosen = _sliced(users, n_users)
@@ -469,7 +476,11 @@ def _sliced(users: slice, n_users: int) -> UserIndex:
 
 def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
     if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
-        hint = "; for a mask type np.flatnonzero(users)" if users.dtype == np.bool_ else ""
+        hint = "; these are the row numbers of the truth, not ids"
+        if users.dtype == np.bool_:
+            hint = "; for a mask type np.flatnonzero(users)"
+        elif users.dtype.kind == "f":
+            hint = "; type users.astype(np.int64) if these are indices"
         if users.ndim == 2:
             hint = "; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)"
         msg = (

@@ -1043,6 +1043,7 @@ def test_truth_of_rankings_names_no_negative_item():
 # --- Options -------------------------------------------------------------------------------------
 
 COUNT = "must be an integer >= 1, got"
+ALL_CORES = "leave it out to use all cores"
 
 
 @check_all(
@@ -1072,16 +1073,25 @@ COUNT = "must be an integer >= 1, got"
             right={"nan": "exclude"},
         ),
         "no thread": option(
-            ArgumentError, f"n_threads {COUNT} 0", n_threads=0, right={"n_threads": 1}
+            ArgumentError, f"n_threads {COUNT} 0; {ALL_CORES}", n_threads=0, right={"n_threads": 1}
         ),
         "negative threads": option(
-            ArgumentError, f"n_threads {COUNT} -1", n_threads=-1, right={"n_threads": None}
+            ArgumentError,
+            f"n_threads {COUNT} -1; {ALL_CORES}",
+            n_threads=-1,
+            right={"n_threads": None},
         ),
         "float threads": option(
-            ArgumentError, f"n_threads {COUNT} 2.0", n_threads=2.0, right={"n_threads": 2}
+            ArgumentError,
+            f"n_threads {COUNT} 2.0; {ALL_CORES}",
+            n_threads=2.0,
+            right={"n_threads": 2},
         ),
         "bool threads": option(
-            ArgumentError, f"n_threads {COUNT} True", n_threads=True, right={"n_threads": 1}
+            ArgumentError,
+            f"n_threads {COUNT} True; {ALL_CORES}",
+            n_threads=True,
+            right={"n_threads": 1},
         ),
         "progress": option(
             ArgumentError,
@@ -1103,7 +1113,11 @@ COUNT = "must be an integer >= 1, got"
             right={"undefined": "zero"},
         ),
         "threads of rankings": option(
-            ArgumentError, f"n_threads {COUNT} 0", call=ranked, n_threads=0, right={"n_threads": 1}
+            ArgumentError,
+            f"n_threads {COUNT} 0; {ALL_CORES}",
+            call=ranked,
+            n_threads=0,
+            right={"n_threads": 1},
         ),
     }
 )
@@ -1115,7 +1129,8 @@ def test_options(mistake):
 def test_number_of_threads_in_the_environment(monkeypatch, wrong):
     expected = int(wrong) if wrong == "0" else wrong
     monkeypatch.setenv("RECMETRICS_NUM_THREADS", wrong)
-    message = f"the environment variable RECMETRICS_NUM_THREADS {COUNT} {expected!r}"
+    name = "the environment variable RECMETRICS_NUM_THREADS"
+    message = f"{name} {COUNT} {expected!r}; unset it to use all cores"
     assert message_of(ArgumentError, compute) == message
     compute(n_threads=1)  # the argument comes first
     for right in ("2", " 2 ", ""):

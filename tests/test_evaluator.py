@@ -490,6 +490,24 @@ def test_a_state_takes_the_memory_of_its_rows():
     assert message_of(ArgumentError, lambda: one.merge(Evaluator.from_state(state))) == message
 
 
+def test_users_that_were_merged_must_be_named():
+    first, rest = updated().merge(updated()), evaluator()
+    rest.merge(Evaluator.from_state(first.state()))
+    message = (
+        "users 0 .. 0 follow the last batch, and merge() has updated some of them; give users= to "
+        "name the users of each batch"
+    )
+    assert message_of(ArgumentError, lambda: rest.update(SCORES[:1])) == message
+    again = pickle.loads(pickle.dumps(rest))
+    assert message_of(ArgumentError, lambda: again.update(SCORES[:1])) == message
+    rest.update(SCORES[:1], users=[0])
+    rest.reset()
+    rest.update(SCORES[:1])
+    assert rest.counts()["hit@1"].not_updated == len(TRUTH) - 1
+    rest.merge(rest)
+    rest.update(SCORES[1:2])  # which no merged evaluator has updated
+
+
 def test_only_evaluators_are_merged():
     expected = "merge takes an Evaluator, got dict"
     assert message_of(InputTypeError, lambda: evaluator().merge({})) == expected
@@ -819,7 +837,7 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         (
             InputTypeError,
             "users must be a slice or a 1-d array of integer user indices, "
-            "got 1-d of dtype float64",
+            "got 1-d of dtype float64; type users.astype(np.int64) if these are indices",
             lambda one: one.update(SCORES[:1], [0.0]),
         ),
         (
@@ -960,7 +978,7 @@ NEEDS_SIZE = (
         ),
         (
             ArgumentError,
-            "n_threads must be an integer >= 1, got 0",
+            "n_threads must be an integer >= 1, got 0; leave it out to use all cores",
             {"n_threads": 0},
             {"n_threads": 1},
         ),

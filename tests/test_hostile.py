@@ -106,7 +106,7 @@ USERS_OF_A_BATCH = {
     "floats": Hostile(
         lambda: updated(users=[0.0, 1.0]),
         InputTypeError,
-        f"{INDICES} 1-d of dtype float64",
+        f"{INDICES} 1-d of dtype float64; type users.astype(np.int64) if these are indices",
         lambda: updated(users=[0, 1]),
     ),
     "a mask": Hostile(
@@ -118,13 +118,13 @@ USERS_OF_A_BATCH = {
     "text": Hostile(
         lambda: updated(users=["u0", "u1"]),
         InputTypeError,
-        f"{INDICES} 1-d of dtype <U2",
+        f"{INDICES} 1-d of dtype <U2; these are the row numbers of the truth, not ids",
         lambda: updated(users=range(2)),
     ),
     "objects": Hostile(
         lambda: updated(users=np.array([0, 1], object)),
         InputTypeError,
-        f"{INDICES} 1-d of dtype object",
+        f"{INDICES} 1-d of dtype object; these are the row numbers of the truth, not ids",
         lambda: updated(users=np.array([0, 1], np.uint8)),
     ),
     "2-d": Hostile(

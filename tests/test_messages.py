@@ -72,11 +72,56 @@ def test_metrics_in_the_place_of_the_truth():
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("precision_at_10", "precision@10"), ("ndcg_at_10", "ndcg@10"), ("hr_at_5", "hr@5")],
+    [
+        ("precision_at_10", "precision@10"),
+        ("ndcg_at_10", "ndcg@10"),
+        ("hr_at_5", "hr@5"),
+        ("ndcg10", "ndcg@10"),
+        ("MRR_20", "mrr@20"),
+    ],
 )
 def test_a_cutoff_in_the_name(typed, meant):
     got = message_of(UnknownMetricError, lambda: Metrics.compute(SCORES, TRUTH, typed))
-    assert got == f"in metric {typed!r}: unknown metric {typed!r}; did you mean {meant!r}?"
+    name = typed.lower()
+    assert got == f"in metric {typed!r}: unknown metric {name!r}; did you mean {meant!r}?"
+    Metrics.compute(SCORES, TRUTH, meant)
+
+
+def test_a_cutoff_behind_a_hyphen():
+    got = message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, "ndcg-10"))
+    assert got == "cannot read metric 'ndcg-10'; did you mean 'ndcg@10'?"
+
+
+@pytest.mark.parametrize(
+    ("typed", "metric", "convention", "system"),
+    [
+        ("ndcg_cut_10", "ndcg@10", "trec", "trec_eval"),
+        ("P_10", "precision@10", "trec", "trec_eval"),
+        ("ndcg_burges@10", "ndcg(gain=exp2)@10", "ranx", "ranx"),
+        ("r-precision", "r_precision", "ranx", "ranx"),
+        ("rbp.95", "rbp(p=0.95)", "ranx", "ranx"),
+    ],
+)
+def test_names_of_other_systems(typed, metric, convention, system):
+    with pytest.raises(MetricSpecError) as caught:
+        Metrics.compute(SCORES, TRUTH, typed)
+    assert str(caught.value).endswith(
+        f"{typed!r}; did you mean {metric!r} with convention={convention!r}, which is {typed} of "
+        f"{system}?"
+    )
+    Metrics.compute(SCORES, TRUTH, metric, convention=convention)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ({"ndcg": 10}, ["ndcg@10"]),
+        ({"ndcg": 10, "recall": [10, 20]}, ["ndcg@10", "recall@10", "recall@20"]),
+    ],
+)
+def test_metrics_in_a_dict(typed, meant):
+    got = message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, typed))
+    assert got == f"metrics_list is a dict, expected a list of metric strings; type {meant}"
     Metrics.compute(SCORES, TRUTH, meant)
 
 

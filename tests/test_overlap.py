@@ -625,7 +625,8 @@ OF_SCORES = [
     ((GOOD, OTHER), {"exclude": [[4], [], []]}, InputError, "exclude of user 0 names item 4, which "
      "is outside the catalogue; expected 0 .. 3"),
     ((GOOD, OTHER), {"nan": "keep"}, ArgumentError, "nan must be 'raise' or 'exclude', got 'keep'"),
-    ((GOOD, OTHER), {"n_threads": 0}, ArgumentError, "n_threads must be an integer >= 1, got 0"),
+    ((GOOD, OTHER), {"n_threads": 0}, ArgumentError, "n_threads must be an integer >= 1, got "
+     "0; leave it out to use all cores"),
 ]  # fmt: skip
 
 

@@ -202,7 +202,8 @@ def _read(
     else:
         rows = _from_lists(entries, what, n_items, repeats=repeats, n_threads=n_threads)
         return SparseSets(rows, n_items)
-    check_shape(array.shape, shape, what, if_transposed)
+    narrow = array.ndim == 2 and array.dtype.kind in "iu" and 1 < array.shape[1] < (n_items or 0)
+    check_shape(array.shape, shape, what, if_transposed, may_be_items=narrow)
     return DenseSets(array, what)
 
 
@@ -297,6 +298,8 @@ def check_shape(
     expected: tuple[int, int | None],
     what: str,
     if_transposed: str | None = None,
+    *,
+    may_be_items: bool = False,
 ) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
@@ -316,6 +319,8 @@ def check_shape(
         hint = f"; {if_transposed}" if if_transposed else hint
     elif got == (expected[0], 1) and what == "truth":
         hint = "; for one item index of each row type truth.ravel()"
+    elif may_be_items and got[0] == expected[0]:
+        hint = f"; for item indices of each user type list({what})"
     msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError, NaNScoreError, warn
+from recmetrics._errors import InputError, InputTypeError, NaNScoreError, warn
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -35,6 +35,7 @@ _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
 
 
+_TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
 _FEW_SCORES = 1 << 16
 _EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
@@ -82,6 +83,15 @@ class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
     def __init__(self, scores: Any) -> None:
+        if hasattr(scores, "columns") and any(
+            str(t) in _TEXT for t in getattr(scores, "dtypes", ())
+        ):
+            msg = (
+                "scores is a table with columns of text, expected a matrix (n_users, n_items); for "
+                "a table of recommendations type recmetrics.tables.evaluate_table(recs, truth, "
+                "metrics_list)"
+            )
+            raise InputTypeError(msg)
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape

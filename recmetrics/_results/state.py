@@ -127,10 +127,11 @@ class _Kept:
     next_user: int = 0
     log: list[Added] = field(default_factory=list)
     busy: bool = False  # the log is being written; only a signal handler can find it true
+    has_merged: bool = False  # users that no batch named may have been updated
 
     def copy(self) -> "_Kept":
         table = None if self.table is None else self.table.copy()
-        return _Kept(table, self.next_user, self.log.copy())
+        return _Kept(table, self.next_user, self.log.copy(), has_merged=self.has_merged)
 
 
 class UserResults(Exclusive):
@@ -184,6 +185,10 @@ class UserResults(Exclusive):
     def updated(self) -> BoolArray:
         """True for the users who were updated, (n_users,)."""
         return self._settled().updated
+
+    def is_merged(self, users: slice) -> bool:
+        """Say whether any of the users was updated in an evaluator that was merged."""
+        return self._kept.has_merged and bool(self.updated[users].any())
 
     def sink(self, n_users: int) -> KeptLists | None:
         """Make a sink for the lists of a batch; None where no system metric reads them."""
@@ -283,6 +288,7 @@ class UserResults(Exclusive):
         users, values, lists, offered, invalid = part
         if metrics is not None:
             values = values[places_of(self._texts, metrics)]
+        self._kept.has_merged = True
         self._append(Added(users, values, lists, offered, invalid, 0, (0, 0, 0)), moves=False)
 
     @exclusive

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ShapeError
+from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
     N_NAN,
     NAN_ROW,
@@ -124,12 +124,34 @@ def find_hits(
         users = users._replace(truth=SparseSets(_labelled(relevant), users.truth.n_items))
     ranker = ranker_of(scores, users)
     hits, n_swallowed = ranker.hits(cutoffs.hits, request, reader)
+    if cutoffs.hits is not None and not hits.n_hits.any():
+        _warn_of_lacking(users)
     of_lists = {} if reader is None else reader.values
     invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
     slots = None
     if relevant is not None:
         hits, slots = _unlabelled(hits, relevant)
     return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+
+
+def _warn_of_lacking(users: Users) -> None:
+    """Warn if most users' own candidates have none of their relevant items, so that none is a hit.
+
+    Sampled negatives without the relevant item have no other sign than values of 0.
+    """
+    if users.candidates is None or isinstance(users.candidates, SharedSet):
+        return
+    everyone = slice(0, users.truth.n_users)
+    relevant = users.truth.rows(everyone)
+    found = relevant.among(users.candidates.rows(everyone))
+    n_users = int(np.count_nonzero(np.diff(relevant.start)))
+    n_lacking = n_users - len(np.unique(relevant.users()[found]))
+    if 2 * n_lacking > n_users:
+        warn(
+            f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
+            "relevant items, so these users cannot have a hit; add the relevant items to the "
+            "candidates"
+        )
 
 
 class _Marked(NamedTuple):

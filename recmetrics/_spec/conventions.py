@@ -1,6 +1,7 @@
 """Conventions: the name of a system -> the options and policies of its metrics."""
 
 import difflib
+import re
 from typing import cast
 
 from recmetrics._errors import UnknownMetricError
@@ -39,6 +40,25 @@ def read_convention(convention: object) -> Convention:
         hint = f"; did you mean {_ALSO.get(near[0], near[0])!r}?" if near else ""
         one_of("convention", convention, Convention, hint)
     return cast(Convention, name)
+
+
+def metric_of_call(text: str) -> tuple[Convention, str, str] | None:
+    """Find the metric that a system names in this way: its convention, its name, and the metric.
+
+    >>> metric_of_call("ndcg_cut_10")
+    ('trec', 'trec_eval', 'ndcg@10')
+    """
+    for convention, system in CONVENTIONS.items():
+        for line in (*system.lines, *system.variants):
+            call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
+            found = re.fullmatch(call, text.strip(), re.IGNORECASE)
+            if found is None:
+                continue
+            metric = line.metric.removesuffix("@k")
+            if line in system.variants:  # the others have the options of the convention
+                metric += f"({', '.join(f'{name}={each}' for name, each in line.options.items())})"
+            return convention, system.name, metric + (f"@{found[1]}" if found.groups() else "")
+    return None
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:

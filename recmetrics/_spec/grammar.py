@@ -21,7 +21,7 @@ from recmetrics._errors import (
     UnknownOptionError,
 )
 from recmetrics._options import whole_number
-from recmetrics._spec.conventions import line_for
+from recmetrics._spec.conventions import line_for, metric_of_call
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
 from recmetrics._threads import cached_property
 from recmetrics._types import Convention
@@ -118,14 +118,26 @@ def lookup(name: str) -> Metric:
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
-    with_cutoff = re.fullmatch(r"(.+)_at_([0-9]+)", name)
-    if with_cutoff and (with_cutoff[1] in METRICS or with_cutoff[1] in ALIASES):
-        msg = f"unknown metric {name!r}; did you mean '{with_cutoff[1]}@{with_cutoff[2]}'?"
-        raise UnknownMetricError(msg)
     near = difflib.get_close_matches(name, [*METRICS, *ALIASES], n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(METRICS)}"
-    msg = f"unknown metric {name!r}; {hint}"
+    msg = f"unknown metric {name!r}; {_meant(name) or hint}"
     raise UnknownMetricError(msg)
+
+
+def _meant(text: str) -> str:
+    """The hint for a name of another system, or for a cutoff without ``@``; or ""."""
+    found = metric_of_call(text)
+    if found is not None:
+        convention, system, metric = found
+        return (
+            f"did you mean {metric!r} with convention={convention!r}, which is {text} of {system}?"
+        )
+    for base in (*METRICS, *ALIASES):
+        separator = "(?:_at_|[_-])" + "?" * (base.isalpha() and len(base) > 1)  # f11 may be f1
+        k = re.fullmatch(rf"{base}{separator}([0-9]+)", text.strip().lower())
+        if k is not None:
+            return f"did you mean '{base}@{k[1]}'?"
+    return ""
 
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
@@ -173,6 +185,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     except MetricSpecError as error:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
+        if isinstance(error, UnknownMetricError) and metric_of_call(text):
+            msg = f"unknown metric {text!r}; {_meant(text)}"
         raise type(error)(msg) from None
 
 
@@ -226,7 +240,7 @@ def take_apart(text: str, noun: str = "metric", example: str = _EXAMPLE) -> Part
     if match is None:
         parts = split_metrics(text.strip(), between=r"[,;\s]+")
         several = len(parts) > 1 and all(_SPEC.fullmatch(part) for part in parts)
-        hint = f"one string is one {noun}: type {parts}" if several else expected
+        hint = f"one string is one {noun}: type {parts}" if several else _meant(text) or expected
         msg = f"cannot read {noun} {text!r}; {hint}"
         raise MetricSpecError(msg)
     options: dict[str, str] = {}

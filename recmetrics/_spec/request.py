@@ -222,6 +222,20 @@ class Request:
         )
 
 
+def _with_cutoffs(cutoffs: Mapping[Any, Any]) -> list[str]:
+    """Write metric strings for a dict such as ``{"ndcg": [10, 20]}``, whose cutoffs would be lost.
+
+    Empty for any other dict.
+    """
+    pairs = [
+        (name, k)
+        for name, several in cutoffs.items()
+        for k in (several if isinstance(several, list | tuple) else [several])
+    ]
+    are_cutoffs = all(isinstance(k, int) and "@" not in str(name) for name, k in pairs)
+    return [f"{name}@{k}" for name, k in pairs] if are_cutoffs else []
+
+
 def _definitions(
     metrics_list: MetricsList | Mapping[str, MetricSpec],
     convention: Convention | None,
@@ -239,6 +253,9 @@ def _definitions(
     asked: object = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
     if isinstance(asked, Mapping) and all(isinstance(s, MetricSpec) for s in asked.values()):
         named: Iterable[tuple[str, Any]] = asked.items()
+    elif isinstance(asked, Mapping) and (typed := _with_cutoffs(asked)):
+        msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
+        raise MetricSpecError(msg)
     elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
         named = ((str(metric), metric) for metric in asked)
     else:

@@ -152,6 +152,7 @@ def evaluate_recommendations(args: Namespace) -> None:
         write_per_user(args.per_user, values, users)
     if args.json:
         about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
+        about |= {"n_short": summary.n_short, "largest_cutoff": summary.largest_cutoff}
         about |= {"invalid": summary.invalid._asdict()} if any(summary.invalid) else {}
         write(to_json(about, args, found, {}))
         return
@@ -171,6 +172,8 @@ def evaluate_recommendations(args: Namespace) -> None:
         )
     if any(summary.invalid):
         lines.append(f"wasted or dropped: {summary.invalid}")
+    if summary.n_short:
+        lines.append(summary.short)
     show(evaluation_table(found, {}), "", *lines, *left_out(summary.n_lists, found, request))
 
 

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite, isnan, nan
+from shlex import quote
 from typing import Any, Literal
 
 from recmetrics import (
@@ -207,6 +208,12 @@ def refuse_options(args: Namespace, form: Form) -> None:
             got = f"{form} is {_FORMS[form]}"
             if takers == ["GROUPS"]:  # no form that is given with a TRUTH
                 got = f"got {Source('TRUTH', args.truth)}"
+            elif form == "GROUPS" and "RECS" in takers:
+                got += f"; type recmetrics evaluate {quote(str(args.scores))} TRUTH"
+            elif form == "SCORES" and args.scores.suffix not in (".npy", ".npz"):
+                got = f"{Source(form, args.scores)} is neither .csv, .tsv nor .parquet"
+            elif option == "--exclude":
+                got += "; leave the items of training out of RECS instead"
             msg = f"{option} goes with {wanted}; {got}"
             raise CommandError(msg)
 

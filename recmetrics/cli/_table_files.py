@@ -58,6 +58,10 @@ class Columns(NamedTuple):
             if has.count(name) > 1:
                 msg = f"{source} has the column {name!r} twice; expected every name once"
                 raise CommandError(msg)
+        separator = next((each for each in ";\t|" if len(has) == 1 and each in has[0]), None)
+        if separator is not None:
+            msg = f"{source} separates its columns by {separator!r}; expected ',' in a .csv"
+            raise CommandError(msg)
         required = (*self.ids, *(self.numbers if self.required else ()))
         if missing := [name for name in required if name not in has]:
             raise CommandError(self._without(source, missing, has))

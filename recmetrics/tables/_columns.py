@@ -63,6 +63,10 @@ def choose_columns(
             f"in_order=True takes the rows in order, but {named} is given as well; give one of them"
         )
         raise ArgumentError(msg)
+    order = score if rank is None else rank
+    if order is not None and order not in recs.columns and order in truth.columns:
+        msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
+        raise InputError(msg)
     require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
     require_columns(truth, "truth", [] if rating is None else [rating])
     if rank is None and score is None and not in_order:

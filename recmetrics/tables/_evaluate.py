@@ -307,7 +307,8 @@ def evaluate_table(
     result: Table = problem.result(values, included=include_missing)
     if return_summary:
         told: Missing = "empty lists" if include_missing else "left out"
-        return result, summarise(problem, values, missing, told, invalid)
+        cutoffs = [definition.spec.k for definition in request.definitions.values()]
+        return result, summarise(problem, values, missing, told, invalid, cutoffs)
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -48,6 +49,11 @@ _AS_STRINGS = {  # what makes strings of a column of each library
     POLARS: "{0}.with_columns(polars.Series({1!r}, list(map(str, {0}[{1!r}]))))",
     PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
+}
+_WITHOUT_REPEATS = {  # what drops the later ones of equal rows
+    PANDAS: "{0}.drop_duplicates({1!r})",
+    POLARS: "{0}.unique({1!r}, keep='first', maintain_order=True)",
+    PYARROW: "pyarrow.Table.from_pandas({0}.to_pandas().drop_duplicates({1!r}))",
 }
 _WIDE = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 _EXACT = 2.0**53  # below it float64 holds every integer
@@ -104,6 +110,11 @@ def as_strings(what: str, ids: Series) -> str:
     return _AS_STRINGS[ids.implementation].format(what, ids.name)
 
 
+def without_repeats(what: str, frame: Frame, columns: list[str]) -> str:
+    """Write what drops the later ones of rows that are equal in some columns, for a message."""
+    return _WITHOUT_REPEATS[frame.implementation].format(what, columns)
+
+
 def require_same_kind(frame: Frame, what: str, other: Frame, other_what: str) -> None:
     """Refuse tables of two libraries: the ids of one would have to be converted."""
     if frame.implementation is not other.implementation:
@@ -132,6 +143,8 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
             elif near and name in ("user", "item"):
                 msg += f"; type {name}={near[0]!r}"
+            elif close := difflib.get_close_matches(name, map(str, columns), n=1):
+                msg += f"; did you mean {close[0]!r}?"
             raise InputError(msg)
 
 
@@ -208,13 +221,13 @@ def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:
 
 
 def refuse_null(series: Series, what: str, expected: str) -> None:
-    null = series.is_null().to_numpy()
+    null, found = series.is_null().to_numpy(), "null"
     if series.dtype.is_float() and not null.any():
-        null = np.isnan(series.to_numpy())
+        null, found = np.isnan(series.to_numpy()), "NaN"
     if null.any():
         row = int(null.argmax())
         msg = (
-            f"{what}, column {series.name!r}: row {row} (counted from 0) is null, "
+            f"{what}, column {series.name!r}: row {row} (counted from 0) is {found}, "
             f"expected {expected} in every row"
         )
         raise InputError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -47,6 +47,11 @@ class TableSummary:
         The mean of each metric over the lists for which it is defined, NaN if there are none.
     n_defined
         The number of these lists for each metric.
+    n_short
+        The number of lists with fewer items than the largest cutoff, without the missing ones. Many
+        of them may be a sign of a table that is cut off.
+    largest_cutoff
+        The largest cutoff k of the metrics, 0 if no metric has one.
     """
 
     n_lists: int
@@ -58,6 +63,8 @@ class TableSummary:
     invalid: InvalidItems
     means: Mapping[str, float]
     n_defined: Mapping[str, int]
+    n_short: int = 0
+    largest_cutoff: int = 0
 
     def __str__(self) -> str:
         lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth; {self.order}"]
@@ -68,11 +75,19 @@ class TableSummary:
             )
         if any(self.invalid):
             lines.append(f"wasted or dropped: {self.invalid}")
+        if self.n_short:
+            lines.append(self.short)
         width = max(map(len, self.means), default=0)
         for name, mean in self.means.items():
             shown = "-" if np.isnan(mean) else f"{mean:.4f}"
             lines.append(f"{name:<{width}}  mean {shown} of {self.n_defined[name]:,}")
         return "\n".join(lines)
+
+    @property
+    def short(self) -> str:
+        """The line on lists that are shorter than the largest cutoff."""
+        noun = "list has" if self.n_short == 1 else "lists have"
+        return f"{self.n_short:,} {noun} fewer than {self.largest_cutoff} items, the largest cutoff"
 
 
 def summarise(
@@ -81,8 +96,11 @@ def summarise(
     missing: tuple[int, str],
     told: Missing,
     invalid: InvalidItems = NO_INVALID,
+    cutoffs: Iterable[int | None] = (),
 ) -> TableSummary:
     """Summarise the values of ``problem``; ``missing`` is from before lists were added."""
+    largest = max((k for k in cutoffs if k is not None), default=0)
+    sizes = np.diff(problem.start)
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
     return TableSummary(
         n_lists=problem.n_lists,
@@ -96,4 +114,6 @@ def summarise(
             name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
         },
         n_defined={name: found.size for name, found in defined.items()},
+        n_short=int(((sizes > 0) & (sizes < largest)).sum()),
+        largest_cutoff=largest,
     )
