@@ -23,8 +23,8 @@ Results = dict[str, dict[str, Any]]
 # Why a target of a section is missed. Printed only if one is missed.
 REASONS: dict[str, str] = {
     "threads": (
-        "the inputs are checked, and the threads are started, in one thread. Also, the two cores "
-        "of this machine do less than twice the work of one, even for comparing numbers in cache."
+        "one thread checks the inputs and starts the other threads. Also, the two cores of this "
+        "machine do less than twice the work of one, even for comparing numbers in cache."
     ),
     "columns": (
         "thirty kernels read the hits of all users, and with an informed model users have hits. "
@@ -53,7 +53,7 @@ REASONS: dict[str, str] = {
         "[integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
-        "with 500 relevant items, recmetrics sorts the whole row, and searches the ranks of the "
+        "with 500 relevant items, recmetrics sorts the whole row, and looks up the ranks of the "
         "relevant items in it. np.argpartition computes no ranks of items."
     ),
     "rivals": (
@@ -289,10 +289,11 @@ def short(results: Results) -> str:
             wrapped(
                 "The table shows run times relative to recmetrics, for two sizes (users x items). "
                 "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes only "
-                "the metrics that it defines in the same way. The scores are a float32 matrix, and "
-                "each user has 10 relevant items. For ranx, NumPy selects the 20 best items of "
-                "each user; in the row 'whole rows', ranx gets all items. Each tool is timed in "
-                "turn with recmetrics, and its ratio is the median over these pairs of runs:"
+                "the metrics that it defines in the same way as recmetrics. The scores are a "
+                "float32 matrix, and each user has 10 relevant items. For ranx, NumPy selects the "
+                "20 best items of each user; in the row 'whole rows', ranx gets all items. Each "
+                "tool is timed in turn with recmetrics. A ratio is the median over these pairs of "
+                "runs, so it can differ from the quotient of the two times:"
             )
             + "\n",
             table(head, body),

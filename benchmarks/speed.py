@@ -114,7 +114,8 @@ def row(what: str, column: str, ratio: Ratio, **more: Any) -> Row:
 def limit(bench: Bench) -> Iterator[Row]:
     """Every core compares each score with a number and counts the scores above it.
 
-    No evaluation that looks at all scores can be faster, so other sections use this time as unit.
+    No evaluation that looks at all scores can be faster, so other sections use this time as the
+    unit.
     """
     for size in SIZES:
         for dtype in ("float16", "float32", "float64"):
@@ -188,8 +189,8 @@ def read_targets(size: Size, kind: str, dtype: str, k: int) -> dict[str, float |
 def threads(bench: Bench) -> Iterator[Row]:
     """How many times faster two threads are than one, for eight metrics at k = 20.
 
-    For comparison, the same for reading the scores, which the memory limits, and for comparing
-    numbers in cache, which only the cores limit.
+    For comparison, the table shows the same ratio for two simpler tasks: reading the scores, which
+    is limited by the memory, and comparing numbers in cache, which is limited only by the cores.
     """
     if THREADS < 2:
         yield Row("any", "Metrics.compute", None, note="this process may use one core")
@@ -439,9 +440,9 @@ def rivals(bench: Bench) -> Iterator[Row]:
     """How many times longer each library takes than recmetrics, and its time.
 
     The scores are informed, in float32. The metrics are ndcg, recall, map and hit at 10 and 20. If
-    a library defines only some of them as recmetrics does, both compute only these. Every value of
-    a library agreed with recmetrics before it was timed. If a library was timed on fewer users, its
-    time is scaled up, because its cost is linear in the number of users.
+    a library defines only some of them in the same way as recmetrics, both compute only those.
+    Every value of a library agreed with recmetrics before it was timed. If a library was timed on
+    fewer users, its time is scaled up, because its cost is linear in the number of users.
     """
     yield from against_rivals(bench, eight_columns(20), targets=True)
 
@@ -549,7 +550,8 @@ _CURVE_RIVALS = ("irspack", "torch.topk", "np.argpartition", "bottleneck")
 def curves(bench: Bench) -> Iterator[Row]:
     """ndcg@k of 30 million informed float32 scores, relative to reading them once.
 
-    By the number of items, with k = 20, and by k, with 20,000 items.
+    One panel shows the time by the number of items, with k = 20, and the other by k, with 20,000
+    items.
     """
     sizes = [(_CURVE_SCORES // items, items, 20) for items in CURVE_ITEMS]
     sizes += [(_CURVE_SCORES // 20_000, 20_000, k) for k in CURVE_K]

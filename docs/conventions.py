@@ -36,13 +36,16 @@ DOCUMENTS = {
     },
 }
 
+CALLS = ("call of the system", "metric string of recmetrics")
+
 HEAD = """\
 # Conventions
 
 <!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.py; do not edit -->
 
 Evaluation libraries and tools define metrics of the same name differently. With `convention=`,
-plain metric names, such as `ndcg@10`, follow the definitions of one of these systems:
+metric names, such as `ndcg@10`, follow the definitions of one of these systems (an option in the
+string overrides only that option):
 
 ```python
 from recmetrics import Metrics
@@ -67,7 +70,7 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 - If the system averages over all orders of tied scores, the convention does so too. `ties=`
   overrides it. Otherwise, ties are broken by item index. In tables, they are broken by the order of
   the rows, or by item id under `"trec"`. The rule of each system is in its section.
-- recmetrics does not copy errors of a system. They are listed in its section.
+- recmetrics does not reproduce the bugs of a system. The section of each system lists its bugs.
 
 `recmetrics.explain("ndcg@10")` and the command `recmetrics metrics ndcg@10` show which systems
 compute exactly this metric.
@@ -83,11 +86,11 @@ items has no judgements, and an excluded item is in no list.
 
 The problems avoid two things: tied scores if the system has no defined order for them, and inputs
 that the system refuses, such as a k above the number of items. The column "explained" counts the
-values that differ, or that only one side has, for the reason given beside the call in the tables
-below. The column "difference" is the largest difference among all other values. RecBole,
-torchmetrics, PyTorch Geometric, WarpRec, KerasRS, ExposureGini of LensKit and reciprocal_rank of
-torcheval compute in float32. torcheval takes the index of one relevant item per row. In its
-problems, recmetrics gets the truth in this form too.
+values that differ, or that only one of the two systems computes, for a known reason. The tables
+below give this reason beside the call. The column "difference" is the largest difference among all
+other values. RecBole, torchmetrics, PyTorch Geometric, WarpRec, KerasRS, ExposureGini of LensKit
+and reciprocal_rank of torcheval compute in float32. torcheval takes the index of one relevant item
+per row. In its problems, recmetrics gets the truth in this form too.
 """
 
 GROUPS_TEXT = """\
@@ -141,9 +144,9 @@ def _overview() -> str:
         cells = [(_options(lines[each]) or "same") if each in lines else "-" for each in usual]
         rows.append([f"`{convention}`", *cells])
     intro = (
-        'The options of the most common metrics under each convention. "Same" means the default\n'
-        'options of recmetrics, and "-" means that the system does not have the metric. The\n'
-        "section of each system lists all names and options."
+        'This table shows the options of the most common metrics under each convention. "Same"\n'
+        'means the default options of recmetrics, and "-" means that the system does not have the\n'
+        "metric. The section of each system lists all names and options."
     )
     names = [f"`{each}`" for each in usual]
     return f"## At a glance\n\n{intro}\n\n" + _table(["system", *names], rows)
@@ -201,10 +204,13 @@ def _section(system: System, convention: str | None = None) -> str:
         as_of = f'`convention="{convention}"` follows version {system.version}.'
     facts = [
         f"### {system.name}\n\n{as_of}\n",
-        _table(["there", "here", "user without relevant items", "what differs"], rows),
+        _table([*CALLS, "user without relevant items", "what differs"], rows),
         f"Ties: {_with_stop(system.ties)}",
     ]
-    facts += [_bullets("Differences", system.gaps), _bullets("Errors, not copied", system.wrong)]
+    facts += [
+        _bullets("Differences", system.gaps),
+        _bullets("Bugs that recmetrics does not reproduce", system.wrong),
+    ]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 
 
@@ -216,7 +222,7 @@ def _without_relevant_items(line: Line) -> str:
 
 def _document(name: str, calls: dict[str, str]) -> str:
     rows = [[old, f"`{new}`"] for old, new in calls.items()]
-    return f"### {name[0].upper()}{name[1:]}\n\n" + _table(["there", "here"], rows)
+    return f"### {name[0].upper()}{name[1:]}\n\n" + _table([*CALLS], rows)
 
 
 def _bullets(title: str, facts: Iterable[str]) -> str:

@@ -30,12 +30,13 @@ HEAD = """\
 
 <!-- written by `python docs/supply.py` from what pip would install; do not edit -->
 
-The library needs NumPy, SciPy and Numba. Everything else is asked for by an extra, such as
-`pip install '.[tables]'` in a clone, and is imported only where it is used.
+The library needs NumPy, SciPy and Numba. All other packages are optional. An extra installs
+them, for example `pip install '.[tables]'` in a clone. They are imported only when they are used.
 """
 TORCH = """\
-`torch` stands here in its build for the CPU. A build for a GPU brings the libraries of its maker,
-under licences of their own; which build pip takes depends on the platform and the index.
+The table lists the CPU build of `torch`. A GPU build also installs the libraries of the GPU's
+maker, which have their own licences. Which build pip installs depends on the platform and the
+package index.
 """
 
 
@@ -88,9 +89,10 @@ def page(packages):
     core = set(packages[""])
     lines = [
         HEAD,
-        f"Resolved on {day} by Python {platform.python_version()} on {platform.system()} "
-        f"{platform.machine()}; other versions and platforms may differ.\n",
-        "| extra | asks for | and brings, beside what the library needs |",
+        f"These lists were resolved on {day} with Python {platform.python_version()} on "
+        f"{platform.system()} {platform.machine()}. They may differ for other versions and "
+        "platforms.\n",
+        "| extra | requires | also installs, in addition to what the library needs |",
         "| --- | --- | --- |",
     ]
     for extra, found in packages.items():
@@ -98,7 +100,14 @@ def page(packages):
         rest = set(found) - asked - (core if extra else set())
         name = f"`{extra}`" if extra else "none"
         lines.append(f"| {name} | {', '.join(sorted(asked))} | {', '.join(sorted(rest)) or '-'} |")
-    lines += ["", TORCH, "## Licences", "", "As each package declares its own.", ""]
+    lines += [
+        "",
+        TORCH,
+        "## Licences",
+        "",
+        "The table lists the licence that each package declares.",
+        "",
+    ]
     lines += ["| package | version | licence |", "| --- | --- | --- |"]
     every = {name: metadata for found in packages.values() for name, metadata in found.items()}
     for name, metadata in sorted(every.items()):

@@ -55,12 +55,13 @@ _MEANINGS = {
     "not_candidates": "relevant items are not candidates",
     "without_truth": "no relevant item, accuracy is undefined",
     "explicit_zeros": "truth stores explicit zeros, which are not relevant",
-    "duplicates": "truth stores entries twice, whose values are added",
+    "duplicates": "truth stores some entries twice; their values are added",
     "repeats": "lists repeat items, an error unless repeats= is 'waste' or 'drop'",
     "unknown": "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'",
     "largest_in_truth": "largest item index in truth",
     "largest_in_ranking": "largest item index in the rankings",
 }
+_LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not a number of them
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Audit:
         if finding.item is None:
             line = f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
             return line + self._advice() if name == "depend_on_ties" else line
+        if name in _LARGEST:
+            return f"  {_MEANINGS[name]}: {finding.item} (user {finding.user})"
         return (
             f"  {_MEANINGS[name]}: {finding.entries:,}, of {users}, "
             f"first (user {finding.user}, item {finding.item})"
@@ -209,8 +212,8 @@ def audit_ranked(
     >>> print(recmetrics.audit_ranked([[2, 0], [1, 700]], [[2, 3], []], k=2))
     2 users x an unknown number of items, int64, k = 2
       no relevant item, accuracy is undefined: 1 user (50.0%), first user 1
-      largest item index in truth: 1, of 1 user (50.0%), first (user 0, item 3)
-      largest item index in the rankings: 1, of 1 user (50.0%), first (user 1, item 700)
+      largest item index in truth: 3 (user 0)
+      largest item index in the rankings: 700 (user 1)
 
     Parameters
     ----------

@@ -106,8 +106,8 @@ class Metrics:
 
     ``compute`` computes several metrics in one pass. Methods such as ``ndcg_at_k`` and ``auc``
     compute one metric. They take the keyword arguments of ``compute`` in addition to their own
-    options, and raise the same errors. They return a float64 array of shape (n_users,), or of
-    shape () for a system metric such as coverage, which has one value for all lists.
+    options, and raise the same errors. They return a float64 array of shape (n_users,), or of shape
+    () for a metric of all lists, such as coverage.
 
     ``k`` is a 1-based cutoff; a k above n_items means n_items. The value of a user without relevant
     items is undefined: NaN unless ``undefined=`` is given.
@@ -146,9 +146,9 @@ class Metrics:
         pred_scores
             (n_users, n_items) predicted scores, higher is better. Equal scores rank by item index,
             the lower index first. An item with score -inf is never recommended. Any real dtype and
-            memory layout is accepted, also memory maps, nested lists and tensors. Scores are read
-            in row blocks, and never changed or copied as a whole. In a SciPy sparse matrix, only
-            the stored entries may be recommended; a stored 0 is a score.
+            memory layout is accepted, and so are memory maps, nested lists and tensors. Scores are
+            read in row blocks, and never changed or copied as a whole. In a SciPy sparse matrix,
+            only the stored entries may be recommended; a stored 0 is a score.
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
             SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
@@ -173,7 +173,7 @@ class Metrics:
             Metric strings with ``weigh``, such as ``recall(weigh=snips)@20``, need it.
             ``propensity_from`` estimates it.
         undefined
-            The value where a metric is undefined, such as for users without relevant items: "nan",
+            The value of an undefined metric, for example of a user without relevant items: "nan",
             "zero", "one", or "raise" for an error. Default: the rule of the convention, or "nan"
             without a convention.
         convention
@@ -215,16 +215,16 @@ class Metrics:
             (n_users, g) the genres of each user, or (n_users, n_items) the training matrix, whose
             values weight the items; dense or sparse. If both shapes fit, it is read as genres.
 
-        ``recmetrics metrics NAME`` shows which of the last five arguments a metric needs; all other
-        metrics ignore them.
+        ``recmetrics metrics NAME`` shows which of the last five arguments a metric needs. A metric
+        ignores the arguments that it does not need.
 
         Returns
         -------
         dict
             A float64 array for each metric string, in the order given; the keys are the strings as
-            typed. The shape is (n_users,), or () for a system metric such as coverage, which has
-            one value for all lists. ``ties="range"`` gives three arrays for each string. The values
-            are the same, bit for bit, for any number of threads and any memory layout.
+            typed. The shape is (n_users,), or () for a metric of all lists, such as coverage.
+            ``ties="range"`` gives three arrays for each string. The values are the same, bit for
+            bit, for any number of threads and any memory layout.
 
         Raises
         ------
@@ -284,13 +284,13 @@ class Metrics:
             The size of the catalogue, for a truth of item indices. An index outside the catalogue
             is an error. If neither ``n_items`` nor side information gives the size, any index >= 0
             is accepted and k is not limited to the size; ``audit_ranked`` then reports the largest
-            index. System metrics and ``auc`` need the size.
+            index. Metrics of all lists and ``auc`` need the size.
         repeats, unknown
             How to treat repeated items of a list and items outside the catalogue, both common in
-            lists of generative models. "raise": an error. "waste": the item is removed and its rank
-            stays empty. "drop": the item is removed and the items below it move up. Metrics that
-            read the items themselves, such as diversity, read the remaining items.
-            ``progress=True`` prints the number of such items; ``audit_ranked`` reports it.
+            lists of generative models. "raise": an error. "waste": the item keeps its rank and is
+            not a hit. "drop": the item is removed and the items below it move up. Metrics that read
+            the items themselves, such as diversity, read the remaining items. ``progress=True``
+            prints the number of such items; ``audit_ranked`` reports it.
         metrics_list, undefined, convention, n_threads, progress
             As in ``compute``. Metrics without a cutoff read the whole ranking; ``auc`` needs
             rankings that contain every item.
@@ -428,7 +428,7 @@ class Metrics:
         Parameters
         ----------
         user_factors
-            (n_users, d). Any real dtype and memory layout is accepted, also memory maps and
+            (n_users, d). Any real dtype and memory layout is accepted, and so are memory maps and
             tensors. If both factors are tensors on a GPU, they are multiplied and ranked there (not
             yet tested on a GPU).
         item_factors
@@ -462,9 +462,9 @@ class Metrics:
         -----
         Items rank as in ``compute`` on the same products. float32, float16 and bfloat16 factors are
         multiplied as float32, others as float64. The rounding of BLAS may depend on the shape of a
-        tile. So a score, the sum of d products p_j q_j, may differ from that of one product of all
-        factors by up to 2 d u sum_j abs(p_j q_j), where u is 6e-8 in float32 and 1e-16 in float64.
-        Only items whose scores are that close may swap ranks.
+        tile. A score is the sum of d products p_j q_j. So it may differ from the score in one
+        product of all factors by up to 2 d u sum_j abs(p_j q_j), where u is 6e-8 in float32 and
+        1e-16 in float64. Only items whose scores are that close may swap ranks.
         """
         request = Request(metrics_list, **shared)
         scores = read_factors(user_factors, item_factors, item_bias)
@@ -555,7 +555,7 @@ class Metrics:
         metrics_list
             Metric strings of accuracy metrics.
         n_items
-            The number of items, where truth lists item indices.
+            The number of items, needed only if the truth lists item indices.
 
         Returns
         -------
@@ -602,7 +602,7 @@ class Metrics:
         Returns
         -------
         dict
-            As of ``chance``.
+            As in ``chance``.
 
         Raises
         ------

@@ -53,8 +53,8 @@ from recmetrics.comparison import mean_of, read_weights
 class Evaluator:
     """Metrics of users that come in batches, equal to those of one ``Metrics.compute`` call.
 
-    The constructor checks and prepares the truth, the other sets and the side information once. An
-    update only ranks and evaluates its own rows.
+    The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
+    and ``strata``) and the side information once. An update only ranks and evaluates its own rows.
 
     >>> from recmetrics import Evaluator
     >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], ["hit@1", "recall@2"])
@@ -74,8 +74,8 @@ class Evaluator:
     n_items
         The size of the catalogue; needed if the truth lists item indices.
     popularity, features, similarity, genres, profile
-        Side information, as in ``Metrics.compute``, for all users. It is not copied; the truth and
-        the other sets are.
+        Side information, as in ``Metrics.compute``, for all users. The evaluator copies the truth
+        and the other item sets, but not the side information.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class Evaluator:
     -----
     The values are the same, bit for bit, as those of ``Metrics.compute`` on all users at once.
 
-    System metrics, such as coverage, need the lists of all users. If one is requested, the
+    Metrics of all lists, such as coverage, need the lists of all users. If one is requested, the
     evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
 
     An update ranks its users. The metrics of several batches may be computed together later, at the
@@ -259,9 +259,9 @@ class Evaluator:
         prefix
             The beginning of each key.
         at
-            The text that replaces ``@``. With any other text than ``@``, all characters but
-            letters, digits and ``_ - . /`` become ``_`` too, because loggers that do not accept
-            ``@`` do not accept these either.
+            The text that replaces ``@``. If it is not ``@``, every character except letters, digits
+            and ``_ - . /`` is also replaced by ``_``, because loggers that do not accept ``@`` do
+            not accept these characters either.
         weights
             (n_users,) the weight of each user of the truth, finite and >= 0. Each mean is then
             weighted. ``recmetrics.summary`` also gives intervals.
@@ -290,7 +290,7 @@ class Evaluator:
         """Count the users for whom each metric is defined, undefined, and never updated.
 
         A user whose undefined value is replaced by a number, such as 0, counts as defined. For a
-        system metric, all updated users count as defined.
+        metric of all lists, all updated users count as defined.
         """
         return self._results.counts()
 
@@ -351,7 +351,7 @@ class Evaluator:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Export all updated users as plain arrays: for checkpoints, files and other machines.
 
-        The arrays hold neither truth nor scores.
+        The arrays contain neither truth nor scores.
 
         >>> import numpy as np
         >>> from recmetrics import Evaluator

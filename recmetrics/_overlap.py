@@ -77,7 +77,7 @@ def overlap(
     dict
         A float64 array of shape (n_users,) for each string, in the order given and under the
         string as typed. A user with two empty lists has NaN; a user with one empty list has 0.
-        Swapping the models, or another number of threads, does not change the values.
+        Swapping the models or changing the number of threads does not change the values.
 
     Raises
     ------
@@ -91,7 +91,8 @@ def overlap(
 
     Notes
     -----
-    Of two lists, cut at rank k if the string has a cutoff:
+    Each measure compares two lists. If the string has a cutoff k, only the first k ranks of each
+    list are used.
 
     ``overlap``
         Items in both lists / k. If both lists are shorter than k, the divisor is the length of the
@@ -103,15 +104,15 @@ def overlap(
         TOIS 2010). Let A_d be the number of items that are in both lists among the first d ranks,
         divided by d, and let l be the length of the longer list. RBO is the sum over d <= l of (1 -
         p) p^(d - 1) A_d, plus a term for the ranks below l. ``form=ext`` (RBO_ext) extrapolates the
-        agreement at the end of the lists, and at the end of a shorter list. ``form=min`` (RBO_min)
-        is the lowest value of all possible continuations. ``form=sum`` has no such term, so equal
-        lists have 1 - p^l. ``form=norm`` is ``sum`` divided by 1 - p^l. A higher p gives more
-        weight to deeper ranks: 86 % of the weight is on the first 10 ranks with p=0.9, and on the
-        first 50 ranks with p=0.98.
+        agreement beyond the end of both lists and, if their lengths differ, beyond the end of the
+        shorter one. ``form=min`` (RBO_min) is the lowest value of all possible continuations.
+        ``form=sum`` has no such term, so equal lists have 1 - p^l. ``form=norm`` is ``sum`` divided
+        by 1 - p^l. A higher p gives more weight to deeper ranks: 86 % of the weight is on the first
+        10 ranks with p=0.9, and on the first 50 ranks with p=0.98.
 
     Equal lists have the value 1, except with ``form=min`` and ``form=sum``. Lists without a common
-    item have 0. Items rank as for all metrics: equal scores by item index, without items that are
-    excluded, are not candidates or have the score -inf.
+    item have 0. Items are ranked as for all metrics: equal scores are ranked by item index. Items
+    that are excluded, are not candidates or have the score -inf are left out.
     """
     asked = read_measures(measures)
     rules = _rules(asked, shared)

@@ -37,8 +37,8 @@ from recmetrics._types import Candidates, Invalid, ItemValues, Matrix, Scores, T
 class StreamEvaluator:
     """Metrics of events that come in batches: each row is a new event with its own truth.
 
-    Use it for models that predict the next item of a session or sequence, and wherever the users
-    are not known beforehand. If the users are known, and a user may be in several batches, use
+    Use it for models that predict the next item of a session or sequence, and if the users are not
+    known beforehand. If the users are known, and a user may be in several batches, use
     ``Evaluator``.
 
     >>> from recmetrics import StreamEvaluator
@@ -54,8 +54,8 @@ class StreamEvaluator:
         As in ``Metrics.compute``.
     n_items
         The size of the catalogue. None takes it from the first batch of scores. Rankings do not
-        determine it: pass ``n_items`` to compute system metrics, such as coverage, from rankings
-        alone.
+        determine it: pass ``n_items`` to compute metrics of all lists, such as coverage, from
+        rankings alone.
     keep
         "values" keeps the value of each event. "means" keeps only sums, so memory does not grow:
         ``mean``, ``interval`` and ``counts`` give the same results as with "values", but
@@ -74,7 +74,8 @@ class StreamEvaluator:
     Notes
     -----
     An update ranks its rows; the metrics are computed later, as in ``Evaluator``. Several threads
-    may update one stream. Ctrl-C or an error adds a whole batch or nothing.
+    may update one stream. An update that Ctrl-C or an error interrupts adds its whole batch or
+    nothing.
     """
 
     _largest = -1.0  # of the relevances that were checked
@@ -132,8 +133,8 @@ class StreamEvaluator:
         Raises
         ------
         InputError, InputTypeError
-            As in ``Metrics.compute``; also for another number of items than before, with nothing
-            added.
+            As in ``Metrics.compute``. Also raised if the number of items differs from that of the
+            earlier batches; the batch is then not added.
         """
         self._take_in(read_scores(scores), truth, exclude, candidates, profile)
 
@@ -209,7 +210,7 @@ class StreamEvaluator:
         self._take_in(rankings, truth, None, None, profile)
 
     def compute(self) -> dict[str, UserValues]:
-        """Compute the value of each event, in the order of the updates, and the system metrics.
+        """Compute the value of each event, in the order of the updates, and of all lists.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator(["hit@1", "coverage@1"])
@@ -254,7 +255,7 @@ class StreamEvaluator:
 
         The interval is mean +- 1.96 s / sqrt(n), where n is the number of events that have a value
         and s is their standard deviation (with divisor n - 1). It is NaN for fewer than two such
-        events, and for a system metric.
+        events, and for a metric of all lists.
 
         >>> from recmetrics import StreamEvaluator
         >>> stream = StreamEvaluator("hit@1", keep="means")
@@ -273,7 +274,7 @@ class StreamEvaluator:
         """Count the events for which each metric is defined and undefined.
 
         An event whose undefined value is replaced by a number, such as 0, counts as defined. For a
-        system metric, all events count as defined.
+        metric of all lists, all events count as defined.
         """
         return self._results.counts()
 
@@ -325,7 +326,10 @@ class StreamEvaluator:
         return StreamEvaluator._of(gather(self._results, group))
 
     def reset(self) -> None:
-        """Remove all events, for the next epoch; a catalogue size from scores is forgotten."""
+        """Remove all events, for the next epoch.
+
+        A catalogue size that was taken from scores is also removed.
+        """
         self._results.clear()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

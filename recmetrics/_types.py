@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 UserValues: TypeAlias = npt.NDArray[np.float64]
-"""One value per user, shape (n_users,); for a system metric one value, shape ()."""
+"""One value per user, shape (n_users,); for a metric of all lists one value, shape ()."""
 
 
 class SupportsArray(Protocol):

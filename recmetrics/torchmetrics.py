@@ -243,7 +243,7 @@ class RankingMetrics(Metric):
         super().sync(dist_sync_fn, process_group, should_sync, distributed_available)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
-        """Do nothing: the states hold indices and exact values."""
+        """Do nothing: the states contain indices and exact values."""
         return self
 
 

@@ -182,8 +182,8 @@ def test_the_largest_index_of_a_catalogue_of_unknown_size():
         "3 users x an unknown number of items, int64, k = 2",
         "  fewer than k items to recommend: 1 user (33.3%), first user 1",
         "  no relevant item, accuracy is undefined: 1 user (33.3%), first user 1",
-        "  largest item index in truth: 1, of 1 user (33.3%), first (user 2, item 5)",
-        "  largest item index in the rankings: 1, of 1 user (33.3%), first (user 2, item 7)",
+        "  largest item index in truth: 5 (user 2)",
+        "  largest item index in the rankings: 7 (user 2)",
     ]
     assert audit_ranked([[7], [7, 1]], [[7], [7]], k=1).largest_in_ranking == Finding(2, 2, 0, 7)
     nothing = audit_ranked([[], []], [[], []])

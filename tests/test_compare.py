@@ -603,7 +603,7 @@ def test_the_printed_table():
         "95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
         "d_z: mean / standard deviation of the differences; "
-        "w/t/l: users for whom the model before the minus is better, equal, worse",
+        "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
     ]
     assert repr(found) == str(found)
 

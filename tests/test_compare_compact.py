@@ -31,7 +31,7 @@ def test_the_table_as_text():
         "",
         "[ ]: the best mean of a metric",
         "lower is better: gini@5",
-        "letters: significantly better than the model of that letter",
+        "letters: significantly better than the model with that letter",
         SIGNIFICANT,
     ]
     assert repr(table) == str(table)
@@ -72,7 +72,7 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "c  95%     0.1667",
         "",
         "[ ]: the best mean of a metric",
-        "letters: significantly better than the model of that letter; "
+        "letters: significantly better than the model with that letter; "
         "each is compared with a_b alone",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
     ]
@@ -88,7 +88,7 @@ def test_the_table_in_markdown():
         "\n"
         "- bold: the best mean of a metric\n"
         "- lower is better: gini@5\n"
-        "- letters: significantly better than the model of that letter\n"
+        "- letters: significantly better than the model with that letter\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
     )
 
@@ -110,7 +110,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{c}$ \\
 \par\smallskip
 \footnotesize
 bold: the best mean of a metric \\
-superscripts: significantly better than the model of that letter \\
+superscripts: significantly better than the model with that letter \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs
 \end{table}
 """

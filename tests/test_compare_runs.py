@@ -384,8 +384,9 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     lines = lines[lines.index("", 5) + 1 :]
     assert lines[:3] == [
         "95 % intervals by percentile bootstrap over users and runs, 2,000 resamples",
-        "intervals do not cover other runs of models with one, or what all runs share, such as "
-        "the data; with 3 runs, the variation over runs is estimated roughly and too small",
+        "intervals do not cover the variation over runs of models with a single run, or what all "
+        "runs share, such as the data; with 3 runs, the estimate of the variation over runs is "
+        "rough and too small",
         "run std: standard deviation of the means of runs; p-values use the users' means over "
         "runs, and do not cover the variation over runs",
     ]
@@ -397,7 +398,7 @@ def test_the_page_says_what_intervals_and_p_values_do_not_cover():
     ) in lines
     assert (
         "intervals do not cover what all runs share, such as the data; with 2 to 3 runs, the "
-        "variation over runs is estimated roughly and too small"
+        "estimate of the variation over runs is rough and too small"
     ) in lines
     paired = compare({"a": ALS, "b": ALS}, paired_runs=True, rng=0)
     assert "resamples; the same runs of all models are drawn" in str(paired)

@@ -158,12 +158,13 @@ def test_the_systems_that_compute_exactly_this():
         "rectorch: Metrics.recall_at_k(scores, truth, 20)",
         "LensKit: Recall(20) (0 without relevant items)",
         "LensKit 0.14: recall(recs, truth, k=20)",
-        "LensKit 0.14: bulk: recall(recs, truth, k=20) (left out where every rank is above k)",
+        "LensKit 0.14: bulk: recall(recs, truth, k=20) (lists in which every rank is above k are "
+        "left out)",
         "trec_eval: relative_P_20",
         "RecTools: Precision(k=20, r_precision=True)",
         "RecPack: CalibratedRecallK(K=20)",
-        "implicit: precision_at_k(model, train, test, K=20) (a user to whom all items are relevant "
-        "is an error there)",
+        "implicit: precision_at_k(model, train, test, K=20) (error if all items are relevant to a "
+        "user)",
         "recometrics: TP@20 (users with few recommendable items are left out)",
     )
     assert explain("recall(denom=list)@20").systems == (

@@ -261,11 +261,11 @@ def same_elsewhere(metric: Metric) -> str:
     if not rows:
         return ""
     rows.sort(key=lambda row: row[2].count("("))  # the plain name first
-    head = ["system", "there", "exactly this here", "what differs"]
+    head = ["system", "call of the system", "metric string of recmetrics", "what differs"]
     width = 4 if any(row[3] for row in rows) else 3
     body = [row[:width] for row in rows]
     return (
-        "## The same elsewhere\n\n"
+        "## The same metric in other systems\n\n"
         + table(head[:width], body)
         + "\n[Conventions](../conventions.md) says what these systems give a user without relevant "
         "items, and how the agreement was measured.\n"

@@ -1,4 +1,4 @@
-"""Where the numbers of a system differ from those here, from the table of conventions."""
+"""Where the numbers of a system differ from those of recmetrics, from the table of conventions."""
 
 from markdown.extensions.toc import slugify
 
@@ -6,17 +6,15 @@ from recmetrics._spec.systems import CONVENTIONS
 
 
 def of(convention: str) -> str:
-    """What differs, what is wrong there, and where the whole of it is."""
+    """List the differences and bugs of a system, with a link to its section."""
     system = CONVENTIONS[convention]
     parts = []
     if system.gaps:
-        parts += ["Where numbers differ all the same:\n", *_bullets(system.gaps)]
+        parts += ["Differences that remain:\n", *_bullets(system.gaps)]
     if system.wrong:
-        parts += ["Wrong there, and not copied:\n", *_bullets(system.wrong)]
+        parts += ["Bugs that recmetrics does not reproduce:\n", *_bullets(system.wrong)]
     anchor = slugify(system.name, "-")
-    parts.append(
-        f"Ties there: {system.ties}. [All calls of {system.name}](conventions.md#{anchor}).\n"
-    )
+    parts.append(f"Ties: {system.ties}. [All calls of {system.name}](conventions.md#{anchor}).\n")
     return "\n".join(parts)
 
 

@@ -1,7 +1,7 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
-    batches   what an ``Evaluator`` keeps of a batch: its lists, for system metrics, and its hits
+    batches   what an ``Evaluator`` keeps of a batch: its hits, and lists for metrics of all lists
               until they are measured
     events    ``EventResults``: the values or sums of events, which have no user
     state     ``UserResults``: one row per user; merging, saving, gathering from processes

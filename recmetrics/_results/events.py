@@ -202,7 +202,7 @@ class EventResults(Exclusive):
             raise ArgumentError(msg)
 
     def sink(self, n_events: int, cutoffs: Cutoffs) -> KeptLists | None:
-        """Make a sink for the lists of a batch; None where no system metric reads them."""
+        """Make a sink for the lists of a batch; None where no metric of all lists reads them."""
         if not self.request.of_exposure:
             return None
         exposures(self.request, cutoffs)  # refuses a catalogue of unknown size
@@ -331,7 +331,7 @@ class EventResults(Exclusive):
         own.check_same(other)
 
     def values(self) -> dict[str, UserValues]:
-        """The value of every event, and the system metrics."""
+        """The value of every event, and the metrics of all lists."""
         if self.keep == "means":
             msg = (
                 "the stream has keep='means' and keeps no values of events; type "

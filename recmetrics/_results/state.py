@@ -1,4 +1,4 @@
-"""The state of an evaluator: values per user, and the lists that system metrics need.
+"""The state of an evaluator: values per user, and the lists that metrics of all lists need.
 
 A user has one row, which later values replace. So a user who is added twice, as by distributed
 samplers that pad, counts once. This needs the lists of each user: sums per item could not remove
@@ -191,7 +191,7 @@ class UserResults(Exclusive):
         return self._kept.has_merged and bool(self.updated[users].any())
 
     def sink(self, n_users: int) -> KeptLists | None:
-        """Make a sink for the lists of a batch; None where no system metric reads them."""
+        """Make a sink for the lists of a batch; None where no metric of all lists reads them."""
         return KeptLists(n_users, self.n_items, self._depth) if self._depth else None
 
     def measured(self, users: UserIndex, found: Found) -> UserRows:
@@ -293,7 +293,7 @@ class UserResults(Exclusive):
 
     @exclusive
     def compute(self) -> dict[str, UserValues]:
-        """Compute the values of all users, and the system metrics."""
+        """Compute the values of all users, and the metrics of all lists."""
         table = self._settled()
         values = {text: row.copy() for text, row in zip(self._texts, table.values, strict=True)}
         values |= self._system(table)

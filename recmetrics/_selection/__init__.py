@@ -16,12 +16,12 @@
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
     lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;
                ``ListReader`` calls their kernels
-    exposure   ``Exposure``, which system metrics read: how often each item is listed
+    exposure   ``Exposure``, which metrics of all lists read: how often each item is listed
 
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
 rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
-block by block; only an ``Evaluator`` with system metrics keeps them, in ``_results/batches``. The
-kernels share one file, since Numba's disk cache does not notice a change in a helper of another
+block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/batches``.
+The kernels share one file, since Numba's disk cache does not notice a change in a helper of another
 file.
 """
 

@@ -1,4 +1,4 @@
-"""Exposure: how often each item is in a list, the state behind every system metric.
+"""Exposure: how often each item is in a list, the state behind every metric of all lists.
 
 The state is sums of integers, so the order in which lists are added does not matter: the merged
 states of threads, batches, processes and machines have the bits of one call over all lists.
@@ -177,7 +177,7 @@ class Exposure:
 
 
 class Exposures:
-    """The exposure at each cutoff that the system metrics of a call ask for."""
+    """The exposure at each cutoff that the metrics of all lists of a call ask for."""
 
     def __init__(self, n_items: int, sums: Mapping[int, frozenset[Weights]]) -> None:
         self._at = {cutoff: Exposure(n_items, cutoff, names) for cutoff, names in sums.items()}
@@ -226,7 +226,7 @@ class Exposures:
 
 
 def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
-    """Make an empty state for the system metrics of a request."""
+    """Make an empty state for the metrics of all lists of a request."""
     n_items = cutoffs.n_items
     sums: dict[int, frozenset[Any]] = {}
     for text, (spec, _, _) in request.of_exposure.items():

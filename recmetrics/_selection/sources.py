@@ -79,7 +79,7 @@ class Found(NamedTuple):
 
     hits: Hits
     of_lists: Mapping[str, UserValues]  # the values of the metrics that read lists
-    exposure: ListSink | None  # the sink of the lists that system metrics read
+    exposure: ListSink | None  # the sink of the lists that metrics of all lists read
     cutoffs: Cutoffs
     n_swallowed: int  # users whose relevant items are all excluded
     # Repeats and unknown items of each list, (2, users); None where they are errors.
@@ -102,9 +102,9 @@ def find_hits(
 ) -> Found:
     """Find the rank of each relevant item in its user's ranking.
 
-    The lists that system metrics read go to ``sink``, by default an ``Exposures`` of the call.
-    ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which item
-    each hit is, as metrics of strata and weighed ones need it, too.
+    The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
+    call. ``cutoffs`` are those of the request, if the caller has them. ``with_slots`` says which
+    item each hit is, as metrics of strata and weighed ones need it, too.
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))

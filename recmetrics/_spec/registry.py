@@ -41,12 +41,12 @@ _CUTOFF = {
         "has the higher score; equal scores count 1/2",
     ),
     "below": (
-        "{k} + 1 for each one below the top {k}",
-        "length of the list + 1 for each one that may not be recommended",
+        "an item that is not in the top {k} counts as {k} + 1",
+        "an item that may not be recommended counts as length of the list + 1",
     ),
     "over_last": (
-        "{k}, 1 for each one below the top {k}",
-        "(length of the list - 1), 1 for each one that may not be recommended",
+        "{k}; an item that is not in the top {k} counts as 1",
+        "(length of the list - 1); an item that may not be recommended counts as 1",
     ),
 }
 
@@ -243,7 +243,7 @@ class Metric:
 
     @property
     def per_user(self) -> bool:
-        """True for one value per user; a system metric has one value for all lists."""
+        """True for one value per user; a metric of all lists has a single value."""
         return self.reads != "exposure"
 
     @property

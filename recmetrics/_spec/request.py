@@ -32,7 +32,7 @@ class Cutoffs(NamedTuple):
     of: dict[str, int | None]  # the cutoff of each metric; None: its whole list
     hits: int | None  # the last rank searched for relevant items; None: no metric needs ranks
     lists: int | None  # the length read of each list; None: no metric needs lists
-    exposure: int  # the length that system metrics read
+    exposure: int  # the length that metrics of all lists read
 
 
 class SideWords(NamedTuple):

@@ -53,9 +53,9 @@ _EXP2: Mapping[str, str | float] = {"gain": "exp2"}
 _SHIFTED: Mapping[str, str | float] = {"gain": "exp2_shifted"}
 _CLIP: Mapping[str, str | float] = {"discount": "log2_clip"}
 _GEOMETRIC: Mapping[str, str | float] = {"discount": "geometric", "p": 0.85}
-_NO_LIST = "0 instead of NaN if no list counts"
-_ALL_RELEVANT = "a user to whom all items are relevant is an error there"
-_ABOVE_K = "left out where every rank is above k"
+_NO_LIST = "0 instead of NaN if no user has a relevant item"
+_ALL_RELEVANT = "error if all items are relevant to a user"
+_ABOVE_K = "lists in which every rank is above k are left out"
 _CORNAC = "NaN instead of 0 if all relevant items are excluded"
 _SPARK = 'RankingEvaluator(metricName="'
 _FEW_ITEMS = "users with few recommendable items are left out"
@@ -191,9 +191,9 @@ CONVENTIONS: dict[Convention, System] = {
             "A user whose list is empty or missing is left out. `include_missing=True` adds a "
             "row with NaN",
             "LensKit 0.14 computes tables that have a rank column in bulk, and other tables list "
-            "by list. Plain names follow the values list by list. In bulk, the ranks are read as "
-            "given. A list in which every rank is above k is left out, except in `ndcg`, where it "
-            "scores 0",
+            "by list. Plain metric names in recmetrics follow the values computed list by list. In "
+            "bulk, LensKit uses the ranks as given. A list in which every rank is above k is left "
+            "out, except in `ndcg`, where it scores 0",
         ),
         wrong=(
             "In bulk, `hit` of a list without truth is 0. List by list, such a list is left out",
@@ -222,7 +222,7 @@ CONVENTIONS: dict[Convention, System] = {
                 "novelty(predicted, pop, n_users, {k})",
                 "nan",
                 {"denom": "k", "unseen": "zero"},
-                gap="infinite for an item with a count of 0 in pop; type unseen=inf for this",
+                gap="infinite for an item with a count of 0 in pop; use unseen=inf for this",
             ),
             Line(
                 "coverage",
@@ -389,9 +389,9 @@ CONVENTIONS: dict[Convention, System] = {
     "sklearn": System(
         name="scikit-learn",
         version="1.9.1",
-        ties="`ndcg_score` and `dcg_score` average over all orders, as here. With "
+        ties="`ndcg_score` and `dcg_score` average over all orders, as this convention does. With "
         "`ignore_ties=True` they have no defined order. `average_precision_score` puts tied "
-        "items at one threshold. `roc_auc_score` counts a tied pair as 1/2, as here",
+        "items at one threshold. `roc_auc_score` counts a tied pair as 1/2, as in recmetrics",
         lines=(
             Line("ndcg@k", "ndcg_score([truth], [scores], k={k})", "zero", ties="expected"),
             Line("ndcg", "ndcg_score([truth], [scores])", "zero", ties="expected"),
@@ -417,7 +417,7 @@ CONVENTIONS: dict[Convention, System] = {
         name="torchmetrics",
         version="1.9.0",
         ties="`RetrievalNormalizedDCG` averages over all orders, and `RetrievalAUROC` counts a "
-        "tied pair as 1/2, as here. The other metrics have no defined order (torch.topk, "
+        "tied pair as 1/2, as in recmetrics. The other metrics have no defined order (torch.topk, "
         "torch.argsort)",
         lines=(
             Line("hit@k", "RetrievalHitRate(top_k={k})", "zero"),
@@ -463,7 +463,7 @@ CONVENTIONS: dict[Convention, System] = {
     "irspack": System(
         name="irspack",
         version="0.5.2",
-        ties="by the lower item index, as here",
+        ties="by the lower item index, as in recmetrics",
         lines=(
             Line("hit@k", "Evaluator(truth, cutoff={k}): hit", "nan"),
             Line("precision@k", "Evaluator(truth, cutoff={k}): precision", "nan", _LIST),
@@ -500,7 +500,7 @@ CONVENTIONS: dict[Convention, System] = {
     "lightgbm": System(
         name="LightGBM",
         version="4.7.0",
-        ties="by the order of the rows, as here",
+        ties="by the order of the rows, as in recmetrics",
         lines=(
             Line("ndcg@k", 'metric="ndcg", eval_at=[{k}]', "one", _EXP2),
             Line("map@k", 'metric="map", eval_at=[{k}]', "one"),
@@ -517,7 +517,7 @@ CONVENTIONS: dict[Convention, System] = {
     "xgboost": System(
         name="XGBoost",
         version="3.2.0",
-        ties="by the order of the rows, as here",
+        ties="by the order of the rows, as in recmetrics",
         lines=(
             Line("ndcg@k", 'eval_metric="ndcg@{k}"', "one", _EXP2),
             Line("map@k", 'eval_metric="map@{k}"', "one"),
@@ -557,7 +557,7 @@ CONVENTIONS: dict[Convention, System] = {
                 "personalization@k",
                 "LinkPredPersonalization(k={k})",
                 "nan",
-                gap="every list counts as k items long",
+                gap="every list is treated as if it had k items",
             ),
         ),
         variants=(Line("ndcg@k", "LinkPredNDCG(k={k}, weighted=True)", "nan"),),

@@ -32,7 +32,7 @@ def catalogue(args: Namespace) -> None:
         show(
             catalogue_table(METRICS),
             "",
-            "for the formula, options and bounds of a metric type: recmetrics metrics NAME",
+            "to see the formula, options and bounds of one metric, run: recmetrics metrics NAME",
         )
         return
     # A whole metric string is explained: the same page, with its options and cutoff filled in.

@@ -60,30 +60,32 @@ Compute metrics of scores, of recommendations or of groups.
 The first form takes a file of scores and a truth of the same shape:
 SCORES  Predicted scores (n_users, n_items), higher is better: a dense .npy,
         which is memory-mapped, never loaded as a whole; or a sparse .npz
-        (scipy.sparse.save_npz), whose stored entries alone may be recommended.
+        (scipy.sparse.save_npz), of which only the stored entries may be
+        recommended.
 TRUTH   Relevances, 0 = not relevant: a sparse .npz, a dense .npy, or text. Text
         has lines 'user item [relevance]' with 0-based indices, separated by
         blanks, tabs or commas. The default relevance is 1; # begins a comment.
         TRUTH may also be an .npy of one item index per user, -1 for none.
---exclude and --candidates take the same formats as TRUTH. Each line of a text
-file then counts, whatever its third number.
+--exclude and --candidates take the same formats as TRUTH. In these text files,
+the third number is ignored: every line counts.
 
 The second form takes tables (.csv, .tsv or .parquet) of recommendations and of
 the truth. --popularity-from is then a table as well. Columns are found by name:
 RECS    Columns user, item, and rank or score. Rank orders the rows of a list;
-        without it, score does. Without both, the rows must be in order; if
+        without it, score does. With neither, the rows must be in order; if
         there are other columns of numbers, give --in-order. Ids are text or
         numbers. Repeated items and items outside the --catalogue are errors,
         see --repeats and --unknown.
 TRUTH   Columns user, item and, optionally, rating, 0 = not relevant. Without
         rating, every row is relevant.
---user, --item, --rank, --score and --relevance give columns of other names.
+If your columns have other names, give them with --user, --item, --rank, --score
+and --relevance.
 
 The third form takes one table, without TRUTH, with a row for each item of each
 group, such as the queries of a learning-to-rank model:
 GROUPS  Columns group, score (higher is better) and relevance (0 = not
-        relevant). Ids are any text. --group, --score and --relevance give
-        columns of other names.
+        relevant). Ids are any text. If your columns have other names, give
+        them with --group, --score and --relevance.
 """
 
 
@@ -250,8 +252,8 @@ def _add_evaluate(commands: _Commands) -> None:
         metavar="METRIC",
         help=(
             "one or more metrics: name, name@k or 'name(option=value)@k'; 'recmetrics metrics' "
-            "lists them (default: all accuracy metrics with values in [0, 1], at cutoff "
-            f"{DEFAULT_K})"
+            "lists them (default: all accuracy metrics with values in [0, 1] for which higher is "
+            f"better, at cutoff {DEFAULT_K})"
         ),
     )
     parser.add_argument(
@@ -334,8 +336,8 @@ def _add_evaluate(commands: _Commands) -> None:
         type=Path,
         metavar="FILE",
         help=(
-            "with RECS: a table of all items that may be recommended; auc and system metrics such "
-            "as coverage need it"
+            "with RECS: a table of all items that may be recommended; auc and metrics of all "
+            "lists, such as coverage, need it"
         ),
     )
     for name, items in (
@@ -396,7 +398,7 @@ def _add_evaluate(commands: _Commands) -> None:
         "--threads",
         type=_integer_from(1),
         metavar="N",
-        help=("number of threads (default: all cores)"),
+        help="number of threads (default: RECMETRICS_NUM_THREADS, or else all cores)",
     )
     parser.add_argument(
         "--per-user",

@@ -118,7 +118,7 @@ def write_per_user(
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
     The rows are users 0, 1, ..., or have the ids ``users``; an ``.npz`` then holds these as "user",
-    or under another ``noun``. System metrics are left out.
+    or under another ``noun``. Metrics of all lists are left out.
     """
     columns = {metric: value for metric, value in values.items() if value.ndim == 1}
     with atomic(path) as file:

@@ -106,7 +106,7 @@ def title(metric: Metric, k: int | str = "k") -> str:
 
 
 def _in_order(metrics: Mapping[str, Metric]) -> list[Metric]:
-    """Sort the metrics: accuracy first, system metrics last."""
+    """Sort the metrics: accuracy first, metrics of all lists last."""
     order = get_args(Reads)
     return sorted(metrics.values(), key=lambda metric: order.index(metric.reads))
 

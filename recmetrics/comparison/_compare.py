@@ -79,14 +79,14 @@ def compare(
         A dict of two or more models by name. The result of a model is what ``Metrics.compute``
         returns, {metric: (n_users,) values}; an object whose ``.compute()`` returns that; or a data
         frame (pandas, polars, pyarrow) with one row per user. For a model with several runs, such
-        as seeds or folds, pass a list of results. All results must hold the same metrics of the
+        as seeds or folds, pass a list of results. All results must contain the same metrics for the
         same users. Arrays must have the users in the same order. Rows of frames are matched by
-        their non-float columns (and the pandas index), which identify the user. System metrics, of
-        shape (), are shown but not tested. Means alone are an error: intervals and tests need the
-        value of every user.
+        their non-float columns (and the pandas index), which identify the user. Metrics of all
+        lists, of shape (), are shown but not tested. Means alone are an error: intervals and tests
+        need the value of every user.
     baseline
-        The model to compare all others with. None compares all pairs, each model with those before
-        it.
+        The model to compare all others with. None compares all pairs: each model with the models
+        before it.
     confidence
         The confidence of the intervals. A difference is significant if p < 1 - confidence.
     tests
@@ -100,8 +100,9 @@ def compare(
     correction
         The correction of the p-values of each test for multiple comparisons. "holm" bounds the
         probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
-        discoveries; None corrects nothing. All pairs and metrics are corrected together, and
-        separately all those of the groups.
+        discoveries; None corrects nothing. The p-values of all pairs and metrics are corrected
+        together. Those of the groups are corrected together too, but separately from the first
+        ones.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity. Adds the
         means and differences of each group, and the worst group.
@@ -132,7 +133,7 @@ def compare(
     Returns
     -------
     Comparison
-        The comparison prints as a table; ``means`` and ``differences`` hold the numbers.
+        The comparison prints as a table; ``means`` and ``differences`` contain the numbers.
 
     The intervals of means and of paired differences are percentile bootstrap intervals over users.
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and

@@ -186,12 +186,12 @@ def shown_interval(low: float, high: float, places: int, sign: str = "") -> str:
 
 
 def shown_count(users: int | None) -> str:
-    """Write a number of users, - for a system metric."""
+    """Write a number of users, - for a metric of all lists."""
     return UNDEFINED if users is None else f"{users:,}"
 
 
 def shown_effective(users: float | None) -> str:
-    """Write an effective number of users, - for a system metric."""
+    """Write an effective number of users, - for a metric of all lists."""
     return UNDEFINED if users is None or math.isnan(users) else f"{users:,.1f}"
 
 

@@ -15,14 +15,14 @@ _OPTIONAL = ("n_effective", "n_runs", "run_std")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """The mean of a metric of one model, or the value of a system metric.
+    """The mean of a metric of one model, or the value of a metric of all lists.
 
     ``low`` and ``high`` are the bounds of the interval. They are NaN if fewer than two users have a
-    value, and for a system metric, whose numbers of users are None. ``group`` is None for all users
-    together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is (sum w)^2 /
-    sum w^2 of the users' weights; it is NaN for a system metric and None without weights.
-    ``n_runs`` is the number of runs of the model, and ``run_std`` the standard deviation of their
-    means (with divisor n - 1), NaN for one run; both are None if every model has one run.
+    value, and for a metric of all lists, whose numbers of users are None. ``group`` is None for all
+    users together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is (sum
+    w)^2 / sum w^2 of the users' weights; it is NaN for a metric of all lists and None without
+    weights. ``n_runs`` is the number of runs of the model, and ``run_std`` the standard deviation
+    of their means (with divisor n - 1), NaN for one run; both are None if every model has one run.
     """
 
     metric: str

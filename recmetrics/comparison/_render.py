@@ -95,7 +95,7 @@ def legend(comparison: Compared) -> list[str]:
         lines += [
             f"* significant: {_significance(comparison)}",
             f"{COLUMNS}: mean / standard deviation of the differences; "
-            "w/t/l: users for whom the model before the minus is better, equal, worse",
+            "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
             *_few_users(comparison),
         ]
     return [*lines, *_left_out(comparison)]
@@ -110,7 +110,7 @@ def compact_legend(
         baseline = comparison.baseline
         only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
         lines += [
-            f"{marks}: significantly better than the model of that letter{only}",
+            f"{marks}: significantly better than the model with that letter{only}",
             f"significant: {_significance(comparison)}",
             *_few_users(comparison),
         ]
@@ -132,13 +132,13 @@ def _intervals(comparison: Compared) -> Iterable[str]:
     yield how
     if counts:
         has_single = len(counts) < len(comparison.models)
-        single = "other runs of models with one, or " if has_single else ""
+        single = "the variation over runs of models with a single run, or " if has_single else ""
         covered = f"intervals do not cover {single}what all runs share, such as the data"
         few = [count for count in counts.values() if count < _FEW_RUNS]
         if few:
             covered += (
-                f"; with {_between(few, 'run')}, the variation over runs is estimated roughly and "
-                "too small"
+                f"; with {_between(few, 'run')}, the estimate of the variation over runs is rough "
+                "and too small"
             )
         yield covered
         yield f"run std: standard deviation of the means of runs; {_UNCOVERED}"

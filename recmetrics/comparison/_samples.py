@@ -38,7 +38,7 @@ _RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Values per model and metric: (n_users,), NaN if undefined; () for a system metric.
+    """Values per model and metric: (n_users,), NaN if undefined; () for a metric of all lists.
 
     For a model with several runs, these are the means over the runs; ``runs`` has the values of the
     runs, (n_runs, n_users) or (n_runs,).
@@ -219,7 +219,7 @@ def _column(frame: Frame, name: str, given: Any) -> Any:
 
 
 def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
-    """Refuse one number unless it is that of a system metric."""
+    """Refuse one number unless it is that of a metric of all lists."""
     try:
         is_mean = spec_of(metric).metric.per_user
     except MetricSpecError:

@@ -40,8 +40,8 @@ class MetricSummary:
     if there are none. ``n_effective`` is (sum w)^2 / sum w^2 of the weights, None without weights.
 
     An undefined number is NaN, such as the interval of fewer than two values, or of infinite
-    values. A system metric has only a value, ``mean``; its ``n_users`` and ``n_undefined`` are
-    None.
+    values. A metric of all lists has only a value, ``mean``; its ``n_users`` and ``n_undefined``
+    are None.
     """
 
     metric: str

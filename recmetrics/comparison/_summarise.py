@@ -89,8 +89,8 @@ def summary(
 
     Notes
     -----
-    Users whose value is undefined (NaN) are left out of that metric, and counted. A system metric,
-    of shape (), has a value, but neither interval nor quantiles.
+    Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
+    lists, of shape (), has a value, but neither interval nor quantiles.
 
     Intervals are percentile bootstrap intervals: users are drawn with replacement, 2,000 times, and
     the mean of each resample is computed, with weights as a weighted mean. With more than 4,096

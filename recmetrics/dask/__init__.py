@@ -76,7 +76,7 @@ def compute(
     -------
     dict
         As in ``Metrics.compute``: a float64 array of shape (n_users,) for each metric string, or of
-        shape () for a system metric. With ``lazy``, these are Dask arrays.
+        shape () for a metric of all lists. With ``lazy``, these are Dask arrays.
 
     Raises
     ------
@@ -110,7 +110,8 @@ def compute_factors(
     """Compute metrics of a factor model, ``user_factors @ item_factors.T + item_bias``.
 
     Each task computes the scores of a block of users. BLAS may round the last bit of a score
-    differently in blocks of another size, and so swap two items whose scores differ by that little.
+    differently in blocks of another size, so two items whose scores differ only by this rounding
+    may swap places.
 
     >>> import dask.array as da
     >>> import recmetrics.dask
@@ -125,7 +126,7 @@ def compute_factors(
         (n_users, d) dask.array, with chunks over the users. If the factors of a user are in several
         chunks, they are concatenated.
     item_factors
-        (n_items, d) array of NumPy or Dask, which every worker holds as a whole.
+        (n_items, d) NumPy or Dask array. Every worker keeps a full copy of it.
     item_bias
         As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, exclude, candidates
@@ -143,7 +144,7 @@ def compute_factors(
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-        As ``compute`` and ``Metrics.compute_factors``.
+        As in ``compute`` and ``Metrics.compute_factors``.
 
     Warns
     -----

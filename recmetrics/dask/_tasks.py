@@ -61,7 +61,7 @@ class Chunk(NamedTuple):
 
 
 class BlockLists(NamedTuple):
-    """The lists of a block of users, for system metrics."""
+    """The lists of a block of users, for metrics of all lists."""
 
     lists: IntArray  # (n_users, depth) -1 after the end of a list
     offered: IntArray | None  # the items that may be in a list; None: all
@@ -155,7 +155,7 @@ def measure_factors(
 
 
 def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockLists | Exposures]:
-    """Compute one row per user metric, and the lists for the system metrics."""
+    """Compute one row per user metric, and the lists for the metrics of all lists."""
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
     side = replace(side, profile=users.side.profile, strata=users.side.strata)
@@ -192,7 +192,7 @@ def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:
 
 
 def measure_all(parts: Sequence[BlockLists | Exposures], job: Job) -> FloatArray:
-    """Compute the system metrics, of the lists of all users."""
+    """Compute the metrics of all lists from the lists of all users."""
     found = system_values(add_up(parts, job), job.request, job.cutoffs)
     of_exposure = job.request.of_exposure.items()
     return np.array([settled(found[text], text, definition) for text, definition in of_exposure])

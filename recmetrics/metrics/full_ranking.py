@@ -219,7 +219,7 @@ def _mean_rank(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 @metric(
     kernel=_mean_rank,
     reference=mean_rank_reference,
-    formula="mean rank of the relevant items, {below}",
+    formula="mean rank of the relevant items; {below}",
     latex=r"\frac{1}{R} \sum_{i \in R_+} \min(r_i, k + 1)",
     citation="Bordes et al.: Translating embeddings for modeling multi-relational data, NIPS 2013",
     bounds=(1.0, math.inf),

@@ -1,8 +1,8 @@
 """Metrics of all lists together: the use of the catalogue.
 
 The file is structured like ``accuracy.py``. A reference reads all lists, cut at k. A kernel reads
-the ``Exposure`` of the call, which holds the sums per item that all system metrics at one cutoff
-share, and returns one number.
+the ``Exposure`` of the call, which holds the sums per item that all metrics of all lists at one
+cutoff share, and returns one number.
 """
 
 import math

@@ -139,9 +139,9 @@ class RecListAnalysis:
         recs
             Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
             ``item`` and the columns that identify a list, such as ``user``. The column ``rank``
-            orders the rows of a list. Without it, the column ``score`` does, in descending order;
-            equal scores keep the order of the rows. Without both, the rows are in order. Ids
-            have the types that ``evaluate_table`` takes.
+            orders the rows of a list. If there is none, the column ``score`` orders them, in
+            descending order; equal scores keep the order of the rows. If there is neither, the rows
+            are taken in order. Ids have the types that ``evaluate_table`` takes.
         truth
             The truth, a table of the same library: the column ``item`` and some of the grouping
             columns, on which lists and truth are matched. The column ``rating`` gives graded
@@ -150,27 +150,26 @@ class RecListAnalysis:
             every item of the truth is relevant.
         include_missing
             Add rows for users of the truth without recommendations, whose values are undefined as
-            in LensKit, and a last column ``ntruth``, the number of rows of the truth. Where the
-            recommendations have grouping columns that the truth lacks, such as the algorithm, rows
-            are added for each combination of these. Also add a last column ``ntruth``, the number
-            of rows of the truth.
+            in LensKit, and a last column ``ntruth``, the number of rows of the truth. If the
+            recommendations have grouping columns that the truth does not have, such as the
+            algorithm, rows are added for each combination of these.
         rank_gaps
             As in ``evaluate_table``. By default, ranks are the numbers in the column, as in
-            LensKit; LensKit's ``dcg`` alone uses the order of the rows.
+            LensKit; only LensKit's ``dcg`` uses the order of the rows.
 
         Returns
         -------
         DataFrame or Table
             A table of the same library as ``recs``, with one row for each list, in the order in
             which the lists first appear, and missing lists last. Its columns are the grouping
-            columns, those that the truth lacks first; ``nrecs``, the length of the list; and one
-            column for each metric. A pandas table is indexed by the grouping columns. An undefined
-            value is NaN in pandas and null elsewhere.
+            columns (first those that the truth does not have); ``nrecs``, the length of the list;
+            and one column for each metric. A pandas table is indexed by the grouping columns. An
+            undefined value is NaN in pandas and null elsewhere.
 
             The values of a list without truth are undefined. There are two exceptions: the metric
-            strings ``dcg`` and ``cg`` have 0; and so have LensKit's ``precision``, ``hit`` and
-            ``recip_rank`` if ``recs`` has a column ``rank``, as in LensKit's own code. ``summary``
-            counts the users of the truth without recommendations.
+            strings ``dcg`` and ``cg`` are 0, and LensKit's ``precision``, ``hit`` and
+            ``recip_rank`` are 0 if ``recs`` has a column ``rank``, as in LensKit's own code.
+            ``summary`` counts the users of the truth without recommendations.
 
         Raises
         ------

@@ -149,8 +149,8 @@ def evaluate_table(
     ----------
     recs
         Recommendations: a pandas or polars DataFrame or a pyarrow Table with a column of users and
-        one of items. Ids may have any type whose values can be compared; lists, for example,
-        cannot. All other tables must be of the same library.
+        one of items. Ids may have any type whose values can be compared. A Python list, for
+        example, cannot be an id. All other tables must be of the same library.
     truth
         The relevant items: a column of users, one of items and, optionally, one of ratings. Lists
         and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
@@ -162,17 +162,18 @@ def evaluate_table(
     score, rank
         The column of ``recs`` that orders the rows of a list: ``rank`` ascending, or ``score``
         descending. By default, this is the column "rank" if there is one, else the column "score".
-        Without both, the rows are taken in order, and it is an error if another column holds
-        numbers. Equal scores keep the order of the rows. With ``convention="trec"``, equal scores
-        rank by the bytes of the item id, in descending order.
+        If there is neither, the rows are taken in order, and it is an error if another column
+        contains numbers. Equal scores keep the order of the rows. With ``convention="trec"``, equal
+        scores rank by the bytes of the item id, in descending order.
     in_order
-        True takes the rows of each list as best first, whatever the columns.
+        If True, the rows of each list are in order, best first, and the columns are not used for
+        this.
     rank_gaps
         How to read ranks with gaps. "close" numbers the rows of each list 1, 2, 3, ... in the order
-        of the ranks. "keep" reads the ranks as they are, integers from 1: the top k holds the items
-        of ranks up to k, a missing rank holds no relevant item, and a list is as long as its last
-        rank. Default: the rule of the convention ("keep" for RecTools and LensKit), else "close"
-        with a warning. Under "close", the ranks 0, 1, 2, ... have no gap.
+        of the ranks. "keep" reads the ranks as they are, integers from 1: the top k contains the
+        items with ranks up to k, a missing rank counts as not relevant, and the length of a list is
+        its last rank. Default: the rule of the convention ("keep" for RecTools and LensKit 0.14),
+        else "close" with a warning. Under "close", the ranks 0, 1, 2, ... have no gap.
     rating
         The column of ``truth`` with graded relevance, 0 = not relevant. By default, this is the
         column "rating" if there is one; without it, every item of the truth has relevance 1.
@@ -181,14 +182,13 @@ def evaluate_table(
         other columns are ignored.
     include_missing
         Add rows for users of the truth without recommendations, as empty lists, for each
-        combination of the ``by`` columns that the truth does not have; and a column ``ntruth``,
-        the number of rows of the truth, behind the metrics. The summary counts these users in any
-        case.
+        combination of the ``by`` columns that the truth does not have; and, after the metrics, a
+        column ``ntruth``, the number of rows of the truth. The summary always counts these users.
     undefined, convention, n_threads
         As in ``Metrics.compute``.
     catalogue
-        A table with a row for each item that may be recommended. System metrics need it, and so
-        does ``auc``, for which each list must contain all of these items. Items outside the
+        A table with a row for each item that may be recommended. Metrics of all lists need it, and
+        so does ``auc``, for which each list must contain all of these items. Items outside the
         catalogue are an error.
     repeats, unknown
         How to treat repeated items of a list, and items of ``recs`` outside the catalogue: "raise",
@@ -221,8 +221,8 @@ def evaluate_table(
         One row for each list, in the order in which the lists first appear. The columns are those
         of ``by`` and ``user`` (the index in pandas), ``nrecs``, the number of items of the list,
         and one column for each metric string as typed. An undefined value is NaN in pandas and null
-        in polars and pyarrow. A system metric such as coverage has one value for all lists with the
-        same values of ``by``; it is repeated in their rows.
+        in polars and pyarrow. A metric of all lists, such as coverage, has one value for all
+        lists with the same values of ``by``; it is repeated in their rows.
     TableSummary
         Counts and means, only with ``return_summary=True``; it prints as text.
 

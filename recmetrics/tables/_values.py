@@ -83,7 +83,8 @@ def measure_problem(
 
     ``given`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
-    of the system of each list: a system metric has one value for each, repeated for its lists.
+    of the system of each list: a metric of all lists has one value for each, repeated for its
+    lists.
     """
     of_kind: dict[_Kind, dict[str, Definition]] = {}
     has_zeros = not np.all(problem.truth_rows.values)
