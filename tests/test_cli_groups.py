@@ -465,6 +465,7 @@ def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
         for option in options:
             assert refused(capsys, "groups.csv", option, "groups.csv") == (
                 f"{option} goes with {forms}; GROUPS is a table without TRUTH"
+                + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
             )
     for option, forms in {
         ("--chance",): scores,
@@ -476,6 +477,7 @@ def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
     }.items():
         assert refused(capsys, "groups.csv", *option) == (
             f"{option[0].replace('no-', '')} goes with {forms}; GROUPS is a table without TRUTH"
+            + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
         )
     message = refused(capsys, "groups.csv", "--per-user", "groups.csv")
     assert message == "--per-user 'groups.csv' is also an input; choose another name"

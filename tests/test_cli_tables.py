@@ -77,17 +77,19 @@ def test_missing_and_undefined_users_count_where_asked(files, capsys):
 def test_the_table_tells_who_is_left_out(files, capsys):
     argv = ["evaluate", str(files / "recs.csv"), str(files / "truth.csv"), "-m", "hit@2"]
     assert main(argv) == 0
-    assert capsys.readouterr().out.splitlines()[-4:] == [
+    assert capsys.readouterr().out.splitlines()[-5:] == [
         "4 users; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "lists ordered by score, descending",
+        "1 list has fewer than 2 items, the largest cutoff",
         "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
         "--no-include-missing leaves them out",
         "means are over 3 of 4 users; 1 has no relevant item; --undefined zero counts them as 0",
     ]
     assert main([*argv, "--no-include-missing"]) == 0
-    assert capsys.readouterr().out.splitlines()[-4:-1] == [
+    assert capsys.readouterr().out.splitlines()[-5:-1] == [
         "3 users; 95 % intervals by percentile bootstrap over users, 2,000 resamples",
         "lists ordered by score, descending",
+        "1 list has fewer than 2 items, the largest cutoff",
         "users of TRUTH without recommendations: 1, the first user='c', left out; "
         "--include-missing counts them",
     ]
@@ -358,11 +360,19 @@ def test_bytes_that_are_not_text_a_damaged_file_and_none_at_all(files, capsys):
         assert got.startswith(f"cannot open TRUTH {str(files / f'none.{suffix}')!r}: No such file")
 
 
+def test_columns_with_another_separator(files, capsys):
+    (files / "s.csv").write_text("user;item;score\na;8;1\n")
+    assert refused(capsys, files / "s.csv", files / "truth.csv") == (
+        f"RECS {str(files / 's.csv')!r} separates its columns by ';'; expected ',' in a .csv"
+    )
+
+
 def test_what_the_library_refuses_is_one_line(files, capsys):
     (files / "t.csv").write_text("user,item\na,8\na,8\n")
     assert refused(capsys, files / "recs.csv", files / "t.csv") == (
         f"TRUTH {str(files / 't.csv')!r}, columns 'user', 'item': row 1 (counted from 0) holds "
-        "item '8' again for user='a', first in row 0; expected an item once"
+        "item '8' again for user='a', first in row 0; expected an item once; drop the rows that "
+        "repeat another"
     )
 
 
@@ -416,13 +426,19 @@ def test_invalid_items_are_errors_by_default(generated, capsys):
     assert refused(capsys, scores, scores, "--repeats", "drop") == (
         "--repeats goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
     )
+    assert refused(capsys, "recs.txt", scores, "--repeats", "drop") == (
+        "--repeats goes with RECS, a table of recommendations; SCORES 'recs.txt' is neither .csv, "
+        ".tsv nor .parquet"
+    )
 
 
 def test_what_goes_with_scores_alone_is_refused(files, capsys):
     base = [files / "recs.csv", files / "truth.csv"]
     for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
+        advice = "; leave the items of training out of RECS instead"
         assert refused(capsys, *base, option, files / "recs.csv") == (
             f"{option} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
+            + advice * (option == "--exclude")
         )
     for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
         assert refused(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")

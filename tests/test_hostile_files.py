@@ -509,8 +509,8 @@ BAD_TABLES = {
     ),
     "NaN as a score": Hostile(
         b"user,item,score\na,x,nan\na,y,1\n",
-        "RECS 'bad.csv', column 'score': row 0 (counted from 0) is null, expected a number in "
-        "every row",
+        "RECS 'bad.csv', column 'score': row 0 (counted from 0) is null or NaN, expected a number "
+        "in every row",
         RECS,
     ),
     "a matrix": Hostile(NPZ, f"RECS 'bad.csv' is an .npz or another zip archive{WANT_TABLE}", RECS),

@@ -61,6 +61,44 @@ def test_swapped_factors():
     Metrics.compute_factors(USERS, ITEMS, TRUTH, "hit@1")
 
 
+def test_items_of_each_user_in_a_matrix():
+    sampled = np.array([[0, 1, 3], [2, 4, 5]])
+    got = message_of(
+        ShapeError, lambda: Metrics.compute(SCORES, TRUTH, "hit@1", candidates=sampled)
+    )
+    assert got == (
+        "candidates must have the users and items of the truth, (2, 6), got (2, 3); for item "
+        "indices of each user type list(candidates)"
+    )
+    Metrics.compute(SCORES, TRUTH, "hit@1", candidates=list(sampled))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_in_the_place_of_the_scores(library):
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    recs = frames.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "score": [1.0, 2.0]})
+    got = message_of(InputTypeError, lambda: Metrics.compute(recs, TRUTH, "hit@1"))
+    assert got == (
+        "scores is a table with columns of text, expected a matrix (n_users, n_items); for a table "
+        "of recommendations type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+    )
+    Metrics.compute(frames.DataFrame(SCORES), TRUTH, "hit@1")
+
+
+def test_tables_in_the_other_order():
+    frames = pytest.importorskip("pandas", reason="pandas is not installed")
+    from recmetrics.tables import evaluate_table
+
+    recs = frames.DataFrame({"user": [1, 2], "item": [7, 8], "points": [1.0, 2.0]})
+    truth = recs[["user", "item"]]
+    got = message_of(InputError, lambda: evaluate_table(truth, recs, ["hit@1"], score="points"))
+    assert got == (
+        "recs has no column 'points', but truth has: they look swapped; the recommendations come "
+        "first, then the truth"
+    )
+    evaluate_table(recs, truth, ["hit@1"], score="points")
+
+
 def test_metrics_in_the_place_of_the_truth():
     got = message_of(MetricSpecError, lambda: Evaluator(["ndcg@10"], TRUTH))
     assert got == (

@@ -63,7 +63,7 @@ CASES = {
         {},
         {"user": [1, 2, 1], "item": [8, 8, 8]},
         "truth, columns 'user', 'item': row 2 (counted from 0) holds item 8 again for user=1, "
-        "first in row 0; expected an item once",
+        "first in row 0; expected an item once; drop the rows that repeat another",
     ),
     "rank twice": (
         InputError,
@@ -99,7 +99,8 @@ CASES = {
         InputError,
         {"user": [1, 1], "item": [7, 8], "score": [1.0, np.nan]},
         {},
-        "recs, column 'score': row 1 (counted from 0) is null, expected a number in every row",
+        "recs, column 'score': row 1 (counted from 0) is null or NaN, expected a number "
+        "in every row",
     ),
     "negative rating": (
         InputError,
@@ -112,7 +113,8 @@ CASES = {
         InputError,
         {},
         {"user": [1, 2], "item": [8, 9], "rating": [np.nan, 2.0]},
-        "truth, column 'rating': row 0 (counted from 0) is null, expected a number in every row",
+        "truth, column 'rating': row 0 (counted from 0) is null or NaN, expected a number "
+        "in every row",
     ),
 }
 
@@ -134,7 +136,8 @@ def test_a_null_id_is_refused(kind, column, what, ids):
     bad = {"user": [ids[0]] * 3, "item": [ids[0]] * 3, column: ids}
     recs, truth = (bad, good) if what == "recs" else (good, bad)
     assert refused(InputError, recs, truth, kind) == (
-        f"{what}, column {column!r}: row 1 (counted from 0) is null, expected an id in every row"
+        f"{what}, column {column!r}: row 1 (counted from 0) is null or NaN, expected an id "
+        "in every row"
     )
 
 

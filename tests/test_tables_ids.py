@@ -540,7 +540,8 @@ def test_a_null_that_is_wrapped_is_refused(kind, name, what, where):
     with pytest.raises(InputError) as caught:
         evaluate_table(*tables_of(kind, where, *columns), "mrr")
     assert str(caught.value) == (
-        f"{what}, column {where!r}: row {row} (counted from 0) is null, expected an id in every row"
+        f"{what}, column {where!r}: row {row} (counted from 0) is null or NaN, expected an id "
+        "in every row"
     )
 
 

@@ -92,7 +92,7 @@ ERRORS = {
     "another column": (
         {"strata": {"tail": {"it": ITEMS}}},
         InputError,
-        "strata['tail'] has no column 'item'; it has 'it'",
+        "strata['tail'] has no column 'item'; it has 'it'; did you mean 'it'?",
     ),
     "ids of another type": (
         {"strata": {"tail": {"item": [1, 2]}}},

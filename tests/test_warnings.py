@@ -151,6 +151,31 @@ def test_half_of_the_users_are_no_reason_to_warn(call):
     ]
 
 
+LACKING = (
+    "candidates have no relevant item of {} of the {} users with relevant items, so these users "
+    "cannot have a hit; add the relevant items to the candidates"
+)
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, lists_of])
+@pytest.mark.parametrize("n_users", [9, 10, 30])
+def test_candidates_without_the_relevant_items(form, n_users):
+    rng = np.random.default_rng(0)
+    scores, truth = rng.random((n_users, 20)), np.zeros((n_users, 20))
+    truth[1:, 3] = 1
+    negatives = rng.permuted(np.arange(20) % 4 == 0, axis=0) & np.ones((n_users, 1), bool)
+    negatives[:, 3] = False
+    compute = partial(Metrics.compute, scores, truth, ["hit@5", "mrr@5"])
+    expected = [(RecmetricsWarning, LACKING.format(n_users - 1, n_users - 1))]
+    assert caught(compute, candidates=form(negatives)) == (expected if n_users > 10 else [])
+    some = negatives.copy()
+    some[1, 3] = True  # a hit: the candidates are not the reason of all zeros
+    some[1, 4:] = False
+    scores[1, 3] = 2
+    assert caught(compute, candidates=form(some)) == []
+    assert caught(compute, candidates=np.flatnonzero(negatives[0])) == []  # of all users alike
+
+
 @pytest.mark.parametrize("form", [np.array, sp.csr_array, sp.coo_array, lists_of])
 @pytest.mark.parametrize("of_truth", [np.array, sp.csc_array, lists_of])
 def test_every_form_is_counted(form, of_truth):

@@ -42,6 +42,7 @@ from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
+_FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
 _log = logging.getLogger("recmetrics")
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
@@ -146,7 +147,7 @@ def _warn_of_lacking(users: Users) -> None:
     found = relevant.among(users.candidates.rows(everyone))
     n_users = int(np.count_nonzero(np.diff(relevant.start)))
     n_lacking = n_users - len(np.unique(relevant.users()[found]))
-    if 2 * n_lacking > n_users:
+    if n_users >= _FEW_USERS and 2 * n_lacking > n_users:
         warn(
             f"candidates have no relevant item of {n_lacking:,} of the {n_users:,} users with "
             "relevant items, so these users cannot have a hit; add the relevant items to the "

@@ -185,7 +185,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     except MetricSpecError as error:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
-        if isinstance(error, UnknownMetricError) and metric_of_call(text):
+        is_unknown = name not in METRICS and name not in ALIASES
+        if is_unknown and metric_of_call(text):
             msg = f"unknown metric {text!r}; {_meant(text)}"
         raise type(error)(msg) from None
 

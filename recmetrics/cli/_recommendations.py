@@ -159,6 +159,7 @@ def evaluate_recommendations(args: Namespace) -> None:
     lines = [
         f"{summary.n_lists:,} users; {intervals_by(found.level, found.n_resamples)}",
         f"lists {summary.order}",
+        *([summary.short] if summary.n_short else []),
     ]
     if summary.n_missing:
         told = (
@@ -172,8 +173,6 @@ def evaluate_recommendations(args: Namespace) -> None:
         )
     if any(summary.invalid):
         lines.append(f"wasted or dropped: {summary.invalid}")
-    if summary.n_short:
-        lines.append(summary.short)
     show(evaluation_table(found, {}), "", *lines, *left_out(summary.n_lists, found, request))
 
 

@@ -212,7 +212,7 @@ def refuse_options(args: Namespace, form: Form) -> None:
                 got += f"; type recmetrics evaluate {quote(str(args.scores))} TRUTH"
             elif form == "SCORES" and args.scores.suffix not in (".npy", ".npz"):
                 got = f"{Source(form, args.scores)} is neither .csv, .tsv nor .parquet"
-            elif option == "--exclude":
+            elif form == "RECS" and option == "--exclude":
                 got += "; leave the items of training out of RECS instead"
             msg = f"{option} goes with {wanted}; {got}"
             raise CommandError(msg)

@@ -202,7 +202,13 @@ class RecListAnalysis:
             added = np.full(problem.n_lists - n_present, np.nan)
             values = {name: np.append(found, added) for name, found in values.items()}
         result: Table = problem.result(values, included=include_missing)
-        told = summarise(problem, values, missing, "undefined" if include_missing else "left out")
+        told = summarise(
+            problem,
+            values,
+            missing,
+            "undefined" if include_missing else "left out",
+            cutoffs=[one.spec.k for one in asked if isinstance(one, StringMetric)],
+        )
         self._summary = told
         _warn_of_unread(frame, columns)
         if told.n_missing and not include_missing:

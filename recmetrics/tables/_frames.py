@@ -50,11 +50,6 @@ _AS_STRINGS = {  # what makes strings of a column of each library
     PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
 }
-_WITHOUT_REPEATS = {  # what drops the later ones of equal rows
-    PANDAS: "{0}.drop_duplicates({1!r})",
-    POLARS: "{0}.unique({1!r}, keep='first', maintain_order=True)",
-    PYARROW: "pyarrow.Table.from_pandas({0}.to_pandas().drop_duplicates({1!r}))",
-}
 _WIDE = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
 _EXACT = 2.0**53  # below it float64 holds every integer
 
@@ -108,11 +103,6 @@ def plain(series: Series) -> Series:
 def as_strings(what: str, ids: Series) -> str:
     """Write what makes strings of a column of ids, for a message."""
     return _AS_STRINGS[ids.implementation].format(what, ids.name)
-
-
-def without_repeats(what: str, frame: Frame, columns: list[str]) -> str:
-    """Write what drops the later ones of rows that are equal in some columns, for a message."""
-    return _WITHOUT_REPEATS[frame.implementation].format(what, columns)
 
 
 def require_same_kind(frame: Frame, what: str, other: Frame, other_what: str) -> None:
@@ -221,13 +211,13 @@ def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:
 
 
 def refuse_null(series: Series, what: str, expected: str) -> None:
-    null, found = series.is_null().to_numpy(), "null"
+    null = series.is_null().to_numpy()
     if series.dtype.is_float() and not null.any():
-        null, found = np.isnan(series.to_numpy()), "NaN"
+        null = np.isnan(series.to_numpy())
     if null.any():
         row = int(null.argmax())
         msg = (
-            f"{what}, column {series.name!r}: row {row} (counted from 0) is {found}, "
+            f"{what}, column {series.name!r}: row {row} (counted from 0) is null or NaN, "
             f"expected {expected} in every row"
         )
         raise InputError(msg)

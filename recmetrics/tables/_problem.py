@@ -24,7 +24,6 @@ from recmetrics.tables._frames import (
     take,
     value_at,
     with_columns,
-    without_repeats,
 )
 from recmetrics.tables._ids import as_integers, stack
 from recmetrics.tables._numbering import (
@@ -322,7 +321,7 @@ def _refuse_repeats(
         "expected an item once in each list; give the column that distinguishes the lists, or type "
         "repeats='waste' or repeats='drop'"
         if what == "recs"
-        else f"expected an item once; type {without_repeats(what, frame, [*keys, columns.item])}"
+        else "expected an item once; drop the rows that repeat another"
     )
     msg = (
         f"{what}, columns {named}: row {row} (counted from 0) holds item {item!r} again{of}, "
