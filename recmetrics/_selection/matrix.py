@@ -26,6 +26,10 @@ from recmetrics._types import BoolArray, IntArray, NaNPolicy
 
 # From so many relevant items per user on, sorting a row and searching ranks beats counting them.
 _MANY = 64
+# Lanes leave out most of the relevant items before they are counted. But where a random order would
+# have so many of them among the k best, to sort takes less: 20 against 27 us of a user with 500
+# relevant of 3,700 items, k = 370.
+_MANY_HITS = 32
 # Kernels compare each relevant item with each excluded one. From so many pairs per score on, the
 # excluded ones are hidden in a copy instead. With lanes most relevant items are left out before.
 _PAIRS = 4
@@ -144,7 +148,9 @@ class MatrixRanker:
             block.least, hits, tied, has_nan,
         )  # fmt: skip
         places = kernels.places_for(relevant.start)
-        if many and not lanes.size:
+        if many and not (
+            lanes.size and len(relevant.items) * k <= _MANY_HITS * n_users * self.n_items
+        ):
             block = block.whole()
             ordered = np.sort(block.values, axis=1)
             kernels.rank_sorted_rows(block.values, ordered, *common, places)
