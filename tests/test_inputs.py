@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from problems import of_kind
 
 from recmetrics import Evaluator, InputError, InputTypeError, Metrics, NaNScoreError, audit
-from recmetrics._inputs import sparse
 from recmetrics._inputs.scores import ScoreMatrix
 from recmetrics._spec.grammar import parse
 
@@ -840,17 +839,3 @@ def test_an_index_beyond_64_bits_is_no_negative_one(of):
         with pytest.raises(InputError, match=f"names item {of}; expected an index below 2\\^63"):
             Metrics.compute(scores, sets.pop("truth"), "hit@1", **sets)
     assert Metrics.compute(scores, [np.array([0], np.uint64)], "hit@1")["hit@1"] == [1.0]
-
-
-@pytest.mark.parametrize("checked", [1, 2, 5, 100])
-def test_rows_are_checked_block_by_block(checked, monkeypatch):
-    monkeypatch.setattr(sparse, "CHECKED", checked)
-    start = np.array([0, 0, 3, 4, 4, 7, 9])  # some rows are empty
-    items = np.array([1, 5, 6, 0, 2, 3, 9, 0, 1])
-    assert sparse.is_canonical(start, items, 2)
-    for place in (1, 2, 5, 6, 8):  # behind another item of its row
-        wrong = items.copy()
-        wrong[place] = wrong[place - 1]
-        assert not sparse.is_canonical(start, wrong, 2)
-        wrong[place] -= 1
-        assert not sparse.is_canonical(start, wrong, 2)

@@ -357,7 +357,7 @@ def _from_lists(
         )
         raise InputError(msg)
     rows = Rows(start, items, np.ones(len(items)))
-    if is_canonical(start, items, n_threads):
+    if is_canonical(start, items):
         return rows
     rows, any_repeated = rows.ascending(n_threads)
     if not any_repeated:

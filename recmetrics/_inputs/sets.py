@@ -23,7 +23,6 @@ from recmetrics._types import BoolArray, FloatArray, IntArray
 LARGEST_RELEVANCE = 1e100  # so that no sum of gains overflows
 _FINITE = float(np.finfo(np.float64).max)
 _DENSE_ENTRIES = 1 << 20  # entries of a dense matrix read at once
-CHECKED = 1 << 16  # entries that are checked in a block
 _SORTED = 1 << 16  # entries sorted in a block, in about half a millisecond
 _COUNTED = 64  # items of a user; up to so many, counting their places beats sorting
 
@@ -449,14 +448,12 @@ class Users(NamedTuple):
         return any(one.is_dense for one in self.present)
 
 
-def checked_values(
-    rows: Rows, what: str, first_user: int = 0, n_threads: int | None = None
-) -> Rows:
+def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
     """Drop explicit zeros; refuse NaN and values outside their range."""
     values = rows.values
     least, largest, expected, axes = VALUES.get(what, _SET)
-    smallest, greatest = _extremes(values, n_threads)
-    if not (smallest >= least and greatest <= largest):  # NaN neither
+    smallest = values.min(initial=np.inf)
+    if not (smallest >= least and values.max(initial=-np.inf) <= largest):  # NaN neither
         bad = ~((values >= least) & (values <= largest))
         entry = int(np.flatnonzero(bad)[0])
         user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
@@ -464,17 +461,3 @@ def checked_values(
         msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
         raise InputError(msg)
     return rows if smallest > 0.0 or values.all() else rows.keep(values != 0.0)
-
-
-def _extremes(values: FloatArray, n_threads: int | None) -> tuple[float, float]:
-    """The smallest and the greatest value, NaN with any NaN."""
-
-    def of(part: slice) -> tuple[float, float]:
-        own = values[part]
-        return own.min(initial=np.inf), own.max(initial=-np.inf)
-
-    if len(values) <= CHECKED:
-        return of(slice(None))
-    threads = thread_count(n_threads)
-    found = np.array(map_blocks(of, row_blocks(len(values), CHECKED, threads, CHECKED), threads))
-    return found[:, 0].min(), found[:, 1].max()

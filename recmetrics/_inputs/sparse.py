@@ -14,9 +14,7 @@ import scipy.sparse as sp
 
 from recmetrics._errors import InputError, InputTypeError
 from recmetrics._inputs.arrays import as_kernel_array, is_real
-from recmetrics._inputs.sets import CHECKED, VALUES, Rows, checked_values
-from recmetrics._options import thread_count
-from recmetrics._threads import map_blocks, row_blocks
+from recmetrics._inputs.sets import VALUES, Rows, checked_values
 
 
 def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows:
@@ -24,10 +22,10 @@ def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows
     csr = _checked_csr(matrix, what, lambda given: _to_csr(given, what))
     indptr, indices, values = _entries(csr)
     start = as_kernel_array(indptr.astype(np.int64, copy=False))
-    if not is_canonical(indptr, indices, n_threads):
+    if not is_canonical(indptr, indices):
         ordered, repeats = Rows(start, indices, values).ascending(n_threads)
         if not repeats:
-            return checked_values(ordered, what, n_threads=n_threads)
+            return checked_values(ordered, what)
         values = _summable(values, what)
         own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()
@@ -39,7 +37,7 @@ def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows
         as_kernel_array(indices.astype(np.int64, copy=False)),
         as_kernel_array(values.astype(np.float64, copy=False)),
     )
-    return checked_values(rows, what, n_threads=n_threads)
+    return checked_values(rows, what)
 
 
 def stored_entries(
@@ -228,21 +226,9 @@ def _summable(values: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
     return single
 
 
-def is_canonical(
-    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], n_threads: int | None = None
-) -> bool:
+def is_canonical(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> bool:
     """Say whether the items of each row strictly ascend (SciPy would cache it on the matrix)."""
-
-    def ascend(rows: slice) -> bool:
-        start = indptr[rows.start : rows.stop + 1]
-        own = indices[start[0] : start[-1]]
-        ascends = np.ones(len(own) + 1, np.bool_)  # each entry against the previous; one more
-        np.greater(own[1:], own[:-1], out=ascends[1:-1])
-        ascends[start - start[0]] = True  # the first entry of a row
-        return bool(ascends.all())
-
-    n_rows = len(indptr) - 1
-    if len(indices) <= CHECKED:
-        return ascend(slice(0, n_rows))
-    rows, threads = CHECKED * n_rows // len(indices), thread_count(n_threads)
-    return all(map_blocks(ascend, row_blocks(n_rows, rows, threads, rows), threads))
+    ascends = np.ones(len(indices) + 1, np.bool_)  # each entry against the previous; one more
+    np.greater(indices[1:], indices[:-1], out=ascends[1:-1])
+    ascends[indptr] = True  # the first entry of a row
+    return bool(ascends.all())
