@@ -59,7 +59,9 @@ TIGHT = {
     recmetrics._selection.factors.FactorScores: {"short_rows": 3},
     recmetrics._inputs.sets: {"_DENSE_ENTRIES": 8, "_SORTED": 4},
     recmetrics._results.measure: {"_THREADED": 0, "_MEASURED": 2},
-    recmetrics._selection.matrix: {"_MANY": 2, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},
+    recmetrics._selection.matrix: {
+        "_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
+    },
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
     recmetrics._results.state: {"_ADDED": 4, "WAITING": (3, 8), "MOST": 3},
     recmetrics._selection.sources: {"_HOST_BYTES": 64},
