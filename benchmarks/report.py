@@ -26,6 +26,18 @@ REASONS: dict[str, str] = {
         "one thread checks the inputs and starts the other threads. Also, the two cores of this "
         "machine do less than twice the work of one, even for comparing numbers in cache."
     ),
+    "serial": (
+        "the order of a million entries of the truth, and the range of their values, are checked "
+        "in one thread, in half a millisecond each. In two threads, each check took longer."
+    ),
+    "exclude": (
+        "a call with 10,000 x 3,700 scores takes 9 ms without excluded items. A million excluded "
+        "items are checked, and each is compared with the best score of its lane."
+    ),
+    "ties": (
+        "with an informed model users have hits, and for each hit the scores above it and equal "
+        "to it are counted separately."
+    ),
     "columns": (
         "thirty kernels read the hits of all users, and with an informed model users have hits. "
         "One metric takes at most two and a half times as long as the read."
