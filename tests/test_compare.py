@@ -627,9 +627,13 @@ def test_the_legend_says_what_was_done():
     ]
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
-        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over those of "
-        "the 2 groups together"
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over the "
+        "differences of all 2 groups"
     ) in grouped
+    alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
+    compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
+    assert alone in compact
+    assert "groups" not in compact  # which it does not show
 
 
 @pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
@@ -710,7 +714,10 @@ def test_latex():
     assert "a\\_b$^{a}$ & 0.2500 \\\\\n" in text
     assert "new$^{b}$ & \\textbf{0.4000}$^{a}$ \\\\\n" in text
     assert "m\\% & +0.1500 & {[}+0.0667, +0.2167] & 0.0172 & {*} & +1.43 & 5/1/0" in text
-    assert "superscripts: significantly better than a a\\_b, b new" in text
+    assert (
+        "superscripts: significantly better than the model with that letter, where a is a\\_b, "
+        "b is new"
+    ) in text
     turned = compare({"new": {"m%": NEW}, "a_b": {"m%": OLD}}, rng=0).to_latex()
     assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
     assert "& $-$0.1500 & {[}$-$0.2" in turned

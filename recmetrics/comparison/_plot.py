@@ -15,7 +15,7 @@ from recmetrics._errors import ArgumentError
 from recmetrics._extras import install
 from recmetrics._printable import printable
 from recmetrics.comparison._records import Difference
-from recmetrics.comparison._render import COLUMNS, legend, pair
+from recmetrics.comparison._render import pair, plot_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def _draw(
 
 def _legend(comparison: Compared) -> list[str]:
     marked = "filled: the best mean, a significant difference"
-    return [*(line for line in legend(comparison) if not line.startswith(COLUMNS)), marked]
+    return [*plot_legend(comparison), marked]
 
 
 def _n_lines(record: Mean | Difference) -> int:

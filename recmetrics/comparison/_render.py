@@ -33,7 +33,6 @@ from recmetrics.comparison._statistics import fewest_users
 if TYPE_CHECKING:
     from recmetrics.comparison._records import Compared, Difference, Mean
 
-COLUMNS = "d_z"  # begins the line of the legend that explains columns
 _TESTS = {
     "t": "paired t test",
     "wilcoxon": "Wilcoxon signed-rank test",
@@ -73,8 +72,11 @@ def to_latex(comparison: Compared) -> str:
     parts += [in_latex(grid) for grid in _difference_grids(comparison)]
     notes = legend(comparison)
     if comparison.differences:
-        superior = [f"{_letter(i)} {one_line(name)}" for i, name in enumerate(comparison.models)]
-        notes.append(f"superscripts: significantly better than {', '.join(superior)}")
+        names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
+        notes.append(
+            "superscripts: significantly better than the model with that letter, where "
+            + ", ".join(names)
+        )
     return as_latex(parts, notes)
 
 
@@ -88,15 +90,28 @@ def grids(comparison: Compared) -> list[Grid]:
     return [grid for grids in zip_longest(means, differences) for grid in grids if grid is not None]
 
 
-def legend(comparison: Compared) -> list[str]:
-    """The notes below the tables."""
+def plot_legend(comparison: Compared) -> list[str]:
+    """The notes below the plot, which has the means and differences of all users alone."""
     lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
     if comparison.differences:
+        lines += [f"* significant: {_significance(comparison)}", *_few_users(comparison)]
+    if comparison.n_runs and comparison.differences:
+        lines.append(_UNCOVERED)
+    return lines
+
+
+def legend(comparison: Compared) -> list[str]:
+    """The notes below the tables."""
+    lines = [*_intervals(comparison)]
+    if comparison.n_runs:
+        lines.append(f"run std: standard deviation of the means of runs; {_UNCOVERED}")
+    lines += _models(comparison, comparison.metrics)
+    if comparison.differences:
         lines += [
-            f"* significant: {_significance(comparison)}",
-            f"{COLUMNS}: mean / standard deviation of the differences; "
+            f"* significant: {_significance(comparison, with_groups=True)}",
+            "d_z: mean / standard deviation of the differences; "
             "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
-            *_few_users(comparison),
+            *_few_users(comparison, with_groups=True),
         ]
     return [*lines, *_left_out(comparison)]
 
@@ -141,7 +156,6 @@ def _intervals(comparison: Compared) -> Iterable[str]:
                 "and too small"
             )
         yield covered
-        yield f"run std: standard deviation of the means of runs; {_UNCOVERED}"
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
@@ -155,14 +169,14 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
         yield f"lower is better: {', '.join(one_line(each) for each in lower)}"
 
 
-def _significance(comparison: Compared) -> str:
+def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     """Say by which test and which correction differences are significant."""
     tested = [each for each in comparison.differences if each.group is None]
     n_metrics = len({each.metric for each in tested})
     n_pairs = len(tested) // n_metrics
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
-    if comparison.groups:
-        family += f", and separately over those of the {len(comparison.groups)} groups together"
+    if with_groups and comparison.groups:
+        family += f", and separately over the differences of all {len(comparison.groups)} groups"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
     if comparison.correction is None:
         how = "not corrected for their number"
@@ -176,7 +190,7 @@ def _left_out(comparison: Compared) -> Iterable[str]:
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
-def _few_users(comparison: Compared) -> Iterable[str]:
+def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterable[str]:
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     why = f"too few for a test at {percent(comparison.confidence)}; at least {needed} are needed"
@@ -187,7 +201,7 @@ def _few_users(comparison: Compared) -> Iterable[str]:
         where = "" if len(overall) == n_all else f" in {len(overall)} of {n_all} differences"
         yield f"{_between(overall, 'user')}{where}: {why}"
     of_groups = [each for each in few if each.group is not None]
-    if of_groups:
+    if of_groups and with_groups:
         n_groups = len({each.group for each in of_groups})
         users = _between([each.n_users for each in of_groups], "user")
         yield f"{users} in {n_groups} of {counted(len(comparison.groups), 'group')}: {why}"
