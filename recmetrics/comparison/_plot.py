@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 INSTALL = install("cli", "matplotlib")
 _NAME_WIDTH = 30  # letters of a name on one line
 _TITLE_WIDTH = 60
+_NOTE_WIDTH = 92  # letters of a note below one column of axes
 _LINE = 0.19  # inches
 _WIDTH = 5.6
+_PAD = 0.08
 _DPI = 150
 _MOST_PIXELS = 60_000  # of a side; PNG writers refuse more
 
@@ -70,6 +72,7 @@ def _figure(
 ) -> Figure:
     """Draw a row for each metric, as high as its names need; the legend below."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     left = [[each for each in means if each.metric == m] for m in comparison.metrics]
     right = [[each for each in differences if each.metric == m] for m in comparison.metrics]
@@ -77,13 +80,15 @@ def _figure(
         max(len(side) * (max(map(_n_lines, side), default=0) + 0.5) for side in sides)
         for sides in zip(left, right, strict=True)
     ]
-    notes = [line for text in _legend(comparison) for line in textwrap.wrap(text, 120)]
+    n_columns = 2 if differences else 1
+    width = _NOTE_WIDTH * n_columns
+    notes = [line for text in _legend(comparison) for line in textwrap.wrap(text, width)]
     heights = [lines * _LINE + 0.65 for lines in rows]
     bottom = len(notes) * _LINE
-    n_columns = 2 if differences else 1
     size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
+    layout = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
-    figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout="constrained")
+    figure = Figure(size, dpi=min(_DPI, _MOST_PIXELS / max(size)), layout=layout)
     parts: Any = figure.subfigures(2, 1, height_ratios=[sum(heights) + 0.4, bottom])
     above, below = parts
     axes = above.subplots(
