@@ -300,8 +300,8 @@ class Metrics:
         Returns
         -------
         dict
-            A float64 array for each metric string, of shape (n_users,), or of shape () for a system
-            metric.
+            A float64 array for each metric string, of shape (n_users,), or of shape () for a
+            metric of all lists.
 
         Raises
         ------
@@ -545,7 +545,7 @@ class Metrics:
         same score for all items has these values under ``ties="expected"``.
 
         >>> from recmetrics import Metrics
-        >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # 1 - 2/4 * 1/3
+        >>> Metrics.chance([[1, 0, 0, 1]], ["precision@3", "hit@2", "auc"])  # hit@2: 1 - 2/4 * 1/3
         {'precision@3': array([0.5]), 'hit@2': array([0.83333333]), 'auc': array([0.5])}
 
         Parameters

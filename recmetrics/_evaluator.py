@@ -259,9 +259,9 @@ class Evaluator:
         prefix
             The beginning of each key.
         at
-            The text that replaces ``@``. If it is not ``@``, every character except letters, digits
-            and ``_ - . /`` is also replaced by ``_``, because loggers that do not accept ``@`` do
-            not accept these characters either.
+            The text that replaces ``@``. If it is not ``@``, spaces are removed, and any other
+            characters except letters, digits and ``_ - . /`` become one ``_``, because loggers that
+            do not accept ``@`` do not accept these characters either.
         weights
             (n_users,) the weight of each user of the truth, finite and >= 0. Each mean is then
             weighted. ``recmetrics.summary`` also gives intervals.
