@@ -449,7 +449,7 @@ def rivals(bench: Bench) -> Iterator[Row]:
 
 @section("Other libraries, one metric", unit="x", at_least=True)
 def one_column(bench: Bench) -> Iterator[Row]:
-    """The same for ndcg@20 alone, which all libraries define in the same way."""
+    """The table compares ndcg@20 alone, which all libraries define in the same way."""
     yield from against_rivals(bench, ["ndcg@20"], targets=False)
 
 

@@ -94,7 +94,7 @@ per row. In its problems, recmetrics gets the truth in this form too.
 """
 
 GROUPS_TEXT = """\
-The same problems are also run with `Metrics.compute_groups`, where each user is a group. LightGBM
+`Metrics.compute_groups` also evaluates the same problems, where each user is a group. LightGBM
 and XGBoost get the sizes of the groups, torchmetrics gets `indexes` with the rows in mixed order,
 and KerasRS gets padded lists with a mask. These four return means. scikit-learn gets one group at a
 time. LightGBM and XGBoost count a group without rows like a group without relevant rows, but `pre`

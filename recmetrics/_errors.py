@@ -14,8 +14,10 @@ RecmetricsError
 RecmetricsWarning (UserWarning)        results that may be misleading
 """
 
+import difflib
 import sys
 import warnings
+from collections import abc
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -66,6 +68,12 @@ class DeviceMemoryError(RecmetricsError, RuntimeError):
 
 class RecmetricsWarning(UserWarning):
     """Results that may be misleading."""
+
+
+def did_you_mean(name: str, known: abc.Iterable[str]) -> str:
+    """Write the hint for a misspelt name; "" if none of the known names is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) -> None:

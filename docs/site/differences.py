@@ -1,4 +1,4 @@
-"""Where the numbers of a system differ from those of recmetrics, from the table of conventions."""
+"""Write how the numbers of a system differ from those of recmetrics, from the conventions."""
 
 from markdown.extensions.toc import slugify
 

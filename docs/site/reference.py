@@ -44,7 +44,7 @@ SECTIONS = {
         "warmup",
     ],
 }
-# What separates sentences of a page, signatures and examples included; the names of a list entry.
+# Tags that end a sentence of a page, signatures and examples included; the names of a list entry.
 _BLOCK = re.compile(r"<pre.*?</pre>|</?(?:p|li|td|h\d|div)\b[^>]*>", re.DOTALL)
 _NAMES = re.compile(r"^(?:\w+ ?, )*\w+ ?: ")
 FIRST = "compute"  # of the methods of Metrics: what most people look up
@@ -123,7 +123,7 @@ def _sections() -> dict[str, list[str]]:
 
 
 def _entry(name: str) -> str:
-    """What mkdocstrings fills with the entry of a name of the package."""
+    """Write what mkdocstrings turns into the entry of a name of the package."""
     if name != "Metrics":
         return _filled(name)
     return (

@@ -71,7 +71,7 @@ class ScoreBlock(NamedTuple):
         return bool(self.least > self.lowest)
 
 
-# What follows the values in a ScoreBlock, for each dtype that the kernels are compiled for.
+# The fields of a ScoreBlock after the values, for each dtype that the kernels are compiled for.
 _NATIVE: dict[np.dtype[Any], tuple[Any, Any, Any]] = {
     np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min, _NO_BITS),
     np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min, None),
@@ -83,15 +83,6 @@ class ScoreMatrix:
     """The score matrix of one call: checked, and read block by block."""
 
     def __init__(self, scores: Any) -> None:
-        if hasattr(scores, "columns") and any(
-            str(t) in _TEXT for t in getattr(scores, "dtypes", ())
-        ):
-            msg = (
-                "scores is a table with columns of text, expected a matrix (n_users, n_items); for "
-                "a table of recommendations type recmetrics.tables.evaluate_table(recs, truth, "
-                "metrics_list)"
-            )
-            raise InputTypeError(msg)
         self.array = as_array(scores, "scores")
         check_matrix(self.array, "scores")
         self.shape: tuple[int, int] = self.array.shape
@@ -175,6 +166,7 @@ class SparseScores(ScoreMatrix):
 def read_matrix(scores: Any) -> ScoreMatrix:
     """Read scores in memory, dense or sparse."""
     if not sp.issparse(scores):
+        _refuse_table(scores)
         return ScoreMatrix(scores)
     matrix: Any = scores
     check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
@@ -183,6 +175,17 @@ def read_matrix(scores: Any) -> ScoreMatrix:
         msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"
         warn(f"{msg}; {MAY_BE_EXCHANGED}")
     return SparseScores(start, items, values, matrix.shape)
+
+
+def _refuse_table(scores: Any) -> None:
+    """Refuse a table with text, such as recommendations with ids."""
+    if hasattr(scores, "columns") and any(str(t) in _TEXT for t in getattr(scores, "dtypes", ())):
+        msg = (
+            "scores is a table with columns of text, expected a matrix (n_users, n_items); for a "
+            "table of recommendations type recmetrics.tables.evaluate_table(recs, truth, "
+            "metrics_list)"
+        )
+        raise InputTypeError(msg)
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:

@@ -36,7 +36,7 @@ from recmetrics._threads import Exclusive, exclusive, surely, without_warnings
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 Keep = Literal["values", "means"]
-"""What is kept: the values of each event, or the means of all."""
+"""A stream keeps the values of each event, or only the means of all events."""
 EVENTS = RowNames("event", "event {}".format)
 
 

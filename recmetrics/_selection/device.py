@@ -363,7 +363,7 @@ class DeviceScores:
         is_hidden = items < 0
         if hidden is not None:
             rows, columns = hidden
-            # Where each chunk is among the chosen ones; those of -1 are in the last place.
+            # Each chunk gets its place among the chosen ones; -1 writes into the last column.
             place = torch.full((n_rows, n_chunks + 2), -1, device=device)
             every_row = torch.arange(n_rows, device=device)[:, None]
             place[every_row, chunks] = torch.arange(k + 1, device=device)

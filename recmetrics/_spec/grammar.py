@@ -7,7 +7,6 @@ The whole language::
 Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from recmetrics._errors import (
     MetricSpecError,
     UnknownMetricError,
     UnknownOptionError,
+    did_you_mean,
 )
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for, metric_of_call
@@ -118,26 +118,31 @@ def lookup(name: str) -> Metric:
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
-    near = difflib.get_close_matches(name, [*METRICS, *ALIASES], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(METRICS)}"
-    msg = f"unknown metric {name!r}; {_meant(name) or hint}"
+    hint = _meant(name) or did_you_mean(name, [*METRICS, *ALIASES])
+    hint = hint or f"choose from {', '.join(METRICS)}"
+    msg = f"unknown metric {name!r}; {hint}"
     raise UnknownMetricError(msg)
 
 
 def _meant(text: str) -> str:
     """The hint for a name of another system, or for a cutoff without ``@``; or ""."""
-    found = metric_of_call(text)
-    if found is not None:
-        convention, system, metric = found
-        return (
-            f"did you mean {metric!r} with convention={convention!r}, which is {text} of {system}?"
-        )
+    if elsewhere := _elsewhere(text):
+        return elsewhere
     for base in (*METRICS, *ALIASES):
         separator = "(?:_at_|[_-])" + "?" * (base.isalpha() and len(base) > 1)  # f11 may be f1
         k = re.fullmatch(rf"{base}{separator}([0-9]+)", text.strip().lower())
         if k is not None:
             return f"did you mean '{base}@{k[1]}'?"
     return ""
+
+
+def _elsewhere(text: str) -> str:
+    """The hint for what another system calls a metric, or ""."""
+    found = metric_of_call(text)
+    if found is None:
+        return ""
+    convention, system, metric = found
+    return f"did you mean {metric!r} with convention={convention!r}, which is {text} of {system}?"
 
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
@@ -186,8 +191,8 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
         is_unknown = name not in METRICS and name not in ALIASES
-        if is_unknown and metric_of_call(text):
-            msg = f"unknown metric {text!r}; {_meant(text)}"
+        if is_unknown and (hint := _elsewhere(text)):
+            msg = f"unknown metric {text!r}; {hint}"
         raise type(error)(msg) from None
 
 

@@ -4,7 +4,6 @@ Everything that lists metrics reads ``METRICS``: the dispatcher, error hints, th
 README table, tests and benchmarks.
 """
 
-import difflib
 import inspect
 import math
 import re
@@ -13,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from recmetrics._errors import UnknownOptionError
+from recmetrics._errors import UnknownOptionError, did_you_mean
 
 Reads = Literal["hits", "lists", "exposure"]
 """The input of a kernel: the hits of each user, their lists, or how often items are in lists."""
@@ -147,8 +146,8 @@ class Option:
     def _check_choice(self, value: Any) -> str:
         if isinstance(value, str) and value.lower() in self.choices:
             return value.lower()
-        near = difflib.get_close_matches(str(value), self.choices, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(str(value), self.choices)
+        hint = f"; {hint}" if hint else ""
         expected = " or ".join(repr(choice) for choice in self.choices)
         if self.takes_callable:
             expected += ", or, in the methods, a callable of the rank"
@@ -269,8 +268,7 @@ class Metric:
         if not known:
             hint = "it takes none"
         else:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
         msg = f"metric {self.name!r} has no option {name!r}; {hint}"
         raise UnknownOptionError(msg)
 

@@ -4,12 +4,11 @@ Conventions are resolved here: later stages know only the options, tie policy an
 of each metric. A request holds no data, so it can be sent to other processes and machines.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Unpack
 
-from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
+from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
 from recmetrics._spec.grammar import GREATEST, LEAST, MetricsList, MetricSpec, make_spec, parse
@@ -362,11 +361,9 @@ def _refuse_unknown_strata(
     known = [] if strata is None else list(strata)
     for name, text in request.strata.items():
         if name not in known:
-            near = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
             has = f"which has {', '.join(map(repr, known))}" if known else "got none"
-            hint = f"type {words.make['strata'].format(name=name)}"
-            if near:
-                hint = f"did you mean {near[0]!r}?"
+            hint = did_you_mean(name, (each for each in known if isinstance(each, str)))
+            hint = hint or f"type {words.make['strata'].format(name=name)}"
             msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
             raise ArgumentError(msg)
 

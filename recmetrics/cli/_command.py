@@ -6,7 +6,6 @@ Other signals that end the command also give 128 + their number: 143 is SIGTERM.
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
+from recmetrics._errors import did_you_mean
 from recmetrics._spec import METRICS, split_metrics
 from recmetrics._types import Convention, Invalid, RankGaps, Ties, Undefined
 from recmetrics.cli._catalogue import catalogue
@@ -151,11 +151,10 @@ class _Parser(argparse.ArgumentParser):
         found = re.match(r"argument (.*): invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if found:
             option, typed, choices = found.groups()
-            near = difflib.get_close_matches(typed, re.findall(r"\w+", choices), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"choose from {choices}"
+            hint = did_you_mean(typed, re.findall(r"\w+", choices))
             if option == "COMMAND":
-                message = f"unknown command {typed!r}; {hint}"
-            elif near:
+                message = f"unknown command {typed!r}; {hint or f'choose from {choices}'}"
+            elif hint:
                 message = f"argument {option}: invalid choice: {typed!r}; {hint}"
         msg = f"{message}; see '{self.prog} --help'"
         raise CommandError(msg)

@@ -191,10 +191,8 @@ def _note_foreign_items(sources: Mapping[str, Source], recs: Any, train: Any, na
     """Say where the training data has no item of RECS, as the library does of the truth."""
     import narwhals.stable.v2 as nw
 
+    from recmetrics.tables import no_id_in_common
+
     here, there = (nw.from_native(table, eager_only=True)[name] for table in (recs, train))
     if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
-        firsts = f"{str(here[0])[:40]!r} and {str(there[0])[:40]!r}"
-        tell(
-            f"note: {sources['popularity']}, column {name!r}: no id of recs occurs here; the first "
-            f"of both are {firsts}; are the ids written in two ways?"
-        )
+        tell(f"note: {no_id_in_common(sources['popularity'], name, here[0], there[0])}")

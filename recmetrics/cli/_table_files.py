@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from argparse import Namespace
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from recmetrics._errors import did_you_mean
 from recmetrics._io import (
     LineError,
     Source,
@@ -79,8 +79,8 @@ class Columns(NamedTuple):
         expected = self.expected
         if set(missing).isdisjoint(self.ids):
             expected = "one of these"
-            if not advice and (near := difflib.get_close_matches(missing[0], has, n=1)):
-                advice = f"; did you mean {near[0]!r}?"
+            if not advice and (hint := did_you_mean(missing[0], has)):
+                advice = f"; {hint}"
         return (
             f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has {named}; expected "
             f"{expected}{advice}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from recmetrics._errors import (
     InputTypeError,
     MetricSpecError,
     ShapeError,
+    did_you_mean,
 )
 from recmetrics._io import Source, read_per_user
 from recmetrics._spec import spec_of
@@ -208,8 +208,8 @@ def _column(frame: Frame, name: str, given: Any) -> Any:
     if not isinstance(given, str):
         return given
     if given not in frame.rows.columns:
-        near = get_close_matches(given, frame.rows.columns, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {frame.rows.columns}"
+        columns = frame.rows.columns
+        hint = did_you_mean(given, columns) or f"expected one of {columns}"
         msg = f"{name} names the column {given!r}, which values does not have; {hint}"
         raise InputError(msg)
     if given in frame.metrics:

@@ -8,7 +8,6 @@ All read what ``compared`` counts once, in time linear in the ranks: how many it
 among their first 1, 2, 3, ... ranks.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from recmetrics._errors import MetricSpecError, UnknownMetricError, UnknownOptionError
+from recmetrics._errors import MetricSpecError, UnknownMetricError, UnknownOptionError, did_you_mean
 from recmetrics._jit import kernel
 from recmetrics._spec import METRICS, Option, check_k, choice, take_apart
 from recmetrics._types import FloatArray, IntArray
@@ -279,8 +278,7 @@ def _read(text: str) -> Asked:
 def _lookup(name: str) -> Measure:
     if name in MEASURES:
         return MEASURES[name]
-    near = difflib.get_close_matches(name, MEASURES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(MEASURES)}"
+    hint = did_you_mean(name, MEASURES) or f"choose from {', '.join(MEASURES)}"
     if name in METRICS:
         hint = (
             f"it is a metric of one model and a truth, for Metrics.compute; measures of two lists "

@@ -18,6 +18,7 @@ from recmetrics.tables._analysis import RecListAnalysis
 from recmetrics.tables._evaluate import evaluate_table
 from recmetrics.tables._frames import looks_like as looks_like  # for the command's own messages
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
+from recmetrics.tables._problem import no_id_in_common as no_id_in_common  # the same
 from recmetrics.tables._summary import TableSummary
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean
 from recmetrics._extras import install
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._arrow import has_rows, unwrapped
@@ -133,8 +132,8 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
             elif near and name in ("user", "item"):
                 msg += f"; type {name}={near[0]!r}"
-            elif close := difflib.get_close_matches(name, map(str, columns), n=1):
-                msg += f"; did you mean {close[0]!r}?"
+            elif hint := did_you_mean(name, map(str, columns)):
+                msg += f"; {hint}"
             raise InputError(msg)
 
 

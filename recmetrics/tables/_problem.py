@@ -277,12 +277,16 @@ def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) ->
     of_recs = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
     of_recs[ids[: len(recs)]] = True
     if len(recs) and len(truth) and not of_recs[ids[len(recs) :]].any():
-        firsts = " and ".join(f"{str(value_at(one, name, 0))[:40]!r}" for one in (recs, truth))
-        msg = (
-            f"truth, column {name!r}: no id of recs occurs here; the first of both are {firsts}; "
-            "are the ids written in two ways?"
-        )
-        warn(msg)
+        warn(no_id_in_common("truth", name, value_at(recs, name, 0), value_at(truth, name, 0)))
+
+
+def no_id_in_common(what: object, name: str, of_recs: Any, own: Any) -> str:
+    """Write that a table has no id of recs; ``of_recs`` and ``own`` are the first of both."""
+    firsts = " and ".join(f"{str(one)[:40]!r}" for one in (of_recs, own))
+    return (
+        f"{what}, column {name!r}: no id of recs occurs here; the first of both are {firsts}; are "
+        "the ids written in two ways?"
+    )
 
 
 def _up_to(places: IntArray, mask: BoolArray) -> IntArray:
