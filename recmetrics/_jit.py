@@ -11,6 +11,8 @@ import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, event, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +34,46 @@ with contextlib.suppress(ImportError):
 _jit = functools.partial(numba.njit, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 
 
+class _NoEnvironment:
+    """Stand for what keeps the globals of a function for Python code, which helpers do not run."""
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Do nothing: a helper has no machine code to look for them."""
+
+
+class _LinkedCode(JITCodeLibrary):
+    """The code of a helper, which kernels link to theirs; LLVM optimises and compiles it there.
+
+    Numba would also optimise and compile each helper on its own, and in each helper that calls it:
+    a quarter of the time of a first call. The kernels are as fast either way. These are internals
+    of Numba, tried with 0.60, 0.62, 0.65 and 0.68.
+    """
+
+    codegen = _NoEnvironment()
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        return 0
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        module: Any = self._get_module_for_linking()  # type: ignore[no-untyped-call]
+        return self.name, "bitcode", module.as_bitcode()
+
+
+class _HelperCompiler(Compiler):
+    def __init__(self, typing_context: Any, target_context: Any, _: None, *others: Any) -> None:
+        library: Any = _LinkedCode(target_context.codegen(), "helper")  # type: ignore[no-untyped-call]
+        super().__init__(typing_context, target_context, library, *others)  # type: ignore[no-untyped-call]
+
+
+_HELPER = {"no_cpython_wrapper": True, "pipeline_class": _HelperCompiler}
+
+
 def kernel(function: F) -> F:
     """Compile a function that Python calls, on first use; the machine code is cached on disk.
 
@@ -48,9 +90,10 @@ def helper(function: F) -> F:
     """Compile a function that only kernels call; a call from Python would crash.
 
     It has no wrapper that converts Python objects to arrays: for the functions that need none, the
-    wrappers took a sixth of the time of a first call.
+    wrappers took a sixth of the time of a first call. It has no machine code either, see
+    ``_LinkedCode``.
     """
-    return _compiled(function, no_cpython_wrapper=True, **_UNCOUNTED)
+    return _compiled(function, **_HELPER, **_UNCOUNTED)
 
 
 def allocating_kernel(function: F) -> F:
@@ -60,7 +103,7 @@ def allocating_kernel(function: F) -> F:
 
 def allocating_helper(function: F) -> F:
     """Compile a helper that makes arrays, for kernels that do."""
-    return _compiled(function, no_cpython_wrapper=True)
+    return _compiled(function, **_HELPER)
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
@@ -113,7 +156,7 @@ class _Listener(event.Listener):
             self._tell(False)
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, **options: Any) -> F:
     compiled: Any = _jit(**options)(function)
     # Without compilation this is the function itself. A folder that cannot be written is found now.
     if hasattr(compiled, "enable_caching"):

@@ -27,9 +27,9 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     metrics_list
         The metrics that will be computed; None means all.
     dtype
-        The dtype of the scores. float32 and float64 have machine code of their own. Types of up to
-        16 bits are read as float32, and other integers as float64, except for large blocks of
-        64-bit integers, which are read as integers.
+        The dtype of the scores. float32, float64 and half precision have machine code of their own.
+        Integers of up to 16 bits are read as float32, and others as float64, except for large
+        blocks of 64-bit integers, which are read as integers.
 
     Raises
     ------

@@ -205,7 +205,7 @@ FAULTS = [
     ),
     Fault(
         "a score of -inf is listed", "_inputs/scores.py",
-        "np.float64(-np.inf), np.finfo(np.float64).min, None", "*(np.float64(-np.inf),) * 2, None",
+        "np.float64(-np.inf), np.finfo(np.float64).min", "*(np.float64(-np.inf),) * 2",
         SCORES,
     ),
     Fault(

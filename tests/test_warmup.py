@@ -84,6 +84,47 @@ def test_a_later_process_compiles_nothing_either_and_an_edited_file_again(tmp_pa
     assert 0 < run(image) < all_of_them
 
 
+LINKED = """
+import sys
+from numba.core import event
+from recmetrics import Metrics, _jit
+from recmetrics.metrics.accuracy import _hit_sum
+
+compiled = set()
+class Listener(event.Listener):
+    def on_start(self, event): compiled.add(event.data["dispatcher"].py_func.__name__)
+    def on_end(self, event): pass
+
+event.register("numba:compile", Listener())
+[value] = Metrics.compute([[5, 4, 3, 2, 1]], [[0, 1, 0, 0, 1]], sys.argv[1])[sys.argv[1]]
+[helper] = _hit_sum.overloads.values()
+print(value, isinstance(helper.library, _jit._LinkedCode), *sorted(compiled))
+"""
+
+
+@pytest.mark.needs_jit
+def test_helpers_are_compiled_in_kernels_alone_also_those_of_an_earlier_process(tmp_path):
+    """A helper with machine code of its own would be optimised twice, or more often."""
+
+    def run(metric):
+        command = [sys.executable, "-P", "-c", LINKED, metric]
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        answer = subprocess.check_output(command, text=True, timeout=300, env=environment)
+        value, is_linked, *compiled = answer.split()
+        return float(value), is_linked == "True", compiled
+
+    value, is_linked, compiled = run("precision@4")
+    assert value == 1 / 4
+    assert is_linked
+    assert {"rank_rows", "_precision", "_hit_sum"} < set(compiled)
+    # The cached helpers are read from the disk, and the new kernel calls them.
+    value, is_linked, compiled = run("recall@4")
+    assert value == 1 / 2
+    assert not is_linked
+    assert {"_recall", "_recall_divisor"} <= set(compiled)
+    assert not {"rank_rows", "_cut", "_hit_sum", "_n_relevant", "_ratio"} & set(compiled)
+
+
 def test_it_refuses_an_unknown_metric():
     warmup("hit@1")
     with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):

@@ -45,25 +45,21 @@ _AHEAD = 64 * _LINE
 N_NAN, NAN_ROW, NAN_ITEM = 0, 1, 2  # what ``nan_found`` holds: their number, and the first
 
 
-_NO_BITS = np.empty((0, 0), np.int16)
-
-
 class ScoreBlock(NamedTuple):
     """Rows of scores in a dtype that the kernels compare natively."""
 
     values: npt.NDArray[Any]  # C-contiguous; where there are bits, memory for one row
     lowest: Any  # the smallest number of that dtype; only NaN is not >= it
     least: Any  # the smallest with which an item may be recommended, greater than -inf
-    # Of half precision, see ``order_halves``; None for a dtype that halves are not converted to.
-    bits: npt.NDArray[np.int16] | None
+    bits: npt.NDArray[np.int16] | None = None  # of half precision, see ``order_halves``
 
     def whole(self) -> "ScoreBlock":
         """Convert all rows of bits at once."""
-        if self.bits is None or self.bits is _NO_BITS:
+        if self.bits is None:
             return self
         keys = np.empty(self.bits.shape, np.float32)
         order_halves(self.bits.reshape(-1), -int(self.lowest), keys.reshape(-1))
-        return ScoreBlock(keys, self.lowest, self.least, _NO_BITS)
+        return ScoreBlock(keys, self.lowest, self.least)
 
     @property
     def has_infinity(self) -> bool:
@@ -72,10 +68,10 @@ class ScoreBlock(NamedTuple):
 
 
 # The fields of a ScoreBlock after the values, for each dtype that the kernels are compiled for.
-_NATIVE: dict[np.dtype[Any], tuple[Any, Any, Any]] = {
-    np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min, _NO_BITS),
-    np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min, None),
-    np.dtype(np.int64): (*(np.int64(np.iinfo(np.int64).min),) * 2, None),
+_NATIVE: dict[np.dtype[Any], tuple[Any, Any]] = {
+    np.dtype(np.float32): (np.float32(-np.inf), np.finfo(np.float32).min),
+    np.dtype(np.float64): (np.float64(-np.inf), np.finfo(np.float64).min),
+    np.dtype(np.int64): (np.int64(np.iinfo(np.int64).min),) * 2,
 }
 
 

@@ -247,7 +247,7 @@ def _hidden(
     None where that would change the result: where an excluded score is a NaN to be reported, or
     where an item with the lowest score may be recommended and has it.
     """
-    values, lowest, least, bits = block
+    values, lowest, least, _ = block
     users = np.repeat(np.arange(len(values)), np.diff(start))
     if nan == "raise" and not (values[users, items] >= lowest).all():
         return None
@@ -257,7 +257,7 @@ def _hidden(
         least = values.dtype.type(int(lowest) + 1)
     values = values.copy()
     values[users, items] = lowest
-    return ScoreBlock(values, lowest, least, bits)
+    return ScoreBlock(values, lowest, least)
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:

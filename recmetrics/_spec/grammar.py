@@ -90,7 +90,7 @@ class MetricSpec:
         return self.metric.whole_list or (self.metric.counts_all_items and self.k is None)
 
     @cached_property
-    def kernel_arguments(self) -> tuple[float | int, ...]:
+    def kernel_arguments(self) -> tuple[float | int | None, ...]:
         """The options that the kernel takes, in its form, in the order of the method."""
         metric = self.metric
         return tuple(metric.options[o].code(self.values[o]) for o in metric.kernel_options)

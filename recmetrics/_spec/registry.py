@@ -173,10 +173,13 @@ class Option:
         msg = f"{self.name} must be a finite number above {self.above:g}{limit}, got {value!r}"
         raise UnknownOptionError(msg)
 
-    def code(self, value: Any) -> float | int:
-        """Convert ``value`` for a kernel: a choice to its index, an unset number to 0."""
+    def code(self, value: Any) -> float | int | None:
+        """Convert ``value`` for a kernel: a choice to its index, an unset number to 0.
+
+        The choice "no" becomes None, with which Numba compiles nothing that only others need.
+        """
         if self.choices:
-            return self.choices.index(value)
+            return None if value == "no" else self.choices.index(value)
         return 0.0 if value is None else float(value)
 
 

@@ -137,14 +137,14 @@ def _end(hits: Hits, user: int, depth: int) -> int:
 
 
 @helper
-def _hit_sum(hits: Hits, user: int, depth: int, rel: float, weigh: int) -> float:
-    """The number of hits within ``depth``; with ``weigh`` the sum of their gains, the weights."""
+def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
+    """The number of hits within ``depth``; with None for ``rel`` the sum of their gains."""
     total = 0.0
     slot = hits.start[user]
     last = slot + hits.n_hits[user]
     while slot < last and hits.first[slot] <= depth:  # not by _end: half of the time
         worth = hits.gain[slot]
-        if not weigh:
+        if rel is not None:
             worth = 1.0 if worth >= rel else 0.0
         begin, end = hits.first[slot], hits.last[slot]
         if end > depth:  # the chance that a hit of a tie group is within the cutoff
@@ -155,13 +155,16 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: float, weigh: int) -> float
 
 
 @helper
-def _best_sum(hits: Hits, user: int, cut: int) -> float:
-    """The sum of the weights of the best order."""
-    total = 0.0
-    first = hits.start[user]
-    for slot in range(first, min(first + cut, hits.start[user + 1])):
-        total += hits.ideal[slot]
-    return total
+def _weighed(hits: Hits, user: int, cut: int) -> tuple[int, float, float]:
+    """The number of relevant items, the weight of the hits, and that of the best order.
+
+    The slots are of the relevant items alone, whose gains are their weights.
+    """
+    best = 0.0
+    first, last = hits.start[user], hits.start[user + 1]
+    for slot in range(first, min(first + cut, last)):
+        best += hits.ideal[slot]
+    return last - first, _hit_sum(hits, user, cut, None), best
 
 
 @helper
@@ -263,17 +266,17 @@ def precision_reference(
 
 
 @kernel
-def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
+def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
     for user in range(out.size):
         cut = _cut(hits, k, user)
-        # Where hits are weighed, these are of the relevant items alone.
-        if _n_relevant(hits, user, 0.0 if weigh else rel) == 0:
-            out[user] = np.nan
+        divisor: float = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+        if weigh is None:
+            relevant = _n_relevant(hits, user, rel)
+            total = _hit_sum(hits, user, cut, rel)
         else:
-            divisor: float = min(cut, hits.length[user]) if denom == _BY_LIST else cut
-            if weigh == _PS:
-                divisor = _best_sum(hits, user, cut)
-            out[user] = _ratio(_hit_sum(hits, user, cut, rel, weigh), divisor)
+            relevant, total, best = _weighed(hits, user, cut)
+            divisor = best if weigh == _PS else divisor
+        out[user] = _ratio(total, divisor) if relevant > 0 else np.nan
 
 
 @metric(
@@ -344,18 +347,18 @@ def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
 
 
 @kernel
-def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: int) -> None:
+def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
     for user in range(out.size):
         cut = _cut(hits, k, user)
-        # Where hits are weighed, these are of the relevant items alone.
-        relevant = _n_relevant(hits, user, 0.0 if weigh else rel)
-        if relevant == 0:
-            out[user] = np.nan
-        else:
+        if weigh is None:
+            relevant = _n_relevant(hits, user, rel)
+            total = _hit_sum(hits, user, cut, rel)
             divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
-            if weigh == _PS:
-                divisor = _best_sum(hits, user, cut)
-            out[user] = _ratio(_hit_sum(hits, user, cut, rel, weigh), divisor)
+        else:
+            relevant, total, best = _weighed(hits, user, cut)
+            divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
+            divisor = best if weigh == _PS else divisor
+        out[user] = _ratio(total, divisor) if relevant > 0 else np.nan
 
 
 @metric(
@@ -435,7 +438,7 @@ def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float
             out[user] = np.nan
         else:
             cut = _cut(hits, k, user)
-            found = _hit_sum(hits, user, cut, rel, 0)
+            found = _hit_sum(hits, user, cut, rel)
             precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
             recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
             out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
@@ -883,7 +886,7 @@ def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> floa
 def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     for user in range(out.size):
         some = hits.start[user] < hits.start[user + 1]
-        out[user] = _hit_sum(hits, user, _cut(hits, k, user), 0.0, 1) if some else np.nan
+        out[user] = _hit_sum(hits, user, _cut(hits, k, user), None) if some else np.nan
 
 
 @metric(
@@ -933,7 +936,7 @@ def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
             out[user] = np.nan
         else:
             depth = min(relevant, _cut(hits, k, user))
-            out[user] = _hit_sum(hits, user, depth, rel, 0) / relevant
+            out[user] = _hit_sum(hits, user, depth, rel) / relevant
 
 
 @metric(
@@ -966,7 +969,6 @@ def r_precision_at_k(
 
 
 Normalize = Literal["no", "yes"]
-_NORMALIZED = choice(Normalize, "yes")
 
 
 def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float | None) -> float:
@@ -993,7 +995,7 @@ def _power(base: float, exponent: int) -> float:
 
 
 @kernel
-def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: int, rel: float) -> None:
+def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: float) -> None:
     for user in range(out.size):
         relevant = _n_relevant(hits, user, rel)
         if relevant == 0:
@@ -1014,7 +1016,7 @@ def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: int, rel: flo
             if hits.gain[slot] >= rel:
                 total += weight
         out[user] = (1.0 - p) * total
-        if normalize == _NORMALIZED:
+        if normalize is not None:
             best = 0.0
             for rank in range(1, min(relevant, cut, hits.length[user]) + 1):
                 best += _power(p, rank - 1)
