@@ -27,14 +27,17 @@ for name, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SI
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs_jit: too large for kernels that are not compiled")
+    config.addinivalue_line("markers", "thorough: takes long, and few changes break it")
 
 
 def pytest_runtest_setup(item):
-    """Leave out what would take hours with ``NUMBA_DISABLE_JIT=1``."""
+    """Leave out what would take hours with ``NUMBA_DISABLE_JIT=1``, and what only CI runs."""
     from problems import JIT  # imports numba, which reads the folder above
 
     if item.get_closest_marker("needs_jit") and not JIT:
         pytest.skip("needs the JIT")
+    if item.get_closest_marker("thorough") and "RECMETRICS_THOROUGH" not in os.environ:
+        pytest.skip("set RECMETRICS_THOROUGH=1 to run it, as CI does")
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ FAULTS = [
     Fault(
         "auc counts a tie as a pair in order", "metrics/full_ranking.py",
         "0.5 * (hits.first[slot] + hits.last[slot])", "hits.first[slot]",
-        SCORES,
+        "tests/test_kernels.py -k 'within_the_bounds and auc'",
     ),
     Fault(
         "coverage of the items listed, not offered", "metrics/system.py",
@@ -134,7 +134,7 @@ FAULTS = [
     Fault(
         "equal scores are the worst of a merge", "_selection/kernels.py",
         "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:",
-        SCORES,
+        "tests/test_beyond.py -k lists",
     ),
     Fault(
         "the last score of a count is dropped", "_selection/kernels.py",
@@ -205,7 +205,7 @@ FAULTS = [
     ),
     Fault(
         "a score of -inf is listed", "_inputs/scores.py",
-        "np.float64(-np.inf), np.finfo(np.float64).min", "*(np.float64(-np.inf),) * 2",
+        "np.float64(-np.inf), np.finfo(np.float64).min", "np.float64(-np.inf), np.float64(-np.inf)",
         SCORES,
     ),
     Fault(

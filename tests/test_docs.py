@@ -136,6 +136,7 @@ def test_the_catalogue_works_through_every_option():
     assert set(WORKED) == set(example.BY_HAND)
 
 
+@pytest.mark.thorough
 def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     """The edit is made in a copy of the package, and the page run on that."""
     package = tmp_path / "recmetrics"

@@ -536,6 +536,7 @@ print(scores.shape, lists[0, :3].tolist(), lists[0, 3:].tolist() == list(range(9
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_jit
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_a_million_users_and_items_within_500_mb(tmp_path):

@@ -664,6 +664,7 @@ def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
     assert peak < scores.nbytes / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_a_matrix_of_more_than_two_to_the_31_scores(tmp_path):
     shape = (300, 7_200_000)

@@ -37,6 +37,7 @@ def run(code, *arguments):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_jit
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_a_map_of_4_gb_is_evaluated_in_500_mb(tmp_path):

@@ -112,10 +112,13 @@ def test_equal_propensities_change_nothing_but_ips(metric):
 
 # --- Any way in ----------------------------------------------------------------------------------
 
-EXPECTED = Metrics.compute(SCORES, TRUTH, METRICS, propensity=PROPENSITY)
+
+@pytest.fixture(scope="module")
+def expected():
+    return Metrics.compute(SCORES, TRUTH, METRICS, propensity=PROPENSITY)
 
 
-def test_an_evaluator_and_a_stream_give_the_bits_of_one_call():
+def test_an_evaluator_and_a_stream_give_the_bits_of_one_call(expected):
     mutable = PROPENSITY.copy()
     evaluator = Evaluator(TRUTH, METRICS, propensity=mutable)
     stream = StreamEvaluator(METRICS, propensity=mutable)
@@ -124,8 +127,8 @@ def test_an_evaluator_and_a_stream_give_the_bits_of_one_call():
         rows = slice(begin, begin + 7)
         evaluator.update(SCORES[rows], rows)
         stream.update(SCORES[rows], sp.csr_array(TRUTH[rows]))
-    assert_same(evaluator.compute(), EXPECTED)
-    assert_same(stream.compute(), EXPECTED)
+    assert_same(evaluator.compute(), expected)
+    assert_same(stream.compute(), expected)
 
 
 def test_evaluators_of_other_propensities_are_not_merged():
@@ -135,11 +138,11 @@ def test_evaluators_of_other_propensities_are_not_merged():
         one.merge(other)
 
 
-def test_rankings_and_methods():
+def test_rankings_and_methods(expected):
     ranking = np.argsort(-SCORES, axis=1)
-    assert_same(Metrics.compute_ranked(ranking, TRUTH, METRICS, propensity=PROPENSITY), EXPECTED)
+    assert_same(Metrics.compute_ranked(ranking, TRUTH, METRICS, propensity=PROPENSITY), expected)
     got = Metrics.recall_at_k(SCORES, TRUTH, 5, weigh="ps", propensity=PROPENSITY)
-    np.testing.assert_array_equal(got, EXPECTED["recall(weigh=ps)@5"])
+    np.testing.assert_array_equal(got, expected["recall(weigh=ps)@5"])
 
 
 def test_a_stratum_weighs_its_own_items_alone():

@@ -5,7 +5,10 @@ import sys
 import pytest
 import stress
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals and pipes of Unix")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs signals and pipes of Unix"),
+]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read where Linux shows it")

@@ -251,6 +251,7 @@ if __name__ == "__main__":
     assert result.stdout.splitlines() == [repr(small_values())] * 2, result.stderr
 
 
+@pytest.mark.thorough
 def test_without_any_folder_for_compiled_code(tmp_path):
     shutil.copytree(
         PACKAGE, tmp_path / "recmetrics", ignore=shutil.ignore_patterns("__pycache__", "cli")
