@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, event, types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
@@ -158,16 +158,33 @@ class _Listener(event.Listener):
 
 def _compiled(function: F, **options: Any) -> F:
     compiled: Any = _jit(**options)(function)
-    # Without compilation this is the function itself. A folder that cannot be written is found now.
-    if hasattr(compiled, "enable_caching"):
-        with contextlib.suppress(RuntimeError):
-            compiled._cache = _Cache(function)
+    if hasattr(compiled, "enable_caching"):  # without compilation this is the function itself
+        compiled._cache = _LateCache(function)
     return compiled  # type: ignore[no-any-return]
 
 
 @functools.cache
 def _digest(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+class _LateCache:
+    """The cache of one function, opened when it is first read.
+
+    To look for a folder for each of a hundred functions took a tenth of the import.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._opened: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._opened is None:
+            try:
+                self._opened = _Cache(self._function)
+            except RuntimeError:  # no folder can be written
+                self._opened = NullCache()
+        return getattr(self._opened, name)
 
 
 class _Cache(FunctionCache):

@@ -233,6 +233,7 @@ def test_true_shows_a_bar(capsys):
     assert "1/1" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_true_says_that_a_first_call_compiles(tmp_path):
     pytest.importorskip("tqdm", reason="progress bars need tqdm")

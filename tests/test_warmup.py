@@ -48,6 +48,7 @@ def compilations(before, cache, **environment):
     return int(result.stdout)
 
 
+@pytest.mark.thorough
 def test_the_first_call_after_a_warm_up_compiles_nothing(tmp_path):
     """The warm-up calls itself, for metrics with and without ties; strata and weights are asked."""
     everything = "{name: recmetrics._warmup.METRICS[name] for name in ('hit', 'auc')}"  # for time
@@ -62,6 +63,7 @@ options = {{"strata": {{"tail": [5, 6]}}, "propensity": np.ones(3_000)}}
     assert compilations(code, tmp_path) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_a_later_process_compiles_nothing_either_and_an_edited_file_again(tmp_path):
     """Also from a copied cache, as in an image of a container, which rounds the times of files."""
