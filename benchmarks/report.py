@@ -58,10 +58,11 @@ REASONS: dict[str, str] = {
         "call takes 126 µs."
     ),
     "first_call": (
-        "compiling the selection takes most of the time, and the kernel of each metric takes 0.3 "
-        "to 0.5 s. Half of it is spent in LLVM, and half in Numba's own passes over about thirty "
-        "functions. `recmetrics.warmup` compiles ahead of the first call, and later processes read "
-        "the machine code from disk. `python benchmarks/fresh.py cold` measures the steps: "
+        "compiling the selection takes most of the time, and the kernel of each metric takes 0.2 "
+        "to 0.4 s. A third of it is spent in LLVM, and the rest in Numba's own passes over about "
+        "thirty functions. `recmetrics.warmup` compiles ahead of the first call, and later "
+        "processes read the machine code from disk. `python benchmarks/fresh.py cold` measures "
+        "the steps: "
         "[integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
