@@ -62,8 +62,7 @@ REASONS: dict[str, str] = {
         "to 0.4 s. A third of it is spent in LLVM, and the rest in Numba's own passes over about "
         "thirty functions. `recmetrics.warmup` compiles ahead of the first call, and later "
         "processes read the machine code from disk. `python benchmarks/fresh.py cold` measures "
-        "the steps: "
-        "[integrations](integrations.md#a-cold-process)."
+        "the steps: [integrations](integrations.md#a-cold-process)."
     ),
     "large_k": (
         "with 500 relevant items, recmetrics sorts the whole row, and looks up the ranks of the "

@@ -632,7 +632,7 @@ def rank_rows(
         row = scores[place]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         n_lanes = 0
-        if lanes.size > 0:
+        if lanes.size > 0:  # as in ``list_rows``; a helper for both took 0.1 s of a first call
             has_nan[0] |= _lane_maxima(row, lanes, lowest)
             n_lanes = _usable_lanes(row, lanes, excluded, 2 * k, lowest)
         else:

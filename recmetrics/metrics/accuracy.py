@@ -353,10 +353,10 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: 
         if weigh is None:
             relevant = _n_relevant(hits, user, rel)
             total = _hit_sum(hits, user, cut, rel)
-            divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
         else:
             relevant, total, best = _weighed(hits, user, cut)
-            divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
+        divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
+        if weigh is not None:
             divisor = best if weigh == _PS else divisor
         out[user] = _ratio(total, divisor) if relevant > 0 else np.nan
 
