@@ -162,7 +162,7 @@ def test_the_registry_knows_where_lower_is_better():
 def test_the_interval_is_scipys_percentile_bootstrap():
     values = np.random.default_rng(1).random(300)
     sums = _statistics.sums_of(values, None, 7)
-    [found] = _statistics.bootstrap_intervals([sums], 0.9, 3000, 7)
+    [found] = _statistics.bootstrap_intervals([_statistics.Sample((sums,))], 0.9, 3000, 7)
     expected = stats.bootstrap(
         (values,),
         np.mean,
@@ -683,7 +683,9 @@ def test_intervals_cover_and_tests_keep_their_level():
         # Equal models: which of the two a user prefers is chance, as in a null hypothesis.
         a, b = rng.beta(0.5, 2.0, (2, 80)) * (rng.random((2, 80)) < 0.7)
         sums = _statistics.sums_of(b - a, None, 0)
-        [(low, high)] = _statistics.bootstrap_intervals([sums], 0.95, 400, int(rng.integers(99)))
+        [(low, high)] = _statistics.bootstrap_intervals(
+            [_statistics.Sample((sums,))], 0.95, 400, int(rng.integers(99))
+        )
         covered += low <= 0 <= high
         for test in found:
             found[test] += _statistics.p_value(test, b - a, int(rng.integers(99))) < 0.05

@@ -133,7 +133,7 @@ def test_the_variance_is_that_of_users_and_that_of_runs():
     rng = np.random.default_rng(3)
     users, runs = rng.normal(0, 1.0, 400), rng.normal(0, 0.2, 8)
     values = users + runs[:, None]
-    sample = _statistics.Runs(_statistics.sums_of_runs(values, None, 0))
+    sample = _statistics.Sample(_statistics.sums_of_runs(values, None, 0))
     means = _statistics._resampled([sample], 20_000, 0)
     expected = users.var() / 400 + runs.var() / 8
     assert means.var() == pytest.approx(expected, rel=0.05)
@@ -148,7 +148,7 @@ def test_few_runs_cover_less_as_the_docstring_says(n_runs, covered):
     n_experiments, found = 400, 0
     for seed in range(n_experiments):
         runs = rng.normal(0, 1, (n_runs, 1)) + rng.normal(0, 0.01, (n_runs, 5))
-        sample = _statistics.Runs(_statistics.sums_of_runs(runs, None, 0))
+        sample = _statistics.Sample(_statistics.sums_of_runs(runs, None, 0))
         [(low, high)] = _statistics.bootstrap_intervals([sample], 0.95, 400, seed)
         found += low <= 0 <= high
     error = 4 * math.sqrt(covered * (1 - covered) / n_experiments)
@@ -163,7 +163,7 @@ def test_many_users_are_resampled_in_the_same_blocks_for_every_run():
     assert (mean.high - mean.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.1)
     alike = [runs[0], runs[0] + 1e-6]  # without blocks in common these would differ by chance
     sums = [_statistics.sums_of_runs(np.array([each, each]), None, 5) for each in alike]
-    [(low, high)] = _statistics.bootstrap_intervals([_statistics.Runs(*sums)], 0.95, 200, 0)
+    [(low, high)] = _statistics.bootstrap_intervals([_statistics.Sample(*sums)], 0.95, 200, 0)
     assert (low, high) == pytest.approx((-1e-6, -1e-6), rel=1e-6)
 
 

@@ -38,8 +38,8 @@ class Sums(NamedTuple):
     weights: Floats | None
 
 
-class Runs(NamedTuple):
-    """The sums of each run of a model with several runs, to resample; all are of one size.
+class Sample(NamedTuple):
+    """The sums of each run of a model, to resample; all are of one size.
 
     For a difference, this includes the runs of the other model, unless they are subtracted already.
     The runs of the two models are drawn independently or, if ``paired``, together.
@@ -50,7 +50,7 @@ class Runs(NamedTuple):
     paired: bool = False
 
 
-NOTHING = Sums(np.empty(0), None)
+NOTHING = Sample((Sums(np.empty(0), None),))
 """Stands for values that have no interval."""
 
 
@@ -89,7 +89,7 @@ def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums,
 
 
 def bootstrap_intervals(
-    samples: Sequence[Sums | Runs], confidence: float, n_resamples: int, seed: int
+    samples: Sequence[Sample], confidence: float, n_resamples: int, seed: int
 ) -> list[tuple[float, float]]:
     """Compute percentile bootstrap intervals of means, weighted or not, of users.
 
@@ -104,7 +104,7 @@ def bootstrap_intervals(
     found = [(math.nan, math.nan)] * len(samples)
     of_size: dict[int, list[int]] = {}
     for place, sample in enumerate(samples):
-        of_size.setdefault(_parts(sample)[0].totals.size, []).append(place)
+        of_size.setdefault(sample.model[0].totals.size, []).append(place)
     for size, places in of_size.items():
         if size >= 2:
             means = _resampled([samples[place] for place in places], n_resamples, seed)
@@ -128,10 +128,10 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
 
 
 @without_warnings  # of sums that overflow
-def _resampled(samples: Sequence[Sums | Runs], n_resamples: int, seed: int) -> Floats:
+def _resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
     # The runs of a model stand in its mean and in its differences: they are summed once.
-    sums = {id(each): each for sample in samples for each in _parts(sample)}
+    sums = {id(each): each for one in samples for each in (*one.model, *one.against)}
     n = next(iter(sums.values())).totals.size
     generator = np.random.default_rng(seed)
     # Few samples differ in their weights: so are these.
@@ -152,19 +152,11 @@ def _resampled(samples: Sequence[Sums | Runs], n_resamples: int, seed: int) -> F
     found = dict(zip(sums, zip(totals, (over[place] for place in own), strict=True), strict=True))
     means = np.empty((len(samples), n_resamples))
     for row, sample in zip(means, samples, strict=True):
-        if isinstance(sample, Runs):
-            row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
-            if sample.against:
-                side = 0 if sample.paired else 1
-                row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
-        else:
-            total, divisor = found[id(sample)]
-            row[:] = total / divisor
+        row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
+        if sample.against:
+            side = 0 if sample.paired else 1
+            row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
     return means
-
-
-def _parts(sample: Sums | Runs) -> tuple[Sums, ...]:
-    return (*sample.model, *sample.against) if isinstance(sample, Runs) else (sample,)
 
 
 def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:

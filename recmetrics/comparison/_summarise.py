@@ -24,7 +24,7 @@ from recmetrics.comparison._statistics import (
     N_RESAMPLES,
     NOTHING,
     Floats,
-    Sums,
+    Sample,
     bootstrap_intervals,
     defined,
     effective_users,
@@ -170,7 +170,7 @@ def summarise(
     seed = read_seed(0) if seed is None else seed
     n_users = next((column.size for column in values.values() if column.ndim), 0)
     records: list[MetricSummary] = []
-    samples: list[Sums] = []
+    samples: list[Sample] = []
     rows = models or {None: np.arange(n_users)}
     parts = [(model, None, users) for model, users in rows.items()]
     for model, users in rows.items():
@@ -207,7 +207,8 @@ def summarise(
                         levels=of_levels,
                     )
                 )
-                samples.append(sums_of(row, own, seed) if np.isfinite(row).all() else NOTHING)
+                is_finite = np.isfinite(row).all()
+                samples.append(Sample((sums_of(row, own, seed),)) if is_finite else NOTHING)
             elif group is None:  # one value for all users: none for a group
                 value = float(column)
                 records.append(
