@@ -870,7 +870,7 @@ def test_records():
 
 
 def test_to_frame_without_a_backend(monkeypatch):
-    module = importlib.import_module("recmetrics.comparison._frame_of")
+    module = importlib.import_module("recmetrics.comparison._records")
     found = compare(SMALL, rng=0)
     pytest.importorskip("polars", reason="polars is not installed")
     monkeypatch.setattr(module, "find_spec", lambda name: name if name == "polars" else None)

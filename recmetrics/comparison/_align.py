@@ -17,7 +17,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._extras import install
-from recmetrics._spec import spec_of
+from recmetrics._spec import MetricSpec, spec_of
 
 INSTALL = install("tables")
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
@@ -87,7 +87,9 @@ def read_frame(what: str, native: Any, asked: Columns) -> Frame | None:
     named |= {*_COUNTS, *([] if model is None else [model])}
     if asked.metrics is None:
         free = {name: dtype for name, dtype in rows.schema.items() if name not in {*levels, *named}}
-        metrics = [name for name, dtype in free.items() if dtype.is_numeric() and _is_metric(name)]
+        metrics = [
+            name for name, dtype in free.items() if dtype.is_numeric() and spec_if_known(name)
+        ]
         odd = next((n for n, dtype in free.items() if dtype.is_float() and n not in metrics), None)
         if odd is not None:
             msg = (
@@ -107,11 +109,12 @@ def require(what: str, name: str, known: Collection[str]) -> None:
         raise InputError(msg)
 
 
-def _is_metric(name: str) -> bool:
+def spec_if_known(name: str) -> MetricSpec | None:
+    """The metric of a key of results; None for one of another package."""
     try:
-        return bool(spec_of(name))
+        return spec_of(name)
     except MetricSpecError:
-        return False
+        return None
 
 
 def _names_lists(native: Any) -> bool:
@@ -119,7 +122,8 @@ def _names_lists(native: Any) -> bool:
     if any(name is not None for name in native.index.names):
         return True
     floats = [name for name, dtype in native.dtypes.items() if dtype.kind == "f"]
-    others = {name for name in native.columns if name not in floats and not _is_metric(str(name))}
+    others = {name for name in native.columns if name not in floats}
+    others = {name for name in others if spec_if_known(str(name)) is None}
     return others <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
-from recmetrics._spec import spec_of
+from recmetrics._errors import ArgumentError, InputTypeError
+from recmetrics.comparison._align import spec_if_known
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
@@ -438,9 +438,11 @@ def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozense
             known = ", ".join(repr(each) for each in metrics)
             msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
             raise ArgumentError(msg)
-    return frozenset(
-        metric for metric in metrics if metric in lower_is_better or not _higher_is_better(metric)
-    )
+    specs = {metric: spec_if_known(metric) for metric in metrics}
+    known_lower = {
+        name for name, spec in specs.items() if spec and not spec.metric.higher_is_better
+    }
+    return frozenset(known_lower.union(lower_is_better))
 
 
 def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray[np.intp]]:
@@ -449,14 +451,6 @@ def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray
     except TypeError:
         msg = "by must hold labels of one type, such as strings or integers"
         raise InputTypeError(msg) from None
-
-
-def _higher_is_better(metric: str) -> bool:
-    """Look a metric up in the registry; for an unknown one higher is better."""
-    try:
-        return spec_of(metric).metric.higher_is_better
-    except MetricSpecError:
-        return True
 
 
 def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:

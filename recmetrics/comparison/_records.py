@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import MetricSpecError
+from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._spec import MetricSpec, parse
 from recmetrics._types import Convention
 from recmetrics.comparison._statistics import Correction, Test
 
 _OPTIONAL = ("n_effective", "n_runs", "run_std")
+_FRAMES = ("pandas", "polars", "pyarrow")
 _PLAIN = (str, bool, int, float, type(None))
 
 
@@ -229,3 +232,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, _PLAIN) else str(value)
+
+
+def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
+    """Make a data frame of records, by default with the first package that is installed."""
+    if backend is not None and backend not in _FRAMES:
+        msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
+        raise ArgumentError(msg)
+    wanted = _FRAMES if backend is None else (backend,)
+    name = next((each for each in wanted if find_spec(each) is not None), None)
+    if name is None:
+        msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+        raise ArgumentError(msg)
+    package = importlib.import_module(name)
+    if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
+        # No column holds labels of several types.
+        records = [{**each, "group": _as_text(each["group"])} for each in records]
+    if name == "pyarrow":
+        return package.Table.from_pylist(records)
+    return package.DataFrame(records)
+
+
+def _as_text(group: Any) -> str | None:
+    return None if group is None else str(group)

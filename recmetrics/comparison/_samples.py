@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    MetricSpecError,
-    ShapeError,
-)
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._io import Source, read_per_user
-from recmetrics._spec import spec_of
 from recmetrics.comparison._align import (
     Columns,
     Frame,
@@ -30,6 +23,7 @@ from recmetrics.comparison._align import (
     read_frame,
     require,
     require_users_once,
+    spec_if_known,
 )
 from recmetrics.comparison._statistics import Floats, mean_over_runs
 
@@ -269,11 +263,8 @@ def _has_missing(values: Any) -> bool:
 
 def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
     """Refuse one number unless it is that of a metric of all lists."""
-    try:
-        is_mean = spec_of(metric).metric.per_user
-    except MetricSpecError:
-        is_mean = not isinstance(column, np.ndarray)
-    if is_mean:
+    spec = spec_if_known(metric)
+    if spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray):
         msg = (
             f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
             f"which intervals and {computed} are computed: give what Metrics.compute or the "
