@@ -188,17 +188,25 @@ def compare(
     )
     check_baseline(baseline, read.models)
     check_runs(read, paired_runs)
-    options = _Options(
-        pairs=_pairs(read.models, baseline),
+    weighted = None if weights is None else read_weights(weights, read.n_users)
+    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
+    found = Comparison(
+        models=read.models,
+        levels=read.levels,
+        metrics=read.metrics,
+        groups=tuple(groups),
+        means=(),
+        differences=(),
+        baseline=baseline,
         confidence=check_share("confidence", confidence, 0.5),
         tests=_check_tests(tests),
-        lower=_lower(read.metrics, lower_is_better),
+        correction=correction,
+        lower_is_better=_lower(read.metrics, lower_is_better),
         n_resamples=_check_resamples(n_resamples),
-        seed=read_seed(rng),
-        weights=None if weights is None else read_weights(weights, read.n_users),
+        n_weightless=None if weighted is None else int(np.count_nonzero(weighted == 0)),
         paired_runs=paired_runs,
     )
-    if options.weights is not None and "wilcoxon" in options.tests:
+    if weights is not None and "wilcoxon" in found.tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
             "'permutation'"
@@ -207,44 +215,17 @@ def compare(
     if correction is not None and correction not in get_args(Correction):
         msg = f"correction must be 'holm', 'bh' or None, got {correction!r}"
         raise ArgumentError(msg)
-    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
+    seed = read_seed(rng)
     means: list[Mean] = []
     differences: list[Difference] = []
-    group_differences: list[Difference] = []
     for group, users in {None: np.arange(read.n_users), **groups}.items():
-        counted = users if options.weights is None else users[options.weights[users] > 0]
-        found = _Group(read, group, counted, options).describe()
-        means += found[0]
-        (differences if group is None else group_differences).extend(found[1])
-    differences = _corrected(differences, correction, confidence)
-    return Comparison(
-        models=read.models,
-        levels=read.levels,
-        metrics=read.metrics,
-        groups=tuple(groups),
-        means=tuple(means),
-        differences=(*differences, *_corrected(group_differences, correction, confidence)),
-        baseline=baseline,
-        confidence=confidence,
-        tests=options.tests,
-        correction=correction,
-        lower_is_better=options.lower,
-        n_resamples=n_resamples,
-        n_weightless=None if weights is None else int(np.count_nonzero(options.weights == 0)),
-        paired_runs=paired_runs,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    pairs: list[tuple[str, str]]
-    confidence: float
-    tests: tuple[Test, ...]
-    lower: frozenset[str]
-    n_resamples: int
-    seed: int
-    weights: Floats | None
-    paired_runs: bool
+        counted = users if weighted is None else users[weighted[users] > 0]
+        own = _Group(read, group, counted, weighted, seed, found).describe()
+        means += own[0]
+        differences += own[1]
+    overall = _corrected([each for each in differences if each.group is None], found)
+    of_groups = _corrected([each for each in differences if each.group is not None], found)
+    return replace(found, means=tuple(means), differences=(*overall, *of_groups))
 
 
 class _Values(NamedTuple):
@@ -257,12 +238,14 @@ class _Values(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Some users, or all, without those of weight 0; the values and options of the comparison."""
+    """Some users, or all, without those of weight 0; the values and settings of the comparison."""
 
     results: Results
     label: Any  # None for all users
     users: npt.NDArray[np.intp]
-    options: _Options
+    weights: Floats | None  # of all users
+    seed: int
+    settings: Comparison
 
     def describe(self) -> tuple[list[Mean], list[Difference]]:
         """Compute the means and differences, in the order of metrics."""
@@ -277,24 +260,24 @@ class _Group:
             models = self.results.having(metric)
             if is_system:
                 own = [self._of_all_lists(metric, model) for model in models]
-                means += _marked(own, self.results.models, self.options)
+                means += _marked(own, self.results.models, self.settings.lower_is_better)
                 of_means += [NOTHING] * len(own)
                 continue
             known: dict[str, _Values] = {}
             for model in models:
                 known[model] = self._values(metric, (model,), known)
             own = [self._mean(metric, model, known[model]) for model in models]
-            means += _marked(own, self.results.models, self.options)
+            means += _marked(own, self.results.models, self.settings.lower_is_better)
             of_means += [found.sample for found in known.values()]
-            for pair in self.options.pairs:
+            for pair in _pairs(self.settings):
                 found = self._values(metric, pair, known)
                 differences.append(self._difference(metric, pair, found))
                 of_differences.append(found.sample)
         intervals = bootstrap_intervals(
             [*of_means, *of_differences],
-            self.options.confidence,
-            self.options.n_resamples,
-            self.options.seed,
+            self.settings.confidence,
+            self.settings.n_resamples,
+            self.seed,
         )
         return (
             _bounded(means, intervals[: len(means)]),
@@ -309,25 +292,25 @@ class _Group:
         for against in models[1:]:
             values = values - self.results.values[against][metric][self.users]
         users, values = self.users[~np.isnan(values)], values[~np.isnan(values)]
-        weights = None if self.options.weights is None else self.options.weights[users]
+        weights = None if self.weights is None else self.weights[users]
         runs = [self.results.runs[model][metric] for model in models]
         if min(map(len, runs)) == 1 and len(runs) == 2:
             # One has the same users as each run of the other.
             runs = [runs[0][:, users] - runs[1][:, users]]
-            sums = [sums_of_runs(runs[0], weights, self.options.seed)]
+            sums = [sums_of_runs(runs[0], weights, self.seed)]
         else:
             # Of as many users as the model alone has, a pair has the same: they are summed once.
             sums = [
                 known[model].sample.model
                 if model in known and known[model].values.size == users.size
-                else sums_of_runs(each[:, users], weights, self.options.seed)
+                else sums_of_runs(each[:, users], weights, self.seed)
                 for model, each in zip(models, runs, strict=True)
             ]
         against_sums = sums[1] if len(sums) > 1 else ()
-        return _Values(values, weights, Sample(sums[0], against_sums, self.options.paired_runs))
+        return _Values(values, weights, Sample(sums[0], against_sums, self.settings.paired_runs))
 
     def _mean(self, metric: str, model: str, found: _Values) -> Mean:
-        weights = self.options.weights
+        weights = self.weights
         return Mean(
             metric=metric,
             group=self.label,
@@ -345,7 +328,7 @@ class _Group:
             group=None,
             model=model,
             mean=float(self.results.values[model][metric][0]),
-            n_effective=None if self.options.weights is None else math.nan,
+            n_effective=None if self.weights is None else math.nan,
             **self._of_runs(metric, model, np.zeros(1, np.intp), None),
         )
 
@@ -363,9 +346,9 @@ class _Group:
     def _difference(self, metric: str, pair: tuple[str, str], found: _Values) -> Difference:
         values, weights, _ = found
         above, below = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
-        is_lower = metric in self.options.lower
+        is_lower = metric in self.settings.lower_is_better
         p_values: dict[str, float] = {
-            test: p_value(test, values, self.options.seed, weights) for test in self.options.tests
+            test: p_value(test, values, self.seed, weights) for test in self.settings.tests
         }
         return Difference(
             metric=metric,
@@ -394,39 +377,35 @@ def _bounded(records: Iterable[_Record], intervals: Iterable[tuple[float, float]
     ]
 
 
-def _marked(means: list[Mean], models: Collection[str], options: _Options) -> list[Mean]:
+def _marked(means: list[Mean], models: Collection[str], lower: Collection[str]) -> list[Mean]:
     """Mark the best of the models, or none where all are equal."""
     values = [each.mean for each in means if each.model in models and each.mean == each.mean]
     if len(set(values)) < 2:
         return means
-    best = min(values) if means[0].metric in options.lower else max(values)
+    best = min(values) if means[0].metric in lower else max(values)
     return [replace(each, best=each.model in models and each.mean == best) for each in means]
 
 
-def _corrected(
-    differences: list[Difference], correction: Correction | None, confidence: float
-) -> list[Difference]:
+def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     """Correct each test for all of ``differences``; the first test decides on significance."""
-    if not differences:
-        return []
-    tests = list(differences[0].p_values)
     corrected = {
-        test: correct([each.p_values[test] for each in differences], correction) for test in tests
+        test: correct([each.p_values[test] for each in differences], settings.correction)
+        for test in settings.tests
     }
+    own: list[dict[str, float]] = [
+        {test: p_values[i] for test, p_values in corrected.items()} for i in range(len(differences))
+    ]
     return [
-        replace(
-            each,
-            corrected={test: corrected[test][i] for test in tests},
-            significant=corrected[tests[0]][i] < 1 - confidence,
-        )
-        for i, each in enumerate(differences)
+        replace(each, corrected=p, significant=p[settings.tests[0]] < 1 - settings.confidence)
+        for each, p in zip(differences, own, strict=True)
     ]
 
 
-def _pairs(models: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    if baseline is not None:
-        return [(model, baseline) for model in models if model != baseline]
-    return [(later, earlier) for earlier, later in combinations(models, 2)]
+def _pairs(settings: Comparison) -> list[tuple[str, str]]:
+    if settings.baseline is not None:
+        models = [model for model in settings.models if model != settings.baseline]
+        return [(model, settings.baseline) for model in models]
+    return [(later, earlier) for earlier, later in combinations(settings.models, 2)]
 
 
 def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozenset[str]:

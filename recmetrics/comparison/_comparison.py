@@ -119,24 +119,8 @@ class Comparison(Compared, Printed):
         convention
             The one under which the values were computed.
         """
-        return document(
-            self.metrics,
-            convention,
-            confidence=self.confidence,
-            n_resamples=self.n_resamples,
-            models=self.models,
-            levels=self.levels,
-            groups=self.groups,
-            n_weightless=self.n_weightless,
-            baseline=self.baseline,
-            tests=self.tests,
-            correction=self.correction,
-            lower_is_better=self.lower_is_better,
-            paired_runs=self.paired_runs,
-            means=self.to_records("means"),
-            differences=self.to_records("differences"),
-            notes=_render.legend(self),
-        )
+        records = {"means": self.to_records("means"), "differences": self.to_records()}
+        return document(self, self.metrics, convention, **records, notes=_render.legend(self))
 
     def to_latex(self) -> str:
         r"""Write two LaTeX tables and their legend: models by metrics, and the differences.

@@ -6,7 +6,7 @@ import importlib
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -92,9 +92,9 @@ class MetricSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, and the levels; those of weights and models if there are."""
-        fields = without_unset(asdict(self), (*_OPTIONAL, "model"))
-        levels: dict[str, Any] = fields.pop("levels")
-        return fields | levels
+        named = without_unset(asdict(self), (*_OPTIONAL, "model"))
+        levels: dict[str, Any] = named.pop("levels")
+        return named | levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +131,12 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
-        fields = asdict(self)
-        p_values, corrected = fields.pop("p_values"), fields.pop("corrected")
-        significant = fields.pop("significant")
+        named = asdict(self)
+        p_values, corrected = named.pop("p_values"), named.pop("corrected")
+        significant = named.pop("significant")
         for test, p in p_values.items():
-            fields |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
-        return fields | {"significant": significant}
+            named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
+        return named | {"significant": significant}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -195,21 +195,23 @@ class Compared:
         return worst
 
 
-def without_unset(fields: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
+def without_unset(named: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
     """Leave out the optional fields that are None."""
-    return {
-        name: value for name, value in fields.items() if name not in optional or value is not None
-    }
+    return {name: each for name, each in named.items() if name not in optional or each is not None}
 
 
-def document(metrics: Iterable[str], convention: Convention | None, **parts: Any) -> dict[str, Any]:
+def document(
+    numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
+) -> dict[str, Any]:
     """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    names = (field.name for field in fields(numbers) if field.name != "records")
+    named = {name: getattr(numbers, name) for name in names}
     return {
         "format": "recmetrics-1",
         "version": sys.modules["recmetrics"].__version__,
         "convention": convention,
-        "definitions": {metric: _defined(metric, convention) for metric in metrics},
-        **_plain(parts),
+        "definitions": {metric: _defined(metric, convention) for metric in defined},
+        **_plain(named | records),
     }
 
 

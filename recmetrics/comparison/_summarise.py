@@ -324,17 +324,10 @@ class Summary(Printed):
         ``convention`` is the one under which the values were computed. Undefined and infinite
         numbers are None.
         """
+        metrics = tuple(dict.fromkeys(each.metric for each in self.records))
+        notes = [*self._left_out(), *self.notes]
         return document(
-            dict.fromkeys(each.metric for each in self.records),
-            convention,
-            confidence=self.confidence,
-            n_resamples=self.n_resamples,
-            models=self.models,
-            levels=self.levels,
-            groups=self.groups,
-            n_weightless=self.n_weightless,
-            means=self.to_records(),
-            notes=[*self._left_out(), *self.notes],
+            self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
         )
 
     def to_frame(self, *, backend: str | None = None) -> Any:
