@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -59,11 +59,7 @@ def allocating_helper(function: F) -> F:
     return _compiled(function, is_helper=True)
 
 
-def _ask_nothing(array: Any, index: int) -> None:
-    """Stand for ``prefetch`` where it cannot be compiled."""
-
-
-def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[None]:
+def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[object]:
     """Call ``tell(True)`` where Numba begins to compile, in any thread, ``tell(False)`` after."""
     return _numba.while_compiling(tell) if _HAS_INTERNALS else nullcontext()
 
@@ -71,21 +67,19 @@ def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[No
 def _compiled(function: F, is_helper: bool = False, makes_arrays: bool = True) -> F:
     if not _HAS_INTERNALS:
         return _plainly_compiled(function)
-    compiled: Any = _jit(**_numba.options(is_helper, makes_arrays))(function)
-    if compiled is not function:  # as it is with NUMBA_DISABLE_JIT=1
+    compiled = _jit(**_numba.options(is_helper, makes_arrays))(function)
+    if hasattr(compiled, "enable_caching"):  # without compilation this is the function itself
         _numba.cache(compiled, function, _stamp)
-    return compiled  # type: ignore[no-any-return]
+    return cast(F, compiled)
 
 
 def _plainly_compiled(function: F) -> F:
     # Numba looks for changes in the file of the function alone. Its name is in that of the cache.
     function.__qualname__ += f"-{_stamp()[:16]}"
-    compiled: Any
     try:
-        compiled = _jit(cache=True)(function)
+        return cast(F, _jit(cache=True)(function))
     except RuntimeError:  # no folder can be written
-        compiled = _jit()(function)
-    return compiled  # type: ignore[no-any-return]
+        return cast(F, _jit()(function))
 
 
 _WITHOUT_KERNELS = ("cli", "comparison", "dask")
@@ -109,11 +103,14 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-prefetch: Callable[[Any, int], None] = helper(_ask_nothing)
-"""Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
+@helper
+def prefetch(array: Any, index: int) -> None:
+    """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
-Processors prefetch on their own within a page of 4 KB. To ask for what lies further ahead took a
-fifth off the pass over scores in memory.
-"""
+    Processors prefetch on their own within a page of 4 KB. To ask for what lies further ahead took
+    a fifth off the pass over scores in memory. Without Numba's internals this does nothing.
+    """
+
+
 if _HAS_INTERNALS and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     prefetch = _numba.prefetch  # type: ignore[assignment]

@@ -5,9 +5,10 @@ lacks a name, it cannot be imported, and ``_jit`` does without. A name that stay
 meaning would do more harm than one that goes.
 """
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -20,19 +21,9 @@ from numba.core.event import Listener, install_listener
 from numba.core.options import DefaultOptions
 from numba.extending import intrinsic
 
-TRIED = ("0.60", "0.62", "0.65", "0.68")
-"""Minor versions of Numba with which all tests passed."""
-
-if ".".join(numba.__version__.split(".")[:2]) not in TRIED:
-    message = f"not tried with Numba {numba.__version__}"
-    raise ImportError(message)
-
-
-class _NoEnvironment:
-    """Stand for what keeps the globals of a function for Python code, which helpers do not run."""
-
-    def set_env(self, name: str, environment: object) -> None:
-        """Do nothing: a helper has no machine code to look for them."""
+TRIED = ("0.60", "0.62", "0.65", "0.68")  # minor versions with which the tests passed
+if not numba.__version__.startswith(tuple(f"{version}." for version in TRIED)):
+    raise ImportError(numba.__version__)
 
 
 class _LinkedCode(JITCodeLibrary):
@@ -42,7 +33,8 @@ class _LinkedCode(JITCodeLibrary):
     a quarter of the time of a first call. The kernels are as fast either way.
     """
 
-    codegen = _NoEnvironment()
+    # Nothing keeps globals for Python code, which helpers do not run.
+    codegen = SimpleNamespace(set_env=lambda *_: None)
 
     def _optimize_final_module(self) -> None:
         pass
@@ -98,12 +90,12 @@ class _Cache(NullCache):
         try:
             return self._opened.load_overload(sig, target_context)
         except Exception:  # any: no folder can be written, and damaged files are pickles
-            with contextlib.suppress(Exception):
+            with suppress(Exception):
                 self._opened.flush()  # the next process finds nothing
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             self._opened.save_overload(sig, data)
 
 
@@ -129,11 +121,9 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG00
     return types.void(array, types.intp), generate
 
 
-@contextlib.contextmanager
-def while_compiling(tell: Callable[[bool], object]) -> Iterator[None]:
-    """Call ``tell(True)`` where Numba begins to compile, in any thread, ``tell(False)`` after."""
-    with install_listener("numba:compile", _Listener(tell)):
-        yield
+def while_compiling(tell: Callable[[bool], object]) -> AbstractContextManager[object]:
+    """See ``_jit.while_compiling``."""
+    return install_listener("numba:compile", _Listener(tell))
 
 
 class _Listener(Listener):
@@ -142,9 +132,9 @@ class _Listener(Listener):
         self._depth = 0  # a function is compiled while its caller is
 
     def on_start(self, event: object) -> None:  # noqa: ARG002
-        self._depth += 1
-        if self._depth == 1:
+        if self._depth == 0:
             self._tell(True)
+        self._depth += 1
 
     def on_end(self, event: object) -> None:  # noqa: ARG002
         self._depth -= 1
