@@ -1011,7 +1011,7 @@ NEEDS_SIZE = (
         (
             InputError,
             "gain='exp2' cannot hold 2^relevance for a relevance of 2000; expected grades up to "
-            "1000; use gain='linear' or rescale truth",
+            "300; use gain='linear' or rescale truth",
             {"metrics": "dcg(gain=exp2)", "truth": [[0, 0, 0], [1, 0, 2000]]},
             {"metrics": "dcg(gain=linear)", "truth": [[0, 0, 0], [1, 0, 2000]]},
         ),
