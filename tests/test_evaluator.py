@@ -837,7 +837,7 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         (
             InputTypeError,
             "users must be a slice or a 1-d array of integer user indices, "
-            "got 1-d of dtype float64; type users.astype(np.int64) if these are indices",
+            "got 1-d of dtype float64; type np.asarray(users, np.int64) if these are indices",
             lambda one: one.update(SCORES[:1], [0.0]),
         ),
         (
