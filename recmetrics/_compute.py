@@ -114,6 +114,7 @@ class Metrics:
     """
 
     @staticmethod
+    @takes(Shared)
     def compute(
         pred_scores: Scores,
         ground_truth: Truth,
