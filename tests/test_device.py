@@ -336,16 +336,6 @@ def test_an_evaluator_and_a_stream_take_batches(sent):
 
 
 @on_every_device
-def test_weights_and_strata(sent):
-    metrics = ["recall(of=rare)@9", "recall(weigh=ips)@9"]
-    side = {
-        "strata": {"rare": np.arange(0, N_ITEMS, 2)},
-        "propensity": RNG.uniform(0.1, 1, N_ITEMS),
-    }
-    assert_like_the_cpu(sent, scores_of("float32"), metrics=metrics, exclude=SEEN, **side)
-
-
-@on_every_device
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int64"])
 def test_factors_are_multiplied_as_on_the_cpu(dtype, sent):
     """Half precision would round what float32 keeps; torch multiplies no integers on a GPU."""

@@ -237,9 +237,9 @@ def read_problem(
     n_items = int(items.max(initial=-1)) + 1
     start, order = group(list_ids, n_lists)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
-    if ties == "id" and columns.score is not None:
+    if ties == "trec" and columns.score is not None:
         _sort_by_id(recs, columns, start, order, items[:n_recs])
-    rank = _sort_lists(recs, columns, start, order)
+    rank = _sort_lists(recs, columns, start, order, ties)
     ranked = items[:n_recs][order]
     if repeats == "raise" and find_repeats(start, ranked, n_items).any():
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
@@ -335,7 +335,7 @@ def _refuse_repeats(
 
 
 def _sort_lists(
-    recs: Frame, columns: Columns, start: IntArray, order: IntArray
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, ties: TableTies
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
@@ -354,6 +354,9 @@ def _sort_lists(
                 "not recommended; leave such rows out"
             )
             raise InputError(msg)
+        if ties == "trec":
+            with np.errstate(over="ignore"):
+                score = score.astype(np.float32).astype(np.float64)
         sort_groups(start, order, -score[order])
     return None
 
