@@ -677,7 +677,7 @@ FAULTS = [
     ),
     Fault(
         "a resample of weighted users is divided by their number", "comparison/_statistics.py",
-        "row[:] = total / divisor", "row[:] = total / n",
+        "over[start:stop] = _dot(times, each.weights)", "pass",
         "tests/test_summary.py -k 'scipy or cover'",
     ),
     Fault(
@@ -707,7 +707,7 @@ FAULTS = [
     ),
     Fault(
         "the compact table marks the loser", "comparison/_render.py",
-        "if (each.difference < 0) != lower:", "if (each.difference < 0) == lower:",
+        "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower",
         "tests/test_compare_compact.py -k 'letters or text'",
     ),
 ]  # fmt: skip
