@@ -275,8 +275,9 @@ def test_counts_say_what_each_mean_is_over():
     }
 
 
-def test_an_undefined_value_that_counts_as_0_is_in_the_mean():
-    one = evaluator(["hit@1", "cg@1"], undefined="zero")
+@pytest.mark.parametrize("undefined", ["zero", "one"])
+def test_an_undefined_value_that_a_number_replaces_is_in_the_mean(undefined):
+    one = evaluator(["hit@1", "cg@1"], undefined=undefined)
     one.update(SCORES[1:], [1, 2])
     counted = UserCounts(defined=2, undefined=0, not_updated=1)
     assert one.counts() == {"hit@1": counted, "cg@1": counted}

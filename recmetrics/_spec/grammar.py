@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, cast
 
 from recmetrics._errors import (
@@ -23,7 +24,6 @@ from recmetrics._errors import (
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for, metric_of_call
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
-from recmetrics._threads import cached_property
 from recmetrics._types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None
