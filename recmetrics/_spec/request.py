@@ -323,7 +323,9 @@ def define(
 
 def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: SideWords) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
-    of_catalogue = {*request.of_exposure, *request.of_all_items}
+    of_catalogue = (
+        {*request.of_exposure, *request.of_all_items} if words.of_catalogue else frozenset()
+    )
     for text, (spec, _, _) in request.definitions.items():
         extra = words.of_catalogue if text in of_catalogue else ()
         for group in (*spec.metric.needs, *extra):
