@@ -17,6 +17,7 @@ from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
     N_NAN,
     NAN_ROW,
+    FlatLists,
     ItemSets,
     Rankings,
     Rows,
@@ -210,7 +211,7 @@ def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
 
 def longest_list(scores: Source) -> int:
     """The most items that a list of these scores can have."""
-    return scores.lists.shape[1] if isinstance(scores, Rankings) else scores.shape[1]
+    return scores.longest if isinstance(scores, Rankings) else scores.shape[1]
 
 
 def read_scores(scores: Any) -> ScoreMatrix | Selector:
@@ -309,7 +310,8 @@ class SourceRanker:
                 if reader is not None:
                     reader.read(Lists(rows, items, length, relevant))
             if counter is None:
-                hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)
+                lists = FlatLists.of(items)
+                hits, _ = hits_of_lists(lists, relevant, self.n_items, k or 0, ties=rules.ties)
             else:
                 hits, nan_found = counter.rank(
                     rows, k or 0, relevant, excluded, candidates, ties=rules.ties
