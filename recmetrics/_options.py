@@ -126,7 +126,6 @@ class ForTruth(_Sets, _Relevant, _Meaning, total=False):
 
 
 _NAMES = tuple(typing.get_type_hints(Shared))
-SIDE = tuple(typing.get_type_hints(Side))
 
 
 def shared_of(arguments: Mapping[str, Any]) -> Shared:

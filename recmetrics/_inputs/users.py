@@ -16,7 +16,7 @@ from recmetrics._inputs.read_sets import (
     read_whole_truth,
 )
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
-from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
+from recmetrics._inputs.sets import NO_SIDE, ItemMatrix, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
 
@@ -116,12 +116,12 @@ def _users(
 
 def digests_of_side(side: Side) -> dict[str, str]:
     """Hash the side information by name."""
-    return _digests(vars(side) | _strata_of(side), _strata_of(side))
+    return _digests({**side.values, **_strata_of(side)}, _strata_of(side))
 
 
 def digests_of(users: Users) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
-    given = users._asdict() | vars(users.side) | _strata_of(users.side)
+    given = users._asdict() | {**users.side.values, **_strata_of(users.side)}
     return _digests(given, ("exclude", "candidates", *_strata_of(users.side)))
 
 
@@ -136,7 +136,7 @@ def _digests(given: dict[str, Any], of_sets: Iterable[str]) -> dict[str, str]:
             rows = sets.rows(slice(0, sets.n_users))
             empty = name == "exclude" and not len(rows.items)
             given[name] = None if empty else rows._replace(values=np.empty(0))
-    kinds = (ItemSets, Rows, np.ndarray)
+    kinds = (ItemSets, ItemMatrix, Rows, np.ndarray)
     return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
 
 
@@ -145,6 +145,8 @@ def _digest(value: Any) -> str:
         value = value.items
     elif isinstance(value, ItemSets):
         value = value.rows(slice(0, value.n_users))
+    elif isinstance(value, ItemMatrix):
+        value = value.entries
     hashed = hashlib.blake2b(digest_size=8)
     for array in value if isinstance(value, Rows) else (value,):
         hashed.update(f"{array.dtype} {array.shape}".encode())
