@@ -16,7 +16,7 @@ from recmetrics._errors import (
     warn,
 )
 from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
-from recmetrics._options import shared_of
+from recmetrics._options import ForBatches, shared_of, takes
 from recmetrics._results import (
     Accumulator,
     Store,
@@ -111,6 +111,7 @@ class Evaluator(Accumulator):
     _keeps = ("rows",)
     _users: Users | None = None  # None where no update is taken
 
+    @takes(ForBatches)
     def __init__(
         self,
         ground_truth: Truth,
@@ -414,7 +415,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
         if users.dtype == np.bool_:
             hint = "; for a mask type np.flatnonzero(users)"
         elif users.dtype.kind == "f":
-            hint = "; type users.astype(np.int64) if these are indices"
+            hint = "; type np.asarray(users, np.int64) if these are indices"
         if users.ndim == 2:
             hint = "; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)"
         msg = (

@@ -830,7 +830,7 @@ def test_batches_wait_for_their_metrics_where_there_is_room(monkeypatch, room):
         (
             InputTypeError,
             "users must be a slice or a 1-d array of integer user indices, "
-            "got 1-d of dtype float64; type users.astype(np.int64) if these are indices",
+            "got 1-d of dtype float64; type np.asarray(users, np.int64) if these are indices",
             lambda one: one.update(SCORES[:1], [0.0]),
         ),
         (
@@ -1004,7 +1004,7 @@ NEEDS_SIZE = (
         (
             InputError,
             "gain='exp2' cannot hold 2^relevance for a relevance of 2000; expected grades up to "
-            "1000; use gain='linear' or rescale truth",
+            "300; use gain='linear' or rescale truth",
             {"metrics": "dcg(gain=exp2)", "truth": [[0, 0, 0], [1, 0, 2000]]},
             {"metrics": "dcg(gain=linear)", "truth": [[0, 0, 0], [1, 0, 2000]]},
         ),

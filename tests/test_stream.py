@@ -220,10 +220,10 @@ def test_intervals_of_values_too_large_for_one():
             one.mean()
         assert one.mean() == {"novelty(unseen=inf)@1": math.inf}
         assert np.isnan(one.interval()["novelty(unseen=inf)@1"]).all()
-    squares = stream("dcg(gain=exp2)@1")
-    squares.update(SCORES[:2], [[0, 1000, 0], [0, 0, 1000]])
-    assert squares.mean() == {"dcg(gain=exp2)@1": 2.0**999}
-    assert squares.interval() == {"dcg(gain=exp2)@1": (-math.inf, math.inf)}
+    squares = stream("dcg@1")
+    squares.update(SCORES[:2], [[0, 2e200, 0], [0, 0, 2e200]])
+    assert squares.mean() == {"dcg@1": 1e200}
+    assert squares.interval() == {"dcg@1": (-math.inf, math.inf)}
 
 
 @pytest.mark.needs_jit
