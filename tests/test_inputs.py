@@ -71,7 +71,25 @@ def lists_of(matrix):
 
 
 @pytest.mark.parametrize(
-    "dtype", [*INTEGERS, *"f2 f4 f8 bool bfloat16 >f2 >f4 >f8 >i2 >i4 >i8 >u2 >u8".split()]
+    "dtype",
+    [
+        *INTEGERS,
+        *[
+            "f2",
+            "f4",
+            "f8",
+            "bool",
+            "bfloat16",
+            ">f2",
+            ">f4",
+            ">f8",
+            ">i2",
+            ">i4",
+            ">i8",
+            ">u2",
+            ">u8",
+        ],
+    ],
 )
 def test_scores_of_any_real_dtype(dtype):
     expected = SCORES > 3 if dtype == "bool" else SCORES
