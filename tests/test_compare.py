@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import math
 import subprocess
 import sys
@@ -656,6 +657,8 @@ def test_deterministic_given_rng():
     assert compare(values, tests=tests, rng=generator).differences == first.differences
     assert compare(values, tests=tests, rng=generator).differences != first.differences
     assert compare(values, tests=tests, rng=6).means != first.means
+    assert str(compare(values, tests=tests)) == str(compare(values, tests=tests, rng=0))
+    assert compare(values, rng=None).means != compare(values, rng=None).means
 
 
 def test_a_number_depends_on_its_own_values_alone():
@@ -878,6 +881,63 @@ def test_letters_go_on_after_z():
     assert letters[:2] == ["a", "b"]
     assert letters[25:28] == ["z", "aa", "ab"]
     assert letters[701:] == ["zz", "aaa", "aab"]
+
+
+def test_tables_fit_the_width_of_a_terminal():
+    """Cells fold at blanks; where even that is too wide, each row is a block."""
+    found = compare({"old": {"m": OLD}, "new": {"m": NEW}}, by=["x y"] * 6, rng=0)
+    whole = str(found)
+    assert found.to_text(max(map(len, whole.splitlines()))) == whole
+    for width in range(28, 120, 7):
+        text = found.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        for word in {*whole.split()} - {"-" * n for n in range(30)}:
+            assert word in text.split(), (word, width)
+    assert found.to_text(60).splitlines()[:3] == [
+        "metric  model    mean         95 %  users        worst group",
+        "                          interval",
+        "------  -----  ------  -----------  -----  ----  -----------",
+    ]
+    assert found.to_text(28).splitlines()[:7] == [
+        "m",
+        "  model          old",
+        "  mean           0.2500",
+        "  95 % interval  [0.1167,",
+        "                 0.3833]",
+        "  users          6",
+        "  worst group    x y",
+    ]
+
+
+def test_a_comparison_is_a_dict_for_json():
+    values = {"a": {"gini@5": OLD, "mine": [NAN] * 6}, "b": {"gini@5": NEW, "mine": [NAN] * 6}}
+    groups = np.array([1, 2] * 3)
+    found = compare(values, by=groups, levels={"c": {"gini@5": OLD}}, tests=("t", "permutation"))
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert {name: document[name] for name in ("format", "version", "models", "groups")} == {
+        "format": "recmetrics-1",
+        "version": recmetrics.__version__,
+        "models": ["a", "b"],
+        "groups": [1, 2],
+    }
+    assert document["definitions"] == {"gini@5": "gini(denom=n)@5", "mine": None}
+    assert document["lower_is_better"] == ["gini@5"]
+    assert document["means"][0] == found.to_records("means")[0]
+    [first, undefined, *_] = document["differences"]
+    assert first == found.to_records()[0]
+    assert (undefined["difference"], undefined["n_users"]) == (None, 0)
+    assert document["notes"] == str(found).split("\n\n")[-1].splitlines()
+    summed = recmetrics.summary({"NDCG@10": OLD}, notes=["by hand"]).to_dict()
+    assert {*summed} < {*document}
+    assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
+    assert summed["notes"] == ["by hand"]
+    under = recmetrics.summary({"ndcg@10": OLD}).to_dict(convention="lenskit")
+    assert under["convention"] == "lenskit"
+    assert "discount=log2_clip" in under["definitions"]["ndcg@10"]
+    assert (
+        "ndcg("
+        in recmetrics.summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
+    )
 
 
 def test_records():

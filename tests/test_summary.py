@@ -180,7 +180,7 @@ def test_a_group_without_weight_stays_and_is_empty():
 # --- SciPy and statsmodels -----------------------------------------------------------------------
 
 
-def scipys(values, weights, level=0.95, seed=0):
+def scipys(values, weights, confidence=0.95, seed=0):
     """The percentile bootstrap of SciPy, with the draws of the library's seed."""
 
     def mean(x, w, axis):
@@ -194,20 +194,20 @@ def scipys(values, weights, level=0.95, seed=0):
         vectorized=True,
         n_resamples=2000,
         batch=100,
-        confidence_level=level,
+        confidence_level=confidence,
         method="percentile",
         random_state=np.random.default_rng(own),
     ).confidence_interval
 
 
-@pytest.mark.parametrize("level", [0.95, 0.5, 0.1])
-def test_intervals_are_those_of_scipy(level):
+@pytest.mark.parametrize("confidence", [0.95, 0.5, 0.1])
+def test_intervals_are_those_of_scipy(confidence):
     values, weights = drawn(300)
-    [plain] = summary({"m": values}, level=level, rng=3)
-    expected = scipys(values, np.ones(300), level, seed=3)
+    [plain] = summary({"m": values}, confidence=confidence, rng=3)
+    expected = scipys(values, np.ones(300), confidence, seed=3)
     assert (plain.low, plain.high) == pytest.approx(tuple(expected), rel=1e-9)
-    [weighted] = summary({"m": values}, weights=weights, level=level, rng=3)
-    expected = scipys(values, weights, level, seed=3)
+    [weighted] = summary({"m": values}, weights=weights, confidence=confidence, rng=3)
+    expected = scipys(values, weights, confidence, seed=3)
     assert (weighted.low, weighted.high) == pytest.approx(tuple(expected), rel=1e-9)
 
 
@@ -652,7 +652,7 @@ def test_the_printed_table():
 
 
 def test_the_legend():
-    found = summary({"ndcg@5": [NAN, NAN, 1.0], "mrr@5": [NAN, NAN, 0.5]}, level=0.9)
+    found = summary({"ndcg@5": [NAN, NAN, 1.0], "mrr@5": [NAN, NAN, 0.5]}, confidence=0.9)
     assert str(found).splitlines()[-3:] == [
         "90 % intervals by percentile bootstrap over users, 2,000 resamples",
         "q10, median, q90: quantiles of the users' values",
@@ -668,6 +668,41 @@ def test_the_legend():
         "coverage@5 has no value (no user, or a catalogue without items)"
     )
     assert "left out" not in str(summary({"hit@5": [1.0, 0.5]}))
+
+
+def test_levels_and_notes_beside_the_means():
+    """A level has the users, weights and groups of the model, or is one number."""
+    values = {"mrr@10": [1.0, 0.5, 0.0, NAN], "coverage@10": np.array(0.3)}
+    levels = {
+        "chance": {"mrr@10": [0.4, 0.2, 0.0, NAN], "coverage@10": np.array(0.9), "hit@1": [1.0]},
+        "best": {"mrr@10": 1.0},
+    }
+    chosen = {"by": ["x", "x", "y", "y"], "weights": [3, 1, 1, 1]}
+    found = summary(values, levels=levels, noun="session", notes=["two\nlines"], **chosen)
+    assert [(r.metric, r.group, r.levels) for r in found] == [
+        ("mrr@10", None, {"chance": pytest.approx((3 * 0.4 + 0.2) / 5), "best": 1.0}),
+        ("coverage@10", None, {"chance": 0.9}),
+        ("mrr@10", "x", {"chance": pytest.approx((3 * 0.4 + 0.2) / 4), "best": 1.0}),
+        ("mrr@10", "y", {"chance": 0.0, "best": 1.0}),
+    ]
+    assert found.to_records()[0]["best"] == 1.0
+    lines = str(found).splitlines()
+    assert lines[0].split()[:4] == ["metric", "mean", "chance", "best"]
+    assert lines[0].split()[-4:] == ["sessions", "effective", "left", "out"]
+    assert lines[3].split()[1:5] == ["0.3000", "0.9000", "-", "-"]
+    assert lines[-1] == "two lines"
+    assert lines[-2] == "left out: 1 of 4 sessions has no relevant item"
+    with pytest.raises(ShapeError) as caught:
+        summary(values, levels={"chance": {"mrr@10": [0.4, 0.2]}})
+    assert str(caught.value) == (
+        "metric 'mrr@10' of 'chance' has shape (2,); expected that of the values, (4,), or one "
+        "number"
+    )
+    truth = [[1, 0, 0], [0, 1, 1]]
+    metrics = ["hit@1", "recall@2"]
+    scores = Metrics.compute([[3, 2, 1], [3, 2, 1]], truth, metrics)
+    found = summary(scores, levels={"chance": Metrics.chance(truth, metrics)})
+    assert [r.levels["chance"] for r in found] == pytest.approx([(1 / 3 + 2 / 3) / 2, 2 / 3])
 
 
 def test_small_numbers_keep_three_digits():
@@ -769,7 +804,7 @@ def test_to_frame(backend):
 def test_a_summary_is_frozen():
     found = summary(USERS)
     with pytest.raises(AttributeError):
-        found.level = 0.5
+        found.confidence = 0.5
     with pytest.raises(AttributeError):
         next(iter(found)).mean = 1.0
 
@@ -798,11 +833,11 @@ def test_an_interval_depends_on_its_own_values_alone(n_users):
     assert numbers(beside)["m"] == numbers([alone])["m"]
 
 
-def test_a_higher_level_is_a_wider_interval():
+def test_a_higher_confidence_is_a_wider_interval():
     values, _ = drawn(60)
     widths = []
-    for level in (0.01, 0.5, 0.95, np.float32(0.99)):
-        [found] = summary({"m": values}, level=level)
+    for confidence in (0.01, 0.5, 0.95, np.float32(0.99)):
+        [found] = summary({"m": values}, confidence=confidence)
         widths.append(found.high - found.low)
     assert widths == sorted(set(widths))
 
@@ -932,11 +967,11 @@ BAD = [
     *(
         (
             GOOD,
-            {"level": level},
+            {"confidence": confidence},
             ArgumentError,
-            f"level must be a number above 0 and below 1, such as 0.95, got {level!r}",
+            f"confidence must be a number above 0 and below 1, such as 0.95, got {confidence!r}",
         )
-        for level in (0.0, 1.0, 95, -0.5, NAN, "0.95", True)
+        for confidence in (0.0, 1.0, 95, -0.5, NAN, "0.95", True)
     ),
     (
         GOOD,
@@ -951,7 +986,7 @@ BAD = [
     ("values", "options", "error", "message"), BAD, ids=lambda x: str(x)[:40] or "none"
 )
 def test_bad_input(values, options, error, message):
-    summary(GOOD, by=["x", "y", "z"], weights=[1, 2, 3], level=0.5, rng=0)
+    summary(GOOD, by=["x", "y", "z"], weights=[1, 2, 3], confidence=0.5, rng=0)
     with pytest.raises(error) as caught:
         summary(values, **options)
     assert str(caught.value) == message

@@ -23,17 +23,18 @@ from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._grids import (
     Column,
     Grid,
+    as_text,
     intervals_by,
     percent,
     shown,
     shown_count,
     shown_interval,
+    table,
 )
-from recmetrics.comparison._records import Difference, Mean
-from recmetrics.comparison._render import grids, legend
+from recmetrics.comparison._records import Difference, Mean, MetricSummary
 from recmetrics.comparison._samples import read_weights
 from recmetrics.comparison._statistics import Correction, Test, mean_of
-from recmetrics.comparison._summaries import MetricSummary, Summary
+from recmetrics.comparison._summaries import Summary
 from recmetrics.comparison._summarise import summarise, summary
 
 __all__ = [

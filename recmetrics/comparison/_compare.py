@@ -63,7 +63,7 @@ def compare(
     levels: Mapping[str, Any] | None = None,
     paired_runs: bool = False,
     n_resamples: int = N_RESAMPLES,
-    rng: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> Comparison:
     """Compare models by the metrics of each user: means, paired differences and tests.
 
@@ -138,8 +138,9 @@ def compare(
         The number of bootstrap resamples. With more than 4,096 users, random blocks of users are
         resampled.
     rng
-        The seed or generator of all random draws. With a seed, the other metrics, models and groups
-        do not change the interval or the uncorrected p-value of a metric.
+        The seed or generator of all random draws. None draws a new seed for each call. With a seed,
+        the other metrics, models and groups do not change the interval or the uncorrected p-value
+        of a metric.
 
     Returns
     -------

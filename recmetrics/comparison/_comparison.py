@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._types import Convention
 from recmetrics.comparison import _render
 from recmetrics.comparison._compact import CompactTable
 from recmetrics.comparison._frame_of import frame_of
-from recmetrics.comparison._records import Compared
+from recmetrics.comparison._grids import Grid, Printed
+from recmetrics.comparison._records import Compared, document
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +25,7 @@ Table: TypeAlias = Literal["means", "differences"]
 _MOST_DIGITS = 15  # of a double
 
 
-class Comparison(Compared):
+class Comparison(Compared, Printed):
     """The result of ``recmetrics.compare``; it prints as a table.
 
     >>> import recmetrics
@@ -46,10 +48,8 @@ class Comparison(Compared):
 
     __slots__ = ()
 
-    def __str__(self) -> str:
-        return _render.to_text(self)
-
-    __repr__ = __str__
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # one mark for all
+        return _render.grids(self), _render.legend(self)
 
     def compact(
         self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
@@ -112,9 +112,32 @@ class Comparison(Compared):
         """
         return frame_of(self.to_records(table), backend)
 
-    def to_markdown(self) -> str:
-        """Write the printed tables and their legend in Markdown, the best means in bold."""
-        return _render.to_markdown(self)
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """Return everything as a dict for ``json.dumps``, with the keys of ``Summary.to_dict``.
+
+        Parameters
+        ----------
+        convention
+            The one under which the values were computed.
+        """
+        return document(
+            self.metrics,
+            convention,
+            confidence=self.confidence,
+            n_resamples=self.n_resamples,
+            models=self.models,
+            levels=self.levels,
+            groups=self.groups,
+            n_weightless=self.n_weightless,
+            baseline=self.baseline,
+            tests=self.tests,
+            correction=self.correction,
+            lower_is_better=self.lower_is_better,
+            paired_runs=self.paired_runs,
+            means=self.to_records("means"),
+            differences=self.to_records("differences"),
+            notes=_render.legend(self),
+        )
 
     def to_latex(self) -> str:
         r"""Write two LaTeX tables and their legend: models by metrics, and the differences.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,26 +12,25 @@ from recmetrics.comparison._grids import (
     Column,
     Grid,
     as_latex,
-    as_markdown,
-    as_text,
     counted,
     decimals_of,
-    ditto,
     escape_latex,
     in_latex,
     intervals_by,
+    named,
     one_line,
     percent,
     shown,
     shown_count,
-    shown_effective,
     shown_interval,
+    table,
     weighted_by,
 )
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
     from recmetrics.comparison._records import Compared, Difference, Mean
+    from recmetrics.comparison._statistics import Test
 
 _TESTS = {
     "t": "paired t test",
@@ -49,16 +48,6 @@ class Cell(NamedTuple):
     text: str
     marks: str = ""
     is_best: bool = False
-
-
-def to_text(comparison: Compared) -> str:
-    """Write aligned tables and the legend."""
-    return as_text(grids(comparison), legend(comparison))
-
-
-def to_markdown(comparison: Compared) -> str:
-    """Write the same tables in Markdown."""
-    return as_markdown(grids(comparison), legend(comparison))
 
 
 def to_latex(comparison: Compared) -> str:
@@ -219,46 +208,53 @@ def pair(difference: Difference) -> str:
 
 
 def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
-    interval = f"{percent(comparison.confidence)} interval"
     by_group = bool(means) and means[0].group is not None
-    worst_of = bool(comparison.groups) and not by_group
-    left_out = _leaves_out(means)
-    weighted = comparison.n_weightless is not None
-    columns = [
-        *([Column("group", is_number=False)] if by_group else []),
-        Column("metric", is_number=False),
-        Column("model", is_number=False),
-        Column("mean"),
-        Column(interval),
-        Column("users"),
-        *([Column("effective")] if weighted else []),
-        *([Column("runs"), Column("run std")] if comparison.n_runs else []),
-        *([Column("left out")] if left_out else []),
-        Column("", is_number=False),
-        *([Column("worst group", is_number=False)] if worst_of else []),
-    ]
-    rows = []
-    for each in means:
-        places = decimals(comparison, each.metric)
-        worst = comparison.worst_group(each.metric, each.model)
-        rows.append(
-            [
-                *([one_line(each.group)] if by_group else []),
-                one_line(each.metric),
-                one_line(each.model),
-                shown(each.mean, places),
-                shown_interval(each.low, each.high, places),
-                shown_count(each.n_users),
-                *([shown_effective(each.n_effective)] if weighted else []),
-                *(_runs(each, places) if comparison.n_runs else []),
-                *([shown_count(each.n_undefined)] if left_out else []),
-                "best" if each.best else "",
-                *([_worst(worst, places)] if worst_of else []),
-            ]
-        )
-    at = [column.heading for column in columns].index("mean")
-    strong = frozenset((row, at) for row, each in enumerate(means) if each.best)
-    return Grid(columns, ditto(rows, _labels(means)), strong)
+    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
+
+    def worst(each: Mean) -> str:
+        group = comparison.worst_group(each.metric, each.model)
+        return _worst(group, places[each.metric])
+
+    return table(
+        [
+            named("group", lambda each: each.group, by_group),
+            named("metric", lambda each: each.metric),
+            Column("model", lambda each: one_line(each.model), is_number=False),
+            Column(
+                "mean",
+                lambda each: shown(each.mean, places[each.metric]),
+                is_strong=lambda each: each.best,
+            ),
+            _interval(comparison, places),
+            Column("users", lambda each: shown_count(each.n_users)),
+            Column(
+                "effective",
+                lambda each: shown_count(each.n_effective, 1),
+                comparison.n_weightless is not None,
+            ),
+            Column("runs", lambda each: shown_count(each.n_runs), bool(comparison.n_runs)),
+            Column(
+                "run std",
+                lambda each: shown(each.run_std, places[each.metric]),
+                bool(comparison.n_runs),
+            ),
+            _undefined(means),
+            Column("", lambda each: "best" if each.best else "", is_number=False),
+            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+        ],
+        means,
+    )
+
+
+def _interval(comparison: Compared, places: Mapping[str, int], sign: str = "") -> Column:
+    return Column(
+        f"{percent(comparison.confidence)} interval",
+        lambda each: shown_interval(each.low, each.high, places[each.metric], sign),
+    )
+
+
+def _undefined(records: Sequence[Mean] | Sequence[Difference]) -> Column:
+    return Column("left out", lambda each: shown_count(each.n_undefined), _leaves_out(records))
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
@@ -268,52 +264,39 @@ def _difference_grids(comparison: Compared) -> list[Grid]:
 
 
 def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
-    interval = f"{percent(comparison.confidence)} interval"
     by_group = differences[0].group is not None
-    worst_of = bool(comparison.groups) and not by_group
-    left_out = _leaves_out(differences)
-    pairs = {(each.model, each.against) for each in differences}
+    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
     # A single pair needs no column: it is the heading of the differences.
-    heading = pair(differences[0]) if len(pairs) == 1 else None
-    tests = comparison.tests
-    columns = [
-        *([Column("group", is_number=False)] if by_group else []),
-        Column("metric", is_number=False),
-        *([Column("pair", is_number=False)] if heading is None else []),
-        Column(heading or "difference"),
-        Column(interval),
-        *(Column(f"p ({test})" if len(tests) > 1 else "p") for test in tests),
-        Column("", is_number=False),
-        Column("d_z"),
-        Column("w/t/l"),
-        *([Column("left out")] if left_out else []),
-        *([Column("worst group", is_number=False)] if worst_of else []),
-    ]
-    rows = []
-    for each in differences:
-        places = decimals(comparison, each.metric)
-        worst = comparison.worst_group(each.metric, each.model, each.against)
-        rows.append(
-            [
-                *([one_line(each.group)] if by_group else []),
-                one_line(each.metric),
-                *([pair(each)] if heading is None else []),
-                shown(each.difference, places, sign="+"),
-                shown_interval(each.low, each.high, places, sign="+"),
-                *(_p(each.corrected[test]) for test in tests),
-                "*" if each.significant else "",
-                shown(each.effect_size, 2, sign="+"),
-                f"{each.wins}/{each.ties}/{each.losses}",
-                *([shown_count(each.n_undefined)] if left_out else []),
-                *([_worst(worst, places, sign="+")] if worst_of else []),
-            ]
-        )
-    return Grid(columns, ditto(rows, _labels(differences)))
+    is_alone = len({(each.model, each.against) for each in differences}) == 1
+
+    def worst(each: Difference) -> str:
+        group = comparison.worst_group(each.metric, each.model, each.against)
+        return _worst(group, places[each.metric], "+")
+
+    return table(
+        [
+            named("group", lambda each: each.group, by_group),
+            named("metric", lambda each: each.metric),
+            Column("pair", pair, not is_alone, is_number=False),
+            Column(
+                pair(differences[0]) if is_alone else "difference",
+                lambda each: shown(each.difference, places[each.metric], "+"),
+            ),
+            _interval(comparison, places, "+"),
+            *(_p_of(test, comparison) for test in comparison.tests),
+            Column("", lambda each: "*" if each.significant else "", is_number=False),
+            Column("d_z", lambda each: shown(each.effect_size, 2, "+")),
+            Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
+            _undefined(differences),
+            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+        ],
+        differences,
+    )
 
 
-def _labels(records: Sequence[Mean] | Sequence[Difference]) -> list[list[Any]]:
-    """The labels of the rows: that of the group, if there is one, and the metric."""
-    return [[*([] if each.group is None else [each.group]), each.metric] for each in records]
+def _p_of(test: Test, comparison: Compared) -> Column:
+    heading = f"p ({test})" if len(comparison.tests) > 1 else "p"
+    return Column(heading, lambda each: _p(each.corrected[test]))
 
 
 def models_by_metrics(
@@ -352,19 +335,41 @@ def models_by_metrics(
 
 def latex_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Grid:
     """Write models by metrics with cells in LaTeX."""
-    columns = [Column("model", is_number=False), *(Column(escape_latex(each)) for each in headings)]
-    return Grid(columns, [[_latex_cell(cell) for cell in row] for row in rows])
+
+    def column(j: int, heading: str) -> Column:
+        return Column(heading, lambda row: _latex_cell(row[j]), is_number=j > 0)
+
+    return table(
+        [column(*each) for each in enumerate(["model", *map(escape_latex, headings)])], rows
+    )
+
+
+def text_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]], *, plain: bool) -> Grid:
+    """Write models by metrics, each model behind its letter; ``plain`` has the best in brackets."""
+
+    def column(j: int, heading: str) -> Column:
+        width = max(len(row[j].marks) for row in rows)
+
+        def in_text(row: Sequence[Cell]) -> str:
+            text, marks, is_best = row[j]
+            if not plain:
+                return f"{text} {marks}".rstrip()
+            text = f"[{text}]" if is_best else f" {text} "
+            return f"{text} {marks:<{width}}" if width else text
+
+        return Column(heading, in_text, is_strong=lambda row: row[j].is_best)
+
+    names = [
+        Column("", lambda row: row[0].marks, is_number=False),
+        Column("model", lambda row: row[0].text, is_number=False),
+    ]
+    return table([*names, *(column(*each) for each in enumerate(headings, start=1))], rows)
 
 
 def _latex_cell(cell: Cell) -> str:
     text = escape_latex(cell.text)
     text = rf"\textbf{{{text}}}" if cell.is_best else text
     return f"{text}$^{{{cell.marks}}}$" if cell.marks else text
-
-
-def _runs(mean: Mean, places: int) -> list[str]:
-    std = math.nan if mean.run_std is None else mean.run_std
-    return [shown_count(mean.n_runs), shown(std, places)]
 
 
 def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:

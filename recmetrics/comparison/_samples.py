@@ -247,6 +247,25 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
     )
 
 
+def read_levels(
+    levels: Mapping[str, Any] | None, values: Mapping[str, Floats]
+) -> dict[str, dict[str, Floats]]:
+    """Read reference levels of one result: for its metrics, values of its users or one number."""
+    read: dict[str, dict[str, Floats]] = {}
+    for name, columns in ({} if levels is None else levels).items():
+        read[name] = {}
+        for metric in values.keys() & columns.keys():
+            array = _array(f"metric {metric!r} of {name!r}", metric, columns[metric])
+            if array.ndim and array.shape != values[metric].shape:
+                msg = (
+                    f"metric {metric!r} of {name!r} has shape {array.shape}; expected that of the "
+                    f"values, {values[metric].shape}, or one number"
+                )
+                raise ShapeError(msg)
+            read[name][metric] = array
+    return read
+
+
 def _has_missing(values: Any) -> bool:
     counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     return any(getattr(each, "not_updated", 0) for each in counts.values())

@@ -3,70 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from recmetrics._types import Convention
 from recmetrics.comparison._frame_of import frame_of
 from recmetrics.comparison._grids import (
     Column,
     Grid,
-    as_html,
-    as_latex,
-    as_markdown,
-    as_text,
+    Printed,
     decimals_of,
-    ditto,
-    in_latex,
     intervals_by,
+    named,
     one_line,
     percent,
     shown,
     shown_count,
-    shown_effective,
     shown_interval,
+    table,
     weighted_by,
 )
-from recmetrics.comparison._records import without_unset
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSummary:
-    """One metric over the users of a group, or over all users (``group`` is None).
-
-    ``model`` is None unless a table names models.
-    ``low`` and ``high`` are the bounds of the interval of the mean. ``std`` is the standard
-    deviation of the users' values (with divisor n - 1); ``q10``, ``median`` and ``q90`` are their
-    quantiles. ``n_users`` is the number of users with a value. ``n_undefined`` is the number of
-    users without one, who are left out; ``why`` gives the reason, such as "no relevant item", or ""
-    if there are none. ``n_effective`` is (sum w)^2 / sum w^2 of the weights, None without weights.
-
-    An undefined number is NaN, such as the interval of fewer than two values, or of infinite
-    values. A metric of all lists has only a value, ``mean``; its ``n_users`` and ``n_undefined``
-    are None.
-    """
-
-    metric: str
-    group: Any
-    mean: float
-    low: float
-    high: float
-    std: float
-    q10: float
-    median: float
-    q90: float
-    n_users: int | None
-    n_undefined: int | None
-    why: str = ""
-    n_effective: float | None = None
-    model: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name; ``n_effective`` only with weights, ``model`` with models."""
-        return without_unset(asdict(self))
+from recmetrics.comparison._records import MetricSummary, document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Summary:
+class Summary(Printed):
     """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
 
     >>> import recmetrics
@@ -81,30 +42,32 @@ class Summary:
     records
         ``MetricSummary`` records: first those of all users, whose ``group`` is None, then those of
         each group. Iterating over the summary yields them.
-    models
-        The names of the models; empty unless a table names models.
-    groups
-        The labels of the groups; empty without ``by=``.
-    level, n_resamples
+    models, levels, groups
+        The names of the models, if a table names them; of the levels; the labels of the groups.
+    confidence, n_resamples
         The confidence of the intervals, and the number of bootstrap resamples.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
+    noun, notes
+        The word for a user, and the lines below the tables that the caller added.
     """
 
     records: tuple[MetricSummary, ...]
     groups: tuple[Any, ...]
     models: tuple[str, ...]
-    level: float
+    levels: tuple[str, ...]
+    confidence: float
     n_resamples: int
     n_weightless: int | None = None
+    noun: str = "user"
+    notes: tuple[str, ...] = ()
 
     @property
     def means(self) -> dict[str, float]:
         """The mean of each metric over all users, for a logger; "model/metric" with models."""
         return {
             each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
-            for each in self.records
-            if each.group is None
+            for each in self._overall()
         }
 
     def __iter__(self) -> Iterator[MetricSummary]:
@@ -113,25 +76,29 @@ class Summary:
     def __len__(self) -> int:
         return len(self.records)
 
-    def __str__(self) -> str:
-        return as_text(self._grids(), self._legend())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return as_html(self._grids(), self._legend())
-
-    def to_markdown(self) -> str:
-        """Write the printed tables and their legend in Markdown."""
-        return as_markdown(self._grids(), self._legend())
-
-    def to_latex(self) -> str:
-        r"""Write the printed tables and their legend in LaTeX; needs ``\usepackage{booktabs}``."""
-        return as_latex(map(in_latex, self._grids()), self._legend())
-
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each record."""
         return [each.as_dict() for each in self.records]
+
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """Return everything as a dict for ``json.dumps``.
+
+        ``definitions`` has the full metric strings, None for a metric of another package;
+        ``convention`` is the one under which the values were computed. Undefined and infinite
+        numbers are None.
+        """
+        return document(
+            dict.fromkeys(each.metric for each in self.records),
+            convention,
+            confidence=self.confidence,
+            n_resamples=self.n_resamples,
+            models=self.models,
+            levels=self.levels,
+            groups=self.groups,
+            n_weightless=self.n_weightless,
+            means=self.to_records(),
+            notes=[*self._left_out(), *self.notes],
+        )
 
     def to_frame(self, *, backend: str | None = None) -> Any:
         """Return the records as a data frame, with all digits.
@@ -148,55 +115,64 @@ class Summary:
         """
         return frame_of(self.to_records(), backend)
 
-    def _grids(self) -> list[Grid]:
-        overall = [each for each in self.records if each.group is None]
+    def _overall(self) -> list[MetricSummary]:
+        return [each for each in self.records if each.group is None]
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         of_groups = [each for each in self.records if each.group is not None]
-        return [self._grid(records) for records in (overall, of_groups) if records]
+        grids = [self._grid(each) for each in (self._overall(), of_groups) if each]
+        return grids, [
+            intervals_by(self.confidence, self.n_resamples, f"{self.noun}s"),
+            f"q10, median, q90: quantiles of the {self.noun}s' values",
+            *weighted_by(self.n_weightless, self.noun),
+            *self._left_out(),
+            *map(one_line, self.notes),
+        ]
 
     def _grid(self, records: Sequence[MetricSummary]) -> Grid:
-        names = [each for each in ("model", "group") if getattr(records[0], each) is not None]
-        left_out = any(each.n_undefined for each in records)
-        weighted = self.n_weightless is not None
-        columns = [
-            *(Column(each, is_number=False) for each in names),
-            Column("metric", is_number=False),
-            Column("mean"),
-            Column(f"{percent(self.level)} interval"),
-            *(Column(heading) for heading in ("q10", "median", "q90", "users")),
-            *([Column("effective")] if weighted else []),
-            *([Column("left out")] if left_out else []),
-        ]
-        rows = []
-        for each in records:
-            same = (other.mean for other in self.records if other.metric == each.metric)
-            places = decimals_of(same)
-            rows.append(
-                [
-                    *(one_line(getattr(each, name)) for name in names),
-                    one_line(each.metric),
-                    shown(each.mean, places),
-                    shown_interval(each.low, each.high, places),
-                    *(shown(value, places) for value in (each.q10, each.median, each.q90)),
-                    shown_count(each.n_users),
-                    *([shown_effective(each.n_effective)] if weighted else []),
-                    *([shown_count(each.n_undefined)] if left_out else []),
-                ]
-            )
-        return Grid(columns, ditto(rows, [[getattr(r, name) for name in names] for r in records]))
+        places = {
+            metric: decimals_of(each.mean for each in self.records if each.metric == metric)
+            for metric in {each.metric for each in records}
+        }
 
-    def _legend(self) -> list[str]:
-        """The notes below the tables."""
-        return [
-            intervals_by(self.level, self.n_resamples),
-            "q10, median, q90: quantiles of the users' values",
-            *weighted_by(self.n_weightless),
-            *self._left_out(),
-        ]
+        def number(heading: str, value: Any) -> Column:
+            return Column(heading, lambda each: shown(value(each), places[each.metric]))
+
+        return table(
+            [
+                named("model", lambda each: each.model, bool(self.models)),
+                named("group", lambda each: each.group, records[0].group is not None),
+                Column("metric", lambda each: one_line(each.metric), is_number=False),
+                number("mean", lambda each: each.mean),
+                *(
+                    number(one_line(level), lambda each, level=level: each.levels.get(level))
+                    for level in self.levels
+                ),
+                Column(
+                    f"{percent(self.confidence)} interval",
+                    lambda each: shown_interval(each.low, each.high, places[each.metric]),
+                ),
+                number("q10", lambda each: each.q10),
+                number("median", lambda each: each.median),
+                number("q90", lambda each: each.q90),
+                Column(f"{self.noun}s", lambda each: shown_count(each.n_users)),
+                Column(
+                    "effective",
+                    lambda each: shown_count(each.n_effective, 1),
+                    self.n_weightless is not None,
+                ),
+                Column(
+                    "left out",
+                    lambda each: shown_count(each.n_undefined),
+                    any(each.n_undefined for each in records),
+                ),
+            ],
+            records,
+        )
 
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
-        overall = [each for each in self.records if each.group is None]
-        of_users = [each for each in overall if each.n_users is not None]
+        of_users = [each for each in self._overall() if each.n_users is not None]
         reasons: dict[tuple[Any, ...], list[str]] = {}
         for each in of_users:
             if each.n_undefined:
@@ -206,7 +182,8 @@ class Summary:
         for (n_undefined, n_users, why), metrics in reasons.items():
             of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
             have = "has" if n_undefined == 1 else "have"
-            yield f"left out{of}: {n_undefined:,} of {n_undefined + n_users:,} users {have} {why}"
-        for each in overall:
+            n_all = f"{n_undefined + n_users:,}"
+            yield f"left out{of}: {n_undefined:,} of {n_all} {self.noun}s {have} {why}"
+        for each in self._overall():
             if each.n_users is None and each.why:
                 yield f"{one_line(each.metric)} has {each.why}"

@@ -12,7 +12,14 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputError, MetricSpecError
 from recmetrics._spec import lacking, spec_of
-from recmetrics.comparison._samples import check_share, read_columns, read_result, read_seed
+from recmetrics.comparison._records import MetricSummary
+from recmetrics.comparison._samples import (
+    check_share,
+    read_columns,
+    read_levels,
+    read_result,
+    read_seed,
+)
 from recmetrics.comparison._statistics import (
     N_RESAMPLES,
     NOTHING,
@@ -26,7 +33,7 @@ from recmetrics.comparison._statistics import (
     spread_of,
     sums_of,
 )
-from recmetrics.comparison._summaries import MetricSummary, Summary
+from recmetrics.comparison._summaries import Summary
 
 _QUANTILES = (0.1, 0.5, 0.9)
 
@@ -38,7 +45,10 @@ def summary(
     model: str | None = None,
     by: Any = None,
     weights: Any = None,
-    level: float = 0.95,
+    levels: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+    noun: str = "user",
+    notes: Sequence[str] = (),
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
     r"""Summarise the result of one model: means with intervals, quantiles and counts of users.
@@ -72,8 +82,16 @@ def summary(
         The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
         frame: means, intervals, quantiles and standard deviations are then weighted. Weight 0
         leaves a user out.
-    level
+    levels
+        Reference levels by name, to show beside the means, such as ``{"chance":
+        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, which are
+        weighted and grouped as those of the model, or one number. They may lack some metrics.
+    confidence
         The confidence of the intervals, above 0 and below 1.
+    noun
+        The word for a user in the tables, such as "group" or "session".
+    notes
+        Lines to print below the tables.
     rng
         The seed or generator of the bootstrap. None draws a new seed for each call. Other metrics
         do not change the interval of a metric. ``compare`` gives the same intervals for the same
@@ -90,7 +108,7 @@ def summary(
     InputError, InputTypeError, ShapeError
         If values, groups or weights cannot be read, or if no metric has a value.
     ArgumentError
-        If ``level`` or ``rng`` is invalid.
+        If ``confidence`` or ``rng`` is invalid.
 
     Notes
     -----
@@ -113,7 +131,10 @@ def summary(
         groups=read.groups,
         weights=read.weights,
         models=read.models,
-        level=check_share("level", level, 0.0),
+        levels=read_levels(levels, read.values),
+        confidence=check_share("confidence", confidence, 0.0),
+        noun=noun,
+        notes=notes,
         seed=read_seed(rng),
         otherwise=", or no update" if read.has_missing else "",
     )
@@ -135,7 +156,10 @@ def summarise(
     groups: Mapping[Any, npt.NDArray[np.intp]] | None = None,
     weights: Floats | None = None,
     models: Mapping[str | None, npt.NDArray[np.intp]] | None = None,
-    level: float = 0.95,
+    levels: Mapping[str, Mapping[str, Floats]] | None = None,
+    confidence: float = 0.95,
+    noun: str = "user",
+    notes: Sequence[str] = (),
     seed: int | None = None,
     otherwise: str = "",
 ) -> Summary:
@@ -154,17 +178,50 @@ def summarise(
     for model, group, members in parts:
         users = members if weights is None else members[weights[members] > 0]
         for metric, column in values.items():
+            of_levels = {
+                name: mean_of(each[metric][users], None if weights is None else weights[users])
+                if each[metric].ndim
+                else float(each[metric])
+                for name, each in (levels or {}).items()
+                if metric in each
+            }
             if column.ndim:
                 own = None if weights is None else weights[users]
                 row, own = defined(column[users], own)
                 why = _why(metric) + otherwise if row.size < users.size else ""
-                of_users = _of_users(metric, group, row, own, users.size, why)
-                records.append(replace(of_users, model=model))
+                q10, median, q90 = quantiles_of(row, own, _QUANTILES)
+                records.append(
+                    MetricSummary(
+                        metric=metric,
+                        group=group,
+                        model=model,
+                        mean=mean_of(row, own),
+                        std=spread_of(row, own),
+                        q10=q10,
+                        median=median,
+                        q90=q90,
+                        n_users=row.size,
+                        n_undefined=users.size - row.size,
+                        why=why,
+                        n_effective=None if own is None else effective_users(own),
+                        levels=of_levels,
+                    )
+                )
                 samples.append(sums_of(row, own, seed) if np.isfinite(row).all() else NOTHING)
             elif group is None:  # one value for all users: none for a group
-                records.append(_of_all_lists(metric, float(column), weighted=weights is not None))
+                value = float(column)
+                records.append(
+                    MetricSummary(
+                        metric=metric,
+                        group=None,
+                        mean=value,
+                        why=_why(metric) if math.isnan(value) else "",
+                        n_effective=None if weights is None else math.nan,
+                        levels=of_levels,
+                    )
+                )
                 samples.append(NOTHING)
-    intervals = bootstrap_intervals(samples, level, N_RESAMPLES, seed)
+    intervals = bootstrap_intervals(samples, confidence, N_RESAMPLES, seed)
     return Summary(
         records=tuple(
             replace(record, low=low, high=high)
@@ -172,50 +229,14 @@ def summarise(
         ),
         groups=tuple(groups or ()),
         models=tuple(model for model in rows if model is not None),
-        level=level,
+        levels=tuple(levels or ()),
+        confidence=confidence,
+        noun=noun,
+        notes=tuple(notes),
         n_resamples=N_RESAMPLES,
         n_weightless=None
         if weights is None
         else max(int(np.count_nonzero(weights[users] == 0)) for users in rows.values()),
-    )
-
-
-def _of_users(
-    metric: str, group: Any, row: Floats, weights: Floats | None, n_users: int, why: str
-) -> MetricSummary:
-    q10, median, q90 = quantiles_of(row, weights, _QUANTILES)
-    return MetricSummary(
-        metric=metric,
-        group=group,
-        mean=mean_of(row, weights),
-        low=math.nan,
-        high=math.nan,
-        std=spread_of(row, weights),
-        q10=q10,
-        median=median,
-        q90=q90,
-        n_users=row.size,
-        n_undefined=n_users - row.size,
-        why=why,
-        n_effective=None if weights is None else effective_users(weights),
-    )
-
-
-def _of_all_lists(metric: str, value: float, *, weighted: bool) -> MetricSummary:
-    return MetricSummary(
-        metric=metric,
-        group=None,
-        mean=value,
-        low=math.nan,
-        high=math.nan,
-        std=math.nan,
-        q10=math.nan,
-        median=math.nan,
-        q90=math.nan,
-        n_users=None,
-        n_undefined=None,
-        why=_why(metric) if math.isnan(value) else "",
-        n_effective=math.nan if weighted else None,
     )
 
 
