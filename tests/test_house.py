@@ -23,11 +23,11 @@ from recmetrics._options import Shared
 PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
-    ("_errors", "_extras", "_types", "_numba", "_printable", "_starting"),
+    ("_errors", "_extras", "_types", "_numba", "_printable"),
     ("_jit", "_options", "_io"),
     ("_threads", "_spec"),
     ("_inputs", "comparison"),
-    ("_selection",),
+    ("_selection", "_evaluation"),
     ("metrics",),
     ("_results",),
     ("_compute", "_evaluator", "_stream", "_audit", "_explain", "_overlap", "tables", "dask"),
