@@ -20,7 +20,8 @@ from tables_problems import read
 
 import recmetrics._inputs.scores
 import recmetrics._inputs.sets
-import recmetrics._results.state
+import recmetrics._results.rows
+import recmetrics._results.store
 import recmetrics._selection.device
 import recmetrics._selection.factors
 import recmetrics._selection.matrix
@@ -40,6 +41,7 @@ from recmetrics._spec.registry import METRICS
 
 try:
     import torch
+    from elsewhere import elsewhere
 except ImportError:
     torch = None
 
@@ -50,7 +52,7 @@ TABLES = ["pandas", "polars", "pyarrow"]
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
     recmetrics._selection.tied: {"_ENTRIES": 8},
-    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_LEAST_CHUNK": 1},
+    recmetrics._selection.device: {"_BLOCK": 8, "_MANY": 2},
     recmetrics._selection.factors: {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
@@ -63,7 +65,8 @@ TIGHT = {
         "_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
     },
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    recmetrics._results.state: {"_ADDED": 4, "WAITING": (3, 8), "MOST": 3},
+    recmetrics._results.rows: {"_ADDED": 4},
+    recmetrics._results.store: {"WAITING": (3, 8, 1 << 22), "MOST": 3},
     recmetrics._selection.sources: {"_HOST_BYTES": 64},
 }  # fmt: skip
 
@@ -350,30 +353,16 @@ def factors(problem):
 
 @entry("torch")
 def device_factors(problem):
-    users, items, bias = (_dense(array, "tensor") for array in _factors(problem))
-    with on_device():
-        return Metrics.compute_factors(
-            users,
-            items,
-            truth_of(problem),
-            list(problem.metrics),
-            item_bias=bias,
-            **_scored(problem),
-        )
-
-
-@contextlib.contextmanager
-def on_device():
-    """The code of a device, on torch's CPU."""
-    values = {"on_device": lambda value: isinstance(value, torch.Tensor), "as_tensor": lambda t: t}
-    with patched({recmetrics._selection.sources: values}):
-        yield
+    users, items, bias = (elsewhere(_dense(array, "tensor")) for array in _factors(problem))
+    return Metrics.compute_factors(
+        users, items, truth_of(problem), list(problem.metrics), item_bias=bias, **_scored(problem)
+    )
 
 
 @entry("torch")
 def device(problem):
-    with on_device():
-        return compute(problem)
+    scores = elsewhere(scores_of(problem))
+    return Metrics.compute(scores, truth_of(problem), list(problem.metrics), **_scored(problem))
 
 
 @entry()

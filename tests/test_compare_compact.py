@@ -200,6 +200,8 @@ def test_what_else_a_table_may_have():
 
 def test_nothing_tested_has_no_letters():
     found = compare({"a": {"coverage@5": np.array(0.5)}, "b": {"coverage@5": np.array(0.25)}})
+    assert found.differences == ()
+    assert "significant" not in str(found)
     assert str(found.compact()).splitlines() == [
         "  model  coverage@5",
         "  -----  ----------",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 from recmetrics import ArgumentError, Audit, Evaluation
 from recmetrics._io import Source
+from recmetrics._spec import SIDE, SideInput
 from recmetrics._types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
 from recmetrics.comparison import Correction, Test
 
@@ -81,6 +82,13 @@ def _choice(literal: Any) -> dict[str, Any]:
     return {"choices": get_args(literal)}
 
 
+def _of_side(name: str, side: SideInput) -> Row:
+    """Give the option of a piece of side information; tables take what training data become."""
+    flag, metavar = side.option.split()
+    forms = "SCORES" if side.of_train is None else "SCORES RECS"
+    return Row(flag, side.help, _file(metavar, name), forms)
+
+
 _COLUMN = {"metavar": "COLUMN"}
 _FLAG = {"action": "store_true"}
 _METRICS = {
@@ -111,42 +119,7 @@ EVALUATE = (
         {"dest": "strata", "type": _stratum, "action": "append", "metavar": "NAME=FILE"},
         "SCORES RECS",
     ),
-    Row(
-        "--propensity-from",
-        "training interactions, in a format of TRUTH, for metrics such as 'recall(weigh=snips)@20'",
-        _file("TRAIN", "propensity"),
-        "SCORES RECS",
-    ),
-    Row(
-        "--popularity-from",
-        "training interactions, in a format of TRUTH, for metrics such as novelty",
-        _file("TRAIN", "popularity"),
-        "SCORES RECS",
-    ),
-    Row(
-        "--features",
-        "feature vectors of the items (n_items, d), .npy or .npz, for diversity",
-        _file(),
-        "SCORES",
-    ),
-    Row(
-        "--similarity",
-        "similarity of each pair of items (n_items, n_items), .npy or .npz, instead of --features",
-        _file(),
-        "SCORES",
-    ),
-    Row(
-        "--genres",
-        "1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
-        _file(),
-        "SCORES",
-    ),
-    Row(
-        "--profile",
-        "genres of the users (n_users, g), or training interactions, .npy or .npz",
-        _file(),
-        "SCORES",
-    ),
+    *(_of_side(name, side) for name, side in SIDE.items()),
     Row(
         "--user --user-col",
         "with RECS: name of the column of users in all tables (default user)",

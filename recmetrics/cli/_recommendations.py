@@ -11,7 +11,7 @@ import numpy as np
 
 from recmetrics import Evaluation
 from recmetrics._io import Source
-from recmetrics._spec import spec_of
+from recmetrics._spec import SIDE, spec_of
 from recmetrics.cli._arguments import Measured, rules_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
@@ -123,8 +123,7 @@ def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
     return {
         "recs": recs._replace(advice=advice_of_recs),
         "truth": pairs(args.relevance, required=True) if args.relevance else graded,
-        "popularity": pairs(),
-        "propensity": pairs(),
+        **{name: pairs() for name, side in SIDE.items() if side.of_train is not None},
         "catalogue": Columns(f"{_TABLE} {item}", [item], (), advice),
         "strata": Columns(
             f"{_TABLE} {item}, or {user} and {item}", [item], (), advice, maybe_ids=[user]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from recmetrics import ArgumentError, Audit, Metrics, audit, popularity_from, propensity_from
+from recmetrics import ArgumentError, Audit, Metrics, audit
 from recmetrics._io import Source, read_array, start
+from recmetrics._spec import SIDE
 from recmetrics.cli._arguments import Measured, rules_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._pairs import read_pairs
@@ -33,11 +34,9 @@ def evaluate_scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     for name, source in sources.items():
         if name in ("exclude", "candidates"):
             sets[name] = _read_matrix(source, shape, graded=False)
-        elif name == "popularity":
-            given[name] = popularity_from(_read_matrix(source, shape, graded=False))
-        elif name == "propensity":
-            given[name] = propensity_from(_read_matrix(source, shape, graded=False))
-        elif name in ("features", "similarity", "genres", "profile"):
+        elif name in SIDE and (of_train := SIDE[name].of_train) is not None:
+            given[name] = of_train(_read_matrix(source, shape, graded=False), shape[1])
+        elif name in SIDE:
             given[name] = read_array(source, _TABLE)
     strata = strata_of(args, sources)
     if strata:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import MetricSpecError
+from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._spec import MetricSpec, parse
 from recmetrics._types import Convention
 from recmetrics.comparison._statistics import Correction, Test
 
 _OPTIONAL = ("n_effective", "n_runs", "run_std")
+_FRAMES = ("pandas", "polars", "pyarrow")
 _PLAIN = (str, bool, int, float, type(None))
 
 
@@ -89,9 +92,9 @@ class MetricSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, and the levels; those of weights and models if there are."""
-        fields = without_unset(asdict(self), (*_OPTIONAL, "model"))
-        levels: dict[str, Any] = fields.pop("levels")
-        return fields | levels
+        named = without_unset(asdict(self), (*_OPTIONAL, "model"))
+        levels: dict[str, Any] = named.pop("levels")
+        return named | levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +131,12 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
-        fields = asdict(self)
-        p_values, corrected = fields.pop("p_values"), fields.pop("corrected")
-        significant = fields.pop("significant")
+        named = asdict(self)
+        p_values, corrected = named.pop("p_values"), named.pop("corrected")
+        significant = named.pop("significant")
         for test, p in p_values.items():
-            fields |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
-        return fields | {"significant": significant}
+            named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
+        return named | {"significant": significant}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -192,21 +195,23 @@ class Compared:
         return worst
 
 
-def without_unset(fields: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
+def without_unset(named: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
     """Leave out the optional fields that are None."""
-    return {
-        name: value for name, value in fields.items() if name not in optional or value is not None
-    }
+    return {name: each for name, each in named.items() if name not in optional or each is not None}
 
 
-def document(metrics: Iterable[str], convention: Convention | None, **parts: Any) -> dict[str, Any]:
+def document(
+    numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
+) -> dict[str, Any]:
     """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    names = (field.name for field in fields(numbers) if field.name != "records")
+    named = {name: getattr(numbers, name) for name in names}
     return {
         "format": "recmetrics-1",
         "version": sys.modules["recmetrics"].__version__,
         "convention": convention,
-        "definitions": {metric: _defined(metric, convention) for metric in metrics},
-        **_plain(parts),
+        "definitions": {metric: _defined(metric, convention) for metric in defined},
+        **_plain(named | records),
     }
 
 
@@ -229,3 +234,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, _PLAIN) else str(value)
+
+
+def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
+    """Make a data frame of records, by default with the first package that is installed."""
+    if backend is not None and backend not in _FRAMES:
+        msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
+        raise ArgumentError(msg)
+    wanted = _FRAMES if backend is None else (backend,)
+    name = next((each for each in wanted if find_spec(each) is not None), None)
+    if name is None:
+        msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+        raise ArgumentError(msg)
+    package = importlib.import_module(name)
+    if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
+        # No column holds labels of several types.
+        records = [{**each, "group": _as_text(each["group"])} for each in records]
+    if name == "pyarrow":
+        return package.Table.from_pylist(records)
+    return package.DataFrame(records)
+
+
+def _as_text(group: Any) -> str | None:
+    return None if group is None else str(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics.comparison._grids import (
     UNDEFINED,
@@ -42,12 +42,7 @@ _UNCOVERED = "p-values use the users' means over runs, and do not cover the vari
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
-class Cell(NamedTuple):
-    """A name or a mean in the table of models by metrics."""
-
-    text: str
-    marks: str = ""
-    is_best: bool = False
+Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 
 def to_latex(comparison: Compared) -> str:
@@ -56,8 +51,8 @@ def to_latex(comparison: Compared) -> str:
     for group in (None, *comparison.groups):
         if group is not None:
             parts.append(f"% group {one_line(group)}")
-        headings, rows = models_by_metrics(comparison, comparison.metrics, group)
-        parts.append(in_latex(latex_grid(headings, rows), str))
+        grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
+        parts.append(in_latex(grid, str))
     parts += [in_latex(grid) for grid in _difference_grids(comparison)]
     notes = legend(comparison)
     if comparison.differences:
@@ -300,76 +295,70 @@ def _p_of(test: Test, comparison: Compared) -> Column:
 
 
 def models_by_metrics(
-    comparison: Compared, metrics: Sequence[str], group: Any = None, digits: int | None = None
-) -> tuple[list[str], list[list[Cell]]]:
-    """The means of a group, with the headings of their columns; names are cells, too.
-
-    A name is marked with its letter, a mean with the letters of the models that it is better than.
-    """
+    comparison: Compared,
+    metrics: Sequence[str],
+    form: Form,
+    group: Any = None,
+    digits: int | None = None,
+) -> Grid:
+    """The means of a group, with the letters of the models that they are better than."""
     better: dict[tuple[str, str], list[str]] = {}
+    letters: dict[str, str] = {}
+    if comparison.differences:
+        letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
     for each in comparison.differences:
         if each.group == group and each.significant:
-            lower = each.metric in comparison.lower_is_better
-            winner, loser = each.model, each.against
-            if (each.difference < 0) != lower:
-                winner, loser = loser, winner
-            letter = _letter(comparison.models.index(loser))
-            better.setdefault((each.metric, winner), []).append(letter)
+            is_lower = each.metric in comparison.lower_is_better
+            pair = (each.model, each.against)
+            winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
+            better.setdefault((each.metric, winner), []).append(letters[loser])
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
-    metrics = [metric for metric in metrics if (metric, comparison.models[0]) in means]
-    rows = []
-    for index, model in enumerate((*comparison.models, *comparison.levels)):
-        is_tested = bool(comparison.differences) and model in comparison.models
-        row = [Cell(one_line(model), _letter(index) if is_tested else "")]
-        for metric in metrics:
-            mean = means.get((metric, model))
-            if mean is None:
-                row.append(Cell(UNDEFINED))
-                continue
-            places = decimals(comparison, metric) if digits is None else digits
-            marks = "".join(sorted(better.get((metric, model), [])))
-            row.append(Cell(shown(mean.mean, places), marks, mean.best))
-        rows.append(row)
-    return [one_line(metric) for metric in metrics], rows
 
+    def column(metric: str) -> Column:
+        places = decimals(comparison, metric) if digits is None else digits
+        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
+        width = max(map(len, of_models.values()))
 
-def latex_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Grid:
-    """Write models by metrics with cells in LaTeX."""
+        def is_best(model: str) -> bool:
+            return (metric, model) in means and means[metric, model].best
 
-    def column(j: int, heading: str) -> Column:
-        return Column(heading, lambda row: _latex_cell(row[j]), is_number=j > 0)
+        def text(model: str) -> str:
+            found = means.get((metric, model))
+            mean = UNDEFINED if found is None else shown(found.mean, places)
+            marks = of_models[model]
+            if form == "latex":
+                return _in_latex(mean, marks, is_best(model))
+            if form == "markdown":
+                return f"{mean} {marks}".rstrip()
+            mean = f"[{mean}]" if is_best(model) else f" {mean} "
+            return f"{mean} {marks:<{width}}" if width else mean
 
+        heading = one_line(metric)
+        return Column(
+            escape_latex(heading) if form == "latex" else heading, text, is_strong=is_best
+        )
+
+    models = [*comparison.models, *comparison.levels]
+
+    def name(model: str) -> str:
+        text = one_line(model)
+        return _in_latex(text, letters.get(model, "")) if form == "latex" else text
+
+    shown_metrics = [metric for metric in metrics if (metric, models[0]) in means]
     return table(
-        [column(*each) for each in enumerate(["model", *map(escape_latex, headings)])], rows
+        [
+            Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
+            Column("model", name, is_number=False),
+            *map(column, shown_metrics),
+        ],
+        models,
     )
 
 
-def text_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]], *, plain: bool) -> Grid:
-    """Write models by metrics, each model behind its letter; ``plain`` has the best in brackets."""
-
-    def column(j: int, heading: str) -> Column:
-        width = max(len(row[j].marks) for row in rows)
-
-        def in_text(row: Sequence[Cell]) -> str:
-            text, marks, is_best = row[j]
-            if not plain:
-                return f"{text} {marks}".rstrip()
-            text = f"[{text}]" if is_best else f" {text} "
-            return f"{text} {marks:<{width}}" if width else text
-
-        return Column(heading, in_text, is_strong=lambda row: row[j].is_best)
-
-    names = [
-        Column("", lambda row: row[0].marks, is_number=False),
-        Column("model", lambda row: row[0].text, is_number=False),
-    ]
-    return table([*names, *(column(*each) for each in enumerate(headings, start=1))], rows)
-
-
-def _latex_cell(cell: Cell) -> str:
-    text = escape_latex(cell.text)
-    text = rf"\textbf{{{text}}}" if cell.is_best else text
-    return f"{text}$^{{{cell.marks}}}$" if cell.marks else text
+def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
+    text = escape_latex(text)
+    text = rf"\textbf{{{text}}}" if is_best else text
+    return f"{text}$^{{{marks}}}$" if marks else text
 
 
 def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:
