@@ -22,9 +22,9 @@ SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split c
 LIST_FORMS = ["arrays", "sets", "tuples of int32"]
 INDEX_FORMS = [*LIST_FORMS, "classes"]  # of a truth, which do not give the catalogue
 SHARED_FORMS = ["shared", "shared list", "mask"]
-BATCHES = {"evaluator", "stream", "interrupted", "threads", "dask", "dask factors"}
+BATCHES = {"evaluator", "stream", "threads", "dask", "dask factors"}
 FLAT = {"groups"}  # entries whose items have no names
-SLOW = {"interrupted", "dask", "dask factors", "tables"}  # entries drawn less often
+SLOW = {"dask", "dask factors", "tables"}  # entries drawn less often
 RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
 CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
 

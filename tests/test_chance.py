@@ -181,16 +181,6 @@ TRUTH = [np.array([0])]
             "n_items must be a number of items, such as 3700, got 2.5",
         ),
         (
-            {"ground_truth": TRUTH, "n_items": True},
-            ArgumentError,
-            "n_items must be a number of items, such as 3700, got True",
-        ),
-        (
-            {"ground_truth": TRUTH, "n_items": -1},
-            ArgumentError,
-            "n_items must be a number of items, such as 3700, got -1",
-        ),
-        (
             {"ground_truth": np.zeros((1, 4)), "n_items": 5},
             ShapeError,
             "truth has 4 items, got n_items=5; leave n_items out",

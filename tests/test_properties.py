@@ -152,23 +152,6 @@ def test_candidates_are_what_is_not_excluded(problem):
     assert_identical(compute(scores, truth, None, candidates), compute(scores, truth, rest))
 
 
-@QUICK
-@given(problems())
-def test_one_metric_alone_is_the_same_as_among_others(problem):
-    scores, truth, exclude, candidates = problem
-    together = compute(scores, truth, exclude, candidates)
-    for metric in METRICS_LIST:
-        alone = Metrics.compute(
-            scores,
-            truth,
-            metric,
-            exclude=as_index_arrays(exclude),
-            candidates=as_index_arrays(candidates),
-            **side_information(*scores.shape),
-        )
-        np.testing.assert_array_equal(alone[metric], together[metric])
-
-
 @pytest.fixture(scope="module")
 def large():
     rng = np.random.default_rng(0)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
+from recmetrics._selection.factors import FactorScores
 from recmetrics._spec.registry import METRICS
 
 N_USERS, N_ITEMS = 120, 700
@@ -53,9 +54,11 @@ def sent():
     return elsewhere
 
 
+@pytest.mark.parametrize("short_rows", [0, 1 << 20], ids=["lists", "whole rows"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
-def test_factors_give_the_metrics_of_their_scores(case, metrics):
+def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows, monkeypatch):
+    monkeypatch.setattr(FactorScores, "short_rows", short_rows)
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
     found = Metrics.compute_factors(
         USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, **CASES[case], **SIDE
