@@ -241,7 +241,7 @@ def audit_ranked(
     request = Request(make_spec("ndcg", k))
     rankings = Rankings(ranking, n_items)
     users = read_users(rankings, ground_truth, {}, request)
-    n_users, n_items = len(rankings.lists), users.n_items
+    n_users, n_items = rankings.shape[0], users.n_items
     unknown: Invalid = "raise" if n_items is None else "drop"
     rankings = Rankings(rankings.lists, n_items, repeats="drop", unknown=unknown)
     found = find_hits(rankings, users, request)
@@ -249,16 +249,16 @@ def audit_ranked(
     largest = {}
     if n_items is None:
         relevant = users.truth.rows(slice(0, n_users))
-        ranked = np.nonzero(rankings.lists >= 0)
+        ranked = rankings.flat(slice(0, n_users))
         largest = {
             "largest_in_truth": _largest(relevant.users(), relevant.items),
-            "largest_in_ranking": _largest(ranked[0], rankings.lists[ranked]),
+            "largest_in_ranking": _largest(ranked.users(), ranked.items),
         }
     return Audit(
         n_users=n_users,
         n_items=n_items,
         k=k,
-        dtype=str(rankings.lists.dtype),
+        dtype=str(rankings.items.dtype),
         short=_of_users(hits.length < k, 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
         grades=_grades(hits),
@@ -275,7 +275,7 @@ def _of_invalid(rankings: Rankings, found: Found, n_items: int | None) -> dict[s
     for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
         users = np.flatnonzero(counts)
         if users.size:
-            items = rankings.lists[users[0]].tolist()
+            items = rankings.take(users[:1]).items.ravel().tolist()
             unknown = [item for item in items if item != -1 and item not in known]
             repeats = [item for i, item in enumerate(items) if item in known and item in items[:i]]
             first = (repeats if name == "repeats" else unknown)[0]

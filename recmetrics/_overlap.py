@@ -188,7 +188,7 @@ def overlap_ranked(
         return Rankings(ranking, n_items, repeats=repeats, unknown=unknown)
 
     rankings = _named("a", read, a), _named("b", read, b)
-    n_users, others = (len(ranking.lists) for ranking in rankings)
+    n_users, others = (ranking.shape[0] for ranking in rankings)
     if n_users != others:
         msg = f"a and b must have rankings of the same users, got those of {n_users} and {others}"
         raise ShapeError(msg)

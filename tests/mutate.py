@@ -611,12 +611,12 @@ FAULTS = [
     ),
     Fault(
         "a wasted item takes its rank with it", "_inputs/ranked.py",
-        'repeats if self.repeats == "drop" else nothing', "repeats",
+        '(is_repeat & (repeats == "drop"))', "is_repeat",
         "tests/test_invalid_items.py -k wasted_rank_is",
     ),
     Fault(
         "an unknown item that is named again counts twice", "_inputs/ranked.py",
-        "_named_before(lists) & is_item & ~unknown", "_named_before(lists) & is_item",
+        "lists.named_before() & is_item & ~unknown", "lists.named_before() & is_item",
         "tests/test_invalid_items.py -k evaluator_counts",
     ),
     Fault(
@@ -631,9 +631,8 @@ FAULTS = [
         "tests/test_invalid_items.py -k metrics_of_items",
     ),
     Fault(
-        "a list of a table ends with its last valid item", "tables/_problem.py",
-        "                reach=reach - _per_list(self.start, dropped),\n",
-        "                reach=_per_list(self.start, ~invalid),\n",
+        "a list ends with its last valid item", "_inputs/ranked.py",
+        "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid",
         "tests/test_tables_evaluate.py -k invalid_items_are",
     ),
     Fault(

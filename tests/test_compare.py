@@ -591,7 +591,7 @@ def test_frames_without_narwhals(monkeypatch):
     with pytest.raises(
         ArgumentError,
         match=r"^results in data frames need the package narwhals; "
-        r'type: pip install "narwhals>=2.7"$',
+        r'type: pip install "narwhals>=2.9"$',
     ):
         compare({"a": old, "b": old})
 

@@ -28,7 +28,7 @@ from recmetrics._inputs.arrays import (
     is_half,
 )
 from recmetrics._inputs.flat_groups import read_groups
-from recmetrics._inputs.ranked import Cleaned, InvalidItems, Rankings
+from recmetrics._inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,

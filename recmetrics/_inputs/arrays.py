@@ -1,7 +1,7 @@
 """Arrays of any library as NumPy arrays, without a copy; checks of dtypes and indices."""
 
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError, InputTypeError, ShapeError
+from recmetrics._types import IntArray
 
 # DLPack's numbers for memory that the CPU reads: its own, pinned for CUDA or ROCm, CUDA managed.
 _DLPACK_HOST = {1, 3, 11, 13}
@@ -260,3 +261,16 @@ def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -
             f"{_each('np.asarray({}, np.int64)', what)} if these are indices"
         )
         raise InputTypeError(msg)
+
+
+def one_behind_another(
+    lists: Sequence[npt.NDArray[Any]], name: Callable[[int], str]
+) -> tuple[IntArray, IntArray]:
+    """Concatenate lists of item indices; gives where each starts, and the indices as int64.
+
+    ``name`` gives the name of a user's list in errors.
+    """
+    for user, items in enumerate(lists):
+        check_indices(items, name(user), ndim=1)
+    start = np.concatenate(([0], np.cumsum([len(items) for items in lists], dtype=np.int64)))
+    return start, np.concatenate([np.empty(0, np.int64), *lists], dtype=np.int64, casting="unsafe")

@@ -11,12 +11,12 @@ from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeE
 from recmetrics._inputs.arrays import (
     OF_TABLES,
     as_array,
-    check_indices,
     check_matrix,
     half_to_single,
     in_order,
     is_half,
     is_real,
+    one_behind_another,
     per_user,
 )
 from recmetrics._inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
@@ -344,12 +344,8 @@ def _from_lists(
     def place(user: int) -> str:
         return what if shared else f"{what} of user {user}"
 
-    for user, array in enumerate(lists):
-        check_indices(array, place(user), ndim=1)
-    lengths = [len(array) for array in lists]
-    start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    users = np.repeat(np.arange(len(lists)), lengths)
-    items = np.concatenate([np.empty(0, np.int64), *(a.astype(np.int64) for a in lists)])
+    start, items = one_behind_another(lists, place)
+    users = np.repeat(np.arange(len(lists)), np.diff(start))
     limit = np.iinfo(np.int64).max if n_items is None else n_items
     outside = (items < 0) | (items >= limit)
     if outside.any():

@@ -65,6 +65,19 @@ def as_indices(users: UserIndex) -> IntArray:
     return np.arange(users.start, users.stop) if isinstance(users, slice) else users
 
 
+def entries_of(start: IntArray, users: UserIndex) -> tuple[IntArray, UserIndex]:
+    """Find the entries of some users, in the order given, where user u has those from start[u].
+
+    Gives where those of each user start among them, and their places.
+    """
+    if isinstance(users, slice):
+        own = start[users.start : users.stop + 1]
+        return own - own[0], slice(own[0], own[-1])
+    counts = start[users + 1] - start[users]
+    among = np.concatenate(([0], np.cumsum(counts)))
+    return among, np.arange(among[-1]) + np.repeat(start[users] - among[:-1], counts)
+
+
 class Rows(NamedTuple):
     """The items of some users: user u has ``items[start[u]:start[u + 1]]``, ascending."""
 
@@ -76,18 +89,12 @@ class Rows(NamedTuple):
         """The rows of a slice of the users."""
         if rows.start == 0 and rows.stop == len(self.start) - 1:
             return self
-        start = self.start[rows.start : rows.stop + 1]
-        own = slice(start[0], start[-1])
-        return Rows(start - start[0], self.items[own], self.values[own])
+        return self.take(rows)
 
     def take(self, users: UserIndex) -> "Rows":
         """The rows of some of the users, in the order given."""
-        if isinstance(users, slice):
-            return self.cut(users)
-        counts = self.start[users + 1] - self.start[users]
-        start = np.concatenate(([0], np.cumsum(counts)))
-        places = np.arange(start[-1]) + np.repeat(self.start[users] - start[:-1], counts)
-        return Rows(start, self.items[places], self.values[places])
+        start, own = entries_of(self.start, users)
+        return Rows(start, self.items[own], self.values[own])
 
     def users(self) -> IntArray:
         """The user of each item."""

@@ -14,6 +14,7 @@ from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
     N_NAN,
     NAN_ROW,
+    FlatLists,
     Rankings,
     Rows,
     ScoreBlock,
@@ -186,7 +187,7 @@ def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
 
 def longest_list(scores: Source) -> int:
     """The most items that a list of these scores can have."""
-    return scores.lists.shape[1] if isinstance(scores, Rankings) else scores.shape[1]
+    return scores.longest if isinstance(scores, Rankings) else scores.shape[1]
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
@@ -280,7 +281,8 @@ class FactorRanker:
             items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
             if reader is not None:
                 reader.read(Lists(rows, items, length, relevant))
-            hits, _ = hits_of_lists(items, relevant, self.n_items, k or 0, ties=rules.ties)
+            lists = FlatLists.of(items)
+            hits, _ = hits_of_lists(lists, relevant, self.n_items, k or 0, ties=rules.ties)
             nan_found[NAN_ROW] += rows.start
             n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
             return hits, nan_found, n_swallowed
