@@ -28,8 +28,7 @@ import recmetrics._selection.rankings
 import recmetrics._selection.sources
 import recmetrics._selection.tied
 from recmetrics import Evaluator, Metrics, StreamEvaluator
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, parse
 
 try:
     import torch

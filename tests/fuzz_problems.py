@@ -7,10 +7,8 @@ import numpy as np
 from problems import SCORES, is_refused, numbers, of_kind, read
 
 from recmetrics import UnknownOptionError
-from recmetrics._spec.grammar import MetricSpec, parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec, parse
 from recmetrics._spec.request import has_ceiling
-from recmetrics._spec.systems import CONVENTIONS
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]

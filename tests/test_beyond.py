@@ -24,10 +24,9 @@ from recmetrics import (
     UndefinedMetricError,
     popularity_from,
 )
-from recmetrics._inputs import side
-from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._inputs import ScoreMatrix, side
 from recmetrics._selection import kernels, rankings
-from recmetrics._spec.grammar import parse
+from recmetrics._spec import parse
 
 LIST_METRICS = [metric.name for metric in of_kind("lists")]
 

@@ -2,11 +2,9 @@
 
 import os
 import pickle
-import re
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ from recmetrics import (
     UndefinedMetricError,
     UnknownMetricError,
 )
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -241,19 +239,6 @@ def test_a_few_items_per_user_leave_a_chunk():
     survivors = n_chunks * 5 * k * 16
     assert largest_result(scores, metrics) < 4 * survivors
     assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
-
-
-def test_the_page_does_what_it_says():
-    page = (Path(__file__).parents[1] / "docs" / "many_machines.md").read_text()
-    scope = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, scope)
-        if "scores, truth, [" in block:
-            scores, train = scope["scores"].compute(), scope["train"]
-            expected = Metrics.compute(scores, scope["truth"], list(scope["values"]), exclude=train)
-            assert_same(scope["values"], expected)
-    assert scope["mean"] == pytest.approx(np.nanmean(expected["ndcg@10"]), rel=1e-14)
-    assert 0 < np.nanmean(scope["values"]["ndcg@10"]) < 1  # of the factors
 
 
 # --- Mistakes ------------------------------------------------------------------------------------

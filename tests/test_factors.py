@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from interruption import threads_in_blas
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
-from recmetrics._inputs.read_sets import read_candidates, read_exclude
-from recmetrics._inputs.sets import SparseSets
+from recmetrics._inputs import SparseSets, read_candidates, read_exclude
 from recmetrics._selection import factors
 from recmetrics._selection.factors import FactorScores
-from recmetrics._threads import map_blocks, raise_if_stopped
+from recmetrics._threads import map_blocks
 
 TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
@@ -451,32 +450,6 @@ def test_without_threadpoolctl(monkeypatch):
         assert best(FactorScores(users, items), 9)[0] == by_sorting(users @ items.T, 9)
     finally:
         factors._blas_libraries.cache_clear()
-
-
-def test_an_interrupted_call_does_not_wait_for_long_blocks():
-    started = threading.Event()
-    ended = []
-
-    def work(_):
-        if threading.current_thread() is threading.main_thread():
-            assert started.wait(30)
-            return
-        started.set()
-        for _ in range(30_000):
-            threading.Event().wait(0.001)
-            try:
-                raise_if_stopped()
-            except BaseException as error:
-                ended.append(type(error).__name__)
-                raise
-
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        map_blocks(work, [slice(0, 1), slice(1, 2)], 2, interrupt)
-    assert ended == ["_Stopped"]
-    raise_if_stopped()  # nothing stays behind in the calling thread
 
 
 def test_selection_stops_between_tiles(monkeypatch):

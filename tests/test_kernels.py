@@ -15,8 +15,7 @@ from problems import as_index_arrays, by_reference, of_kind, problems, side_info
 import recmetrics
 from recmetrics import ArgumentError, Metrics, UndefinedMetricError
 from recmetrics._selection.hits import discounts
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, parse
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 

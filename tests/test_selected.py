@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
 from recmetrics._selection.factors import FactorScores
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS
 
 N_USERS, N_ITEMS = 120, 700
 RNG = np.random.default_rng(0)
@@ -73,16 +73,6 @@ def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, sent):
     assert_same(Metrics.compute(sent(SCORES), TRUTH, metrics, **CASES[case], **SIDE), expected)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_factors_on_a_device_give_the_metrics_of_their_scores(case, sent):
-    tensors = [sent(array) for array in (USERS, ITEMS)]
-    found = Metrics.compute_factors(*tensors, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE)
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE
-    )
-    assert_same(found, expected)
-
-
 @pytest.mark.parametrize("ties", ["expected", "worst", "best"])
 def test_tie_policies_reach_factors_and_devices(ties, sent):
     metrics = ["ndcg@10", "map@5", "hit@1", "auc"]
@@ -100,17 +90,6 @@ def test_an_evaluator_takes_factors_in_batches(n_threads):
     users = RNG.permutation(N_USERS)
     for batch in (users[:50], users[50:60], users[60:]):
         evaluator.update_factors(USERS[batch], ITEMS, batch, item_bias=BIAS)
-    assert_same(evaluator.compute(), expected)
-
-
-def test_an_evaluator_takes_tensors_of_a_device(sent):
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, exclude=SEEN, **SIDE
-    )
-    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, **SIDE)
-    scores = sent(SCORES).requires_grad_()
-    for first in range(0, N_USERS, 32):
-        evaluator.update(scores[first : first + 32])
     assert_same(evaluator.compute(), expected)
 
 

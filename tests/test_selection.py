@@ -6,9 +6,8 @@ import pytest
 from problems import JIT
 
 from recmetrics import Metrics, NaNScoreError
-from recmetrics._inputs.scores import ScoreMatrix
-from recmetrics._selection import kernels, matrix
-from recmetrics._selection.hits import empty_hits
+from recmetrics._inputs import ScoreMatrix
+from recmetrics._selection import empty_hits, kernels, matrix
 
 LANES = kernels.LANES
 LENGTHS = [1, 2, 63, 64, 65, LANES, 3 * LANES - 1, 3 * LANES, 3 * LANES + 65, 5 * LANES - 1]

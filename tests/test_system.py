@@ -15,7 +15,7 @@ from test_errors import message_of
 from test_kernels import assert_same
 
 from recmetrics import ArgumentError, Evaluator, Metrics, ShapeError, UndefinedMetricError
-from recmetrics._selection.exposure import COSINE, Exposure
+from recmetrics._selection import COSINE, Exposure
 from recmetrics._spec import parse
 
 SYSTEM_METRICS = [metric.name for metric in of_kind("exposure")]

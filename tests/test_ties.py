@@ -24,8 +24,7 @@ from test_selection import HOSTILE
 
 import recmetrics
 from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, parse
 
 POLICIES = ["index", "expected", "worst", "best"]
 OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
