@@ -418,7 +418,7 @@ FAULTS = [
     ),
     Fault(
         "the users of a sparse block from the first on", "_inputs/sets.py",
-        "own = slice(start[0], start[-1])", "own = slice(0, start[-1] - start[0])",
+        "slice(own[0], own[-1])", "slice(0, own[-1] - own[0])",
         SCORES,
     ),
     Fault(
@@ -671,7 +671,7 @@ FAULTS = [
         "            hits = self._once(\n"
         "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
         "            )",
-        "tests/test_ties.py -k policy_is_a_mean",
+        "tests/test_ties.py -k range_is_the_mean",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",
