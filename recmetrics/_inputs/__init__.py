@@ -56,6 +56,7 @@ from recmetrics._inputs.sets import (
     LARGEST_RELEVANCE,
     NO_ROWS,
     NO_SIDE,
+    ItemMatrix,
     ItemSets,
     Rows,
     SharedSet,
@@ -74,7 +75,6 @@ from recmetrics._inputs.side import (
     popularity_from,
     popularity_strata,
     propensity_from,
-    read_propensity,
     read_side,
     with_profile,
 )
