@@ -382,8 +382,13 @@ ENTRY_POINTS = {
 
 
 UNKNOWN = {  # and what is meant
-    "recboel": "recbole", "lkpy": "lenskit", "trec_eval": "trec", "rank": "ranx",
-    "Surprise": "", ("lenskit",): "", 1: "",
+    "recboel": "recbole",
+    "lkpy": "lenskit",
+    "trec_eval": "trec",
+    "rank": "ranx",
+    "Surprise": "",
+    ("lenskit",): "",
+    1: "",
 }
 
 

@@ -335,7 +335,7 @@ same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
     scores, (scores, np.eye(3), [0.0, 1.0, 2.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
 )
 recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
-found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], weights=[1, 2], level=0.9)
+found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], confidence=0.9, rng=None)
 means: dict[str, float] = found.means
 weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
 evaluator.update(scores, np.array([1, 0]))
@@ -381,7 +381,7 @@ WRONG = {
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
-    'recmetrics.summary(values, level="95 %")': "[arg-type]",
+    'recmetrics.summary(values, confidence="95 %")': "[arg-type]",
     "recmetrics.summary(values, weight=[1, 2])": "[call-arg]",
     'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
