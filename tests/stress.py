@@ -373,7 +373,7 @@ def short(times=10_000, seed=None):
 
 
 def child_forks(times):
-    """Fork while threads call everything; each child must give the same bits, and end."""
+    """Fork while threads compute; each child must give the same bits, and end."""
     scores, truth = problem(12)
     factors = np.float32(scores[:, :8]), np.float32(scores[:3, :].repeat(3, 0)[:8].T)
     one, _ = half_done()
@@ -388,8 +388,6 @@ def child_forks(times):
     def work():
         while not done.is_set():
             values()
-            one.update(scores[3:6], [3, 4, 5])
-            one.counts()
 
     expected, unchanged, whole = values(), settings(), seen(one)
 
@@ -408,7 +406,7 @@ def child_forks(times):
 
 
 def forks(times=1_000):
-    """Faults, and a closing line: fork while three threads compute, and use one evaluator."""
+    """Faults, and a closing line: fork while three threads compute."""
     faults = []
     with Child("forks", times) as child:
         for number in range(times):
