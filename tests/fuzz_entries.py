@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
 from fuzz_problems import INDEX_FORMS, SHARED_FORMS, TENSORS
-from interruption import in_threads, interrupt, seen, settings
+from interruption import in_threads, interrupt, values_in
 from tables_problems import read
 
 import recmetrics._inputs.scores
@@ -494,9 +494,7 @@ def interrupted(problem):
     """Calls that Ctrl-C ends at random lines, compared with an evaluator that nothing disturbs."""
     rng = np.random.default_rng(problem.seed)
     compute(problem)  # compiled: a trace function makes Numba slow
-    unchanged = settings()
     interrupt(lambda: compute(problem), int(rng.integers(1, 400)))
-    assert settings() == unchanged
     n_users, n_items = problem.shape
     one, twin = (
         Evaluator(truth_of(problem), list(problem.metrics), **_scored(problem), n_items=n_items)
@@ -505,18 +503,17 @@ def interrupted(problem):
     scores = scores_of(problem)
     asked = [Evaluator.counts, Evaluator.state, Evaluator.compute, Evaluator.mean, pickle.dumps]
     for batch in np.array_split(rng.permutation(n_users), 3):
-        ask, rows, before = asked[rng.integers(len(asked))], _rows(scores, batch), seen(twin)
+        ask, rows, before = asked[rng.integers(len(asked))], _rows(scores, batch), values_in(twin)
         twin.update(rows, batch)
-        after = seen(twin)
+        after = values_in(twin)
         with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
             ask(twin)
         interrupt(lambda rows=rows, batch=batch: one.update(rows, batch), int(rng.integers(1, 400)))
-        assert seen(one) in (before, after)
+        assert values_in(one) in (before, after)
         one.update(rows, batch)
         with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
             interrupt(lambda ask=ask: ask(one), int(rng.integers(1, 100)))
-        assert seen(one) == after
-        assert settings() == unchanged
+        assert values_in(one) == after
     return one.compute()
 
 

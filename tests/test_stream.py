@@ -332,24 +332,6 @@ def test_ctrl_c_while_a_result_is_computed_changes_nothing():
             assert values_in(one) == expected
 
 
-def test_a_signal_handler_may_use_the_stream_that_it_interrupts():
-    line, reached = 0, 0
-    while reached >= line:
-        line += 1
-        one, told = filled(), []
-
-        def handler(one=one, told=told):
-            one.update(SCORES[:1], NEXT[:1])
-            told.append(one.counts()["mrr"].defined)
-            one.mean()
-
-        reached = interrupt(one.mean, line, handler)
-        assert told == ([4] if line <= reached else [])
-        assert one.counts()["mrr"].defined == (4 if line <= reached else 3)
-        assert one.compute()["mrr"].size == (5 if line <= reached else 4)
-    assert line > 30
-
-
 def test_threads_may_share_a_stream():
     one = stream("mrr", keep="means")
     with ThreadPoolExecutor(4) as pool:

@@ -32,7 +32,7 @@ from recmetrics._results.state import (
 )
 from recmetrics._selection import Exposures, Found, exposures
 from recmetrics._spec import NUMBERS, Cutoffs, Request
-from recmetrics._threads import Exclusive, exclusive, surely, without_warnings
+from recmetrics._threads import Exclusive, exclusive, without_warnings
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 Keep = Literal["values", "means"]
@@ -242,10 +242,10 @@ class EventResults(Exclusive):
         if kept.busy:  # a signal handler asks, while they are computed
             return self._plus(kept.state[0], kept.waiting())
 
-        def end() -> None:
+        try:
+            return self._add_up(kept)
+        finally:
             kept.busy = False
-
-        return surely(lambda: self._add_up(kept), end)
 
     def _add_up(self, kept: _Kept) -> Totals:
         kept.busy = True

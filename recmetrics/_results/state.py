@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
 
@@ -27,7 +28,7 @@ from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
 from recmetrics._results.measure import settled, system_values, user_rows
 from recmetrics._selection import Found, exposures
 from recmetrics._spec import LEAST, Definition, Request, parse
-from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
+from recmetrics._threads import Exclusive, exclusive, row_blocks
 from recmetrics._types import (
     BoolArray,
     FloatArray,
@@ -249,10 +250,10 @@ class UserResults(Exclusive):
         if kept.busy:  # a signal handler asks, in the middle of ``_written``
             kept = kept.copy()
 
-        def end() -> None:
+        try:
+            return self._written(kept)
+        finally:
             kept.busy = False
-
-        return surely(lambda: self._written(kept), end)
 
     def _written(self, kept: _Kept) -> _Table:
         """Write the log into the rows; of a user the last row counts."""
