@@ -570,7 +570,7 @@ def _damage(matrix, rng):
         if not matrix.nnz:
             return False
         if name == "data" or rng.random() < 0.3:
-            array = array[:-1] if rng.random() < 0.7 or name == "data" else array.astype(float)
+            array = array[:-1]
         else:
             array = array.astype(np.int64)
             # Of a pointer the largest of the shape may be right.
