@@ -40,6 +40,7 @@ from recmetrics._spec.registry import METRICS
 
 try:
     import torch
+    from elsewhere import elsewhere
 except ImportError:
     torch = None
 
@@ -50,7 +51,7 @@ TABLES = ["pandas", "polars", "pyarrow"]
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
     recmetrics._selection.tied: {"_ENTRIES": 8},
-    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_LEAST_CHUNK": 1},
+    recmetrics._selection.device: {"_BLOCK": 8, "_MANY": 2},
     recmetrics._selection.factors: {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
@@ -350,30 +351,16 @@ def factors(problem):
 
 @entry("torch")
 def device_factors(problem):
-    users, items, bias = (_dense(array, "tensor") for array in _factors(problem))
-    with on_device():
-        return Metrics.compute_factors(
-            users,
-            items,
-            truth_of(problem),
-            list(problem.metrics),
-            item_bias=bias,
-            **_scored(problem),
-        )
-
-
-@contextlib.contextmanager
-def on_device():
-    """The code of a device, on torch's CPU."""
-    values = {"on_device": lambda value: isinstance(value, torch.Tensor), "as_tensor": lambda t: t}
-    with patched({recmetrics._selection.sources: values}):
-        yield
+    users, items, bias = (elsewhere(_dense(array, "tensor")) for array in _factors(problem))
+    return Metrics.compute_factors(
+        users, items, truth_of(problem), list(problem.metrics), item_bias=bias, **_scored(problem)
+    )
 
 
 @entry("torch")
 def device(problem):
-    with on_device():
-        return compute(problem)
+    scores = elsewhere(scores_of(problem))
+    return Metrics.compute(scores, truth_of(problem), list(problem.metrics), **_scored(problem))
 
 
 @entry()

@@ -26,9 +26,8 @@ SCORES = "tests/test_fuzz.py -k 'problems and (compute or methods)'"
 TILES = "tests/test_selection.py -k from_tile"
 FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
 BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
-DEVICE = "tests/test_fuzz.py -k 'problems and device and not factors'"
-CHUNKS = "tests/test_device.py -k 'chunks_are or chunks_of or in_a_chunk'"
-CUDA = "tests/test_cuda.py -k kernels_give"
+DEVICE = "tests/test_device.py -k 'every_dtype and (float32 or int8)'"
+SORTED_ROWS = "tests/test_device.py -k rows_sorted"
 
 
 class Fault(NamedTuple):
@@ -408,72 +407,59 @@ FAULTS = [
         SCORES,
     ),
     Fault(
-        "a device breaks ties anyhow", "_selection/device.py",
-        "    columns, order = columns.sort(dim=1)\n",
-        "    columns, order = columns.sort(dim=1, descending=True)\n",
+        "a device ranks equal scores from right to left", "_selection/device.py",
+        "columns < item", "columns > item",
         DEVICE,
     ),
     Fault(
-        "a device selects from equal chunks from right to left", "_selection/device.py",
-        "chunks = self._k_best(best, k, is_whole)",
-        "chunks = (n_chunks - 1 - self._k_best(best.flip(1), k, None))",
-        CHUNKS,
+        "a device forgets the equal scores of a tie group", "_selection/device.py",
+        "above + is_equal.sum(1)", "above + 1",
+        DEVICE,
     ),
     Fault(
-        "an excluded item stays the best of its chunk", "_selection/device.py",
-        "best[chunks] = copies.masked_fill_(is_hidden, self._lowest).amax(1)",
-        "copies.masked_fill_(is_hidden, self._lowest)",
-        CHUNKS,
+        "a device ranks -inf", "_selection/device.py",
+        "found[0] *= own.gather(1, items) > lowest", "pass",
+        DEVICE,
     ),
     Fault(
-        "a chunk of which all is excluded takes the place of another", "_selection/device.py",
-        "is_whole[chunks] = is_hidden.all(1)", "pass",
-        CHUNKS,
+        "a device lists any of the equal scores", "_selection/device.py",
+        "is_equal.cumsum(1) <= room", "is_equal.flip(1).cumsum(1).flip(1) <= room",
+        DEVICE,
     ),
     Fault(
-        "what fills no chunk is forgotten", "_selection/device.py",
-        "items = items[:, : k * size + width - n_chunks * size]", "items = items[:, : k * size]",
-        CHUNKS,
+        "a device hides an integer behind the smallest one", "_selection/device.py",
+        "if (whole == lowest).any():", "if False:",
+        "tests/test_device.py -k 'every_dtype and int64'",
     ),
     Fault(
-        "a NaN in a chunk is dropped", "_selection/device.py",
-        "has_nan = best.isnan().any(1) | ", "has_nan = ",
-        CHUNKS,
+        "a device reads unsigned numbers as signed ones", "_selection/device.py",
+        "whole = whole ^ lowest", "pass",
+        "tests/test_device.py -k 'every_dtype and uint64'",
     ),
     Fault(
-        "a NaN that fills no chunk is dropped", "_selection/device.py",
-        " | scores[:, best.shape[1] * size :].isnan().any(1)", "",
-        CHUNKS,
+        "a device ranks excluded items", "_selection/device.py",
+        "        if excluded is not None:\n            scores =",
+        "        if excluded is None:\n            scores =",
+        DEVICE,
     ),
     Fault(
-        "a GPU counts equal scores behind the item in whole tiles", "_selection/cuda.py",
-        "is_before = tile < places[p]  #", "is_before = tile > places[p]  #",
-        CUDA,
+        "a device forgets an excluded NaN", "_selection/device.py",
+        "scores, lowest = _comparable(self._scores.block(rows))",
+        "scores, lowest = _comparable(self._scores.block(rows))\n"
+        "        if excluded is not None:\n"
+        "            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(0))",
+        "tests/test_device.py -k nan",
     ),
     Fault(
-        "a GPU counts excluded items", "_selection/cuda.py",
-        "bounds[p], is_before, ties, -1)", "bounds[p], is_before, ties, 0)",
-        CUDA,
+        "a sort on a device loses ties", "_selection/device.py",
+        "torch.searchsorted(ascending, own, right=True)", "torch.searchsorted(ascending, own)",
+        SORTED_ROWS,
     ),
     Fault(
-        "a GPU lists -inf", "_selection/cuda.py",
-        "if bound >= least:", "if bound >= lowest:",
-        CUDA,
-    ),
-    Fault(
-        "a GPU ranks the first relevant items alone", "_selection/cuda.py",
-        "n_passes = max(1, (last_slot - first_slot + TOGETHER - 1) // TOGETHER)", "n_passes = 1",
-        CUDA,
-    ),
-    Fault(
-        "each part of a row on a GPU begins ranks at 1", "_selection/cuda.py",
-        "        if part == 0:  #", "        if part >= 0:  #",
-        CUDA,
-    ),
-    Fault(
-        "a GPU takes NaN of half precision for the best score", "_selection/cuda.py",
-        "_NAN_KEY = -0x8000", "_NAN_KEY = 0x7FFF",
-        CUDA,
+        "a sort on a device ranks equal scores anyhow", "_selection/device.py",
+        "ranks = torch.arange(1, n_items + 1, device=scores.device)",
+        "ranks = torch.arange(n_items, 0, -1, device=scores.device)",
+        SORTED_ROWS,
     ),
     # --- Numbers that may not mean what they seem to
     Fault(
@@ -615,12 +601,12 @@ FAULTS = [
     ),
     Fault(
         "a wasted item takes its rank with it", "_inputs/ranked.py",
-        'repeats if self.repeats == "drop" else nothing', "repeats",
+        '(is_repeat & (repeats == "drop"))', "is_repeat",
         "tests/test_invalid_items.py -k wasted_rank_is",
     ),
     Fault(
         "an unknown item that is named again counts twice", "_inputs/ranked.py",
-        "_named_before(lists) & is_item & ~unknown", "_named_before(lists) & is_item",
+        "lists.named_before() & is_item & ~unknown", "lists.named_before() & is_item",
         "tests/test_invalid_items.py -k evaluator_counts",
     ),
     Fault(
@@ -635,9 +621,8 @@ FAULTS = [
         "tests/test_invalid_items.py -k metrics_of_items",
     ),
     Fault(
-        "a list of a table ends with its last valid item", "tables/_problem.py",
-        "                reach=reach - _per_list(self.start, dropped),\n",
-        "                reach=_per_list(self.start, ~invalid),\n",
+        "a list ends with its last valid item", "_inputs/ranked.py",
+        "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid",
         "tests/test_tables_evaluate.py -k invalid_items_are",
     ),
     Fault(
@@ -682,7 +667,7 @@ FAULTS = [
     ),
     Fault(
         "a resample of weighted users is divided by their number", "comparison/_statistics.py",
-        "row[:] = total / divisor", "row[:] = total / n",
+        "over[start:stop] = _dot(times, each.weights)", "pass",
         "tests/test_summary.py -k 'scipy or cover'",
     ),
     Fault(
@@ -712,7 +697,7 @@ FAULTS = [
     ),
     Fault(
         "the compact table marks the loser", "comparison/_render.py",
-        "if (each.difference < 0) != lower:", "if (each.difference < 0) == lower:",
+        "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower",
         "tests/test_compare_compact.py -k 'letters or text'",
     ),
 ]  # fmt: skip

@@ -27,8 +27,12 @@ from peers_run import Given, load
 from recmetrics import Metrics
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, OTHERS
+from recmetrics._spec.systems import CONVENTIONS
 from recmetrics.tables import evaluate_table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+
+from systems import OTHERS, PROSE  # noqa: F401
 
 SYSTEMS = Path(__file__).parent / "systems"
 AGREEMENT = Path(__file__).parents[1] / "docs" / "agreement.json"
@@ -125,7 +129,7 @@ def ours(convention, line, given, known, *, variant=False):
         got = Metrics.compute(given.scores, given_as, [text], exclude=given.exclude, **rules)
     values = np.atleast_1d(got[text])
     metric = METRICS[line.metric.partition("@")[0]]
-    if variant and line.undefined == "nan" and metric.nan_means == "zero":
+    if variant and line.undefined == "nan" and metric.is_sum:
         values[~truth.any(axis=1)] = np.nan  # as under a convention
     return values
 

@@ -432,7 +432,7 @@ def test_a_failure_while_drawing_leaves_the_older_picture(capsys, monkeypatch):
 
 
 def test_without_rich_or_matplotlib(capsys, monkeypatch):
-    install = 'type: pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"'
+    install = 'type: pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"'
     with monkeypatch.context() as lacking:
         lacking.setitem(sys.modules, "rich", None)
         assert (

@@ -319,7 +319,7 @@ def test_json_needs_no_rich_and_a_table_says_what_to_type(files, capsys, monkeyp
     assert printed.out == ""
     assert printed.err == (
         "recmetrics: error: the command needs the package rich, as in the extra cli; "
-        'type: pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"\n'
+        'type: pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"\n'
     )
 
 

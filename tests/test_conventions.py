@@ -1,9 +1,10 @@
 """convention=: the numbers of other systems under the plain names, and the page that says so."""
 
-import importlib.util
+import importlib
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -21,10 +22,13 @@ from recmetrics import (
 )
 from recmetrics._spec.grammar import make_spec, parse
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, OTHERS
+from recmetrics._spec.systems import CONVENTIONS
 from recmetrics._types import Convention
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+page = importlib.import_module("conventions")  # the script that writes the page
+OTHERS, PROSE = page.OTHERS, page.PROSE
 GOLDENS = json.loads((ROOT / "tests" / "goldens" / "seeds.json").read_text())
 LINES = [
     pytest.param(convention, line, id=f"{convention}-{line.metric}")
@@ -35,20 +39,13 @@ SCORES = np.array([[4, 3, 2, 1, 0], [1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
 TRUTH = np.array([[1, 0, 3, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 2, 0]])  # user 1 has none
 
 
-def load_page():
-    """The script that writes the page, as a module."""
-    spec = importlib.util.spec_from_file_location("page", ROOT / "docs" / "conventions.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 # --- The table -----------------------------------------------------------------------------------
 
 
 def test_the_table_has_every_convention():
     assert list(CONVENTIONS) == list(get_args(Convention))
     assert not any(system.lines for system in OTHERS.values())  # no plain name means these
+    assert list(PROSE) == [*CONVENTIONS, *OTHERS]
 
 
 @pytest.mark.parametrize("name", [*CONVENTIONS, *OTHERS])
@@ -71,9 +68,19 @@ def test_a_plain_name_means_the_line(convention, line):
     expected = Metrics.compute(
         SCORES, TRUTH, spelled, undefined=line.undefined, ties=line.ties, **side
     )
-    if METRICS[name].nan_means == "zero" and line.undefined == "nan":
+    if METRICS[name].is_sum and line.undefined == "nan":
         expected[spelled][~TRUTH.any(axis=1)] = math.nan  # undefined="nan" is 0 for sums of gains
     np.testing.assert_array_equal(got[plain], expected[spelled])
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_every_string_of_the_page_is_taken_under_its_own_convention(convention):
+    system, side = CONVENTIONS[convention], side_information(*TRUTH.shape)
+    side = {name: value for name, value in side.items() if name not in ("genres", "profile")}
+    for line in (*system.lines, *system.variants):
+        name, _, cutoff = line.metric.partition("@")
+        text = str(make_spec(name, 3 if cutoff else None, line.options))
+        Metrics.compute(SCORES, TRUTH, text, convention=convention, **side)
 
 
 def test_every_option_of_the_table_is_one_of_the_metric():
@@ -213,6 +220,20 @@ def test_the_other_options_still_follow_the_convention():
     np.testing.assert_array_equal(got, spelled)
 
 
+def test_an_undefined_sum_is_0_whatever_undefined_says():
+    for undefined in (None, "nan", "zero", "one"):
+        for options in (
+            {"undefined": undefined},
+            {"undefined": undefined, "convention": "sklearn"},
+        ):
+            assert both("dcg@2", **options)[1] == 0
+        got = Metrics.compute(SCORES, TRUTH, ["cg@2", "ndcg@2"], undefined=undefined)
+        assert got["cg@2"][1] == 0
+    assert got["ndcg@2"][1] == 1
+    with pytest.raises(UndefinedMetricError, match="dcg@2 is undefined for 1 of 3 users"):
+        both("dcg@2", undefined="raise")
+
+
 def test_undefined_wins():
     def of(**options):
         return Metrics.recall_at_k(SCORES, TRUTH, 2, convention="torchmetrics", **options)[1]
@@ -336,12 +357,11 @@ def test_a_metric_that_the_system_lacks_names_those_that_it_has(metric, asked):
 
 
 def test_the_page_is_written_from_the_table():
-    page = load_page()
     assert page.PAGE.read_text() == page.page(json.loads(page.AGREEMENT.read_text()))
 
 
 def test_the_documents_are_the_recorded_ones():
-    notebook, article = load_page().DOCUMENTS.values()
+    notebook, article = page.DOCUMENTS.values()
     for seed, calls in {"notebook": notebook, "article": article}.items():
         recorded = {re.sub(r"@\d+", "@k", c["metric"]) for c in GOLDENS if c["seed"] == seed}
         assert recorded <= set(calls.values())

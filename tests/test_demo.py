@@ -106,7 +106,7 @@ def test_no_plot_draws_none(capsys):
 
 def test_without_matplotlib_only_a_plot_asked_for_is_an_error(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    install = 'pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"'
+    install = 'pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"'
     assert f"no learning curve: {install}\n" in printed(capsys)
     assert main([*SMALL, "--plot", "curve.png"]) == 2
     assert capsys.readouterr() == (

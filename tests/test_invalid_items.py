@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -263,3 +264,37 @@ def test_a_damaged_count_is_refused(invalid):
     stream = StreamEvaluator("mrr")
     with pytest.raises(InputError, match="state is damaged"):
         StreamEvaluator.from_state(stream.state() | {"invalid": np.array([-1, 0, 0, 0])})
+
+
+# --- Lists of very different lengths -------------------------------------------------------------
+
+
+def test_one_long_list_takes_the_memory_of_its_items():
+    long, one = np.arange(60_000), np.array([1])
+    metrics = ["mrr@5", "coverage@3", "diversity"]
+    lists, truth = [one] * 500 + [long] + [one] * 500, [one] * 1001
+    features = np.eye(60_000, 2) + 1
+    Metrics.compute_ranked(lists[:2], truth[:2], metrics, n_items=60_000, features=features)
+    tracemalloc.start()
+    found = Metrics.compute_ranked(lists, truth, metrics, n_items=60_000, features=features)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100e6  # as a matrix, 480 MB
+    assert found["mrr@5"].tolist() == [1.0] * 500 + [1 / 2] + [1.0] * 500
+    assert found["coverage@3"] == 3 / 60_000
+
+
+@settings(deadline=None, max_examples=60)
+@given(problem=spoiled(), rules=st.sampled_from([{}, {"repeats": "drop", "unknown": "waste"}]))
+def test_lists_have_the_values_of_a_padded_matrix(problem, rules):
+    lists, truth = problem
+    if not rules:
+        lists = [[item for _, item in kept_of(items, "drop", "drop")[0]] for items in lists]
+    texts = [*OF_HITS, *OF_LISTS, *SYSTEM]
+    padded = np.array([items + [-1] * (9 - len(items)) for items in lists])
+    one, other = (
+        Metrics.compute_ranked(each, truth, texts, n_items=N_ITEMS, **rules, **SIDE)
+        for each in (lists, padded)
+    )
+    for text in texts:
+        np.testing.assert_array_equal(one[text], other[text], err_msg=text)

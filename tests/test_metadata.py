@@ -64,7 +64,7 @@ def test_no_install_line_assumes_a_registry():
         ("pip install -U recmetrics pandas", True),
         ("pip install /path/to/recmetrics", False),
         ("pip install '.[dask]'", False),
-        ('pip install "narwhals>=2.7"', False),
+        ('pip install "narwhals>=2.9"', False),
     ],
 )
 def test_an_install_line_that_assumes_a_registry_is_found(line, assumes):
@@ -89,10 +89,10 @@ def test_the_extras_that_pages_install_exist():
 
 
 def test_an_install_line_has_the_packages_that_are_named():
-    assert install("tables") == 'pip install "narwhals>=2.7"'
+    assert install("tables") == 'pip install "narwhals>=2.9"'
     assert install("cli", "matplotlib") == 'pip install "matplotlib>=3.8"'
     assert install("cli") == (
-        'pip install "matplotlib>=3.8" "narwhals>=2.7" "polars>=1.0" "rich>=13"'
+        'pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"'
     )
 
 

@@ -77,7 +77,7 @@ def test_every_line_of_the_table_is_what_the_system_computes(convention):
 def test_the_page_was_measured_with_every_line_of_the_table(convention):
     recorded = json.loads(peers.AGREEMENT.read_text())[convention]
     assert recorded["problems"] >= 1000
-    assert recorded["version"] in peers.ALL[convention].version
+    assert recorded["version"] in peers.PROSE[convention].version
     assert ("groups" in recorded) == ("def groups(" in peers.module_of(convention).read_text())
     for figures in (recorded["calls"], recorded.get("groups", recorded["calls"])):
         assert list(figures) == [line.call for line, _ in peers.calls_of(convention)]
@@ -124,6 +124,13 @@ def test_trec_eval_breaks_ties_by_the_last_name():
     need("trec")
     there, here = one("trec", "mrr", given([1, 1, 1], [1, 0, 0]))
     assert (there, here) == (1 / 3, 1)
+
+
+def test_torchmetrics_counts_half_of_a_tied_pair_at_k():
+    need("torchmetrics")
+    there, here = one("torchmetrics", "auc@k", given([0.9, 0.5, 0.5, 0.1], [0, 0, 1, 0]))
+    assert (there, here) == ((0 + 1 / 2) / 2, (0 + 0) / 2)  # pairs with the items 0 and 1
+    assert "counts 1/2" in line("torchmetrics", "auc@k").gap
 
 
 def test_irspack_breaks_ties_by_index():

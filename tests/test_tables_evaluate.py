@@ -250,6 +250,35 @@ def test_invalid_items_leave_or_take_the_ranks_that_are_kept(repeats, unknown, r
     assert got["coverage@7"] == [(1 + (rank <= 7)) / 22]
 
 
+@pytest.mark.parametrize(
+    ("items", "ranks", "without"),
+    [
+        ([1, 2, 999], [1, 3, 6], ([1, 2], [1, 3])),  # the list ends at its last item
+        ([999, 1, 2], [4, 6, 7], ([1, 2], [5, 6])),  # a gap before an item stays
+        ([1, 2, 1, 2, 999], [2, 3, 4, 8, 9], ([1, 2], [2, 3])),
+        ([999, 998], [3, 5], ([], [])),
+    ],
+)
+def test_a_dropped_item_takes_the_gap_behind_the_last_item_along(items, ranks, without):
+    metrics = ["precision(denom=list)@10", "mrr", "map(denom=relevant)@6"]
+    options = {"rank_gaps": "keep", "catalogue": {"item": [1, 2, *range(20, 40)]}}
+    truth = {"user": [1], "item": [2]}
+    given, left = (
+        evaluated(
+            metrics,
+            {"user": [0, *([1] * len(rows[0]))], "item": [20, *rows[0]], "rank": [1, *rows[1]]},
+            truth,
+            repeats="drop",
+            unknown="drop",
+            **options,
+        )
+        for rows in ((items, ranks), without)
+    )
+    at = given["user"].index(1), left["user"].index(1)
+    for name in metrics:
+        assert given[name][at[0]] == left[name][at[1]], name
+
+
 def test_policies_of_invalid_items_are_checked():
     with pytest.raises(ArgumentError, match="unknown='waste' needs catalogue="):
         evaluated("mrr", unknown="waste")
@@ -693,3 +722,13 @@ def test_equal_scores_under_trec_rank_by_the_bytes_of_the_id(kind, ids, first):
     recs["score"] = [0.5, 0.75, 0.5]
     place = 1 if items[1] == first else 2  # the higher score is still first
     assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1 / place]
+
+
+@EVERY_KIND
+def test_trec_reads_scores_in_single_precision(kind):
+    """16,777,217 is the first whole number that float32 lacks: it ties with 16,777,216."""
+    for scores in ([16_777_217, 16_777_216], [0.1 + 1e-12, 0.1], [2e39, 1e39]):
+        recs = {"user": [1, 1], "item": [8, 9], "score": scores}
+        truth = {"user": [1], "item": [9]}
+        assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / 2]
+        assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1.0]

@@ -72,6 +72,36 @@ def test_the_numbers_are_those_of_arrays(table, with_catalogue):
         np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
 
 
+def test_strata_and_profiles_of_users_with_lists_of_very_different_lengths(table):
+    """One list has more items than all others together, and users do not come in order."""
+    n_users, n_items = 40, 3000
+    ranking = [RNG.permutation(n_items)[: n_items if u == 7 else u % 3] for u in range(n_users)]
+    truth, had = (RNG.random((n_users, n_items)) < 0.3 for _ in range(2))
+    genres, profile = RNG.random((n_items, 2)), RNG.random((n_users, 2))
+    metrics = ["recall(of=had)@5", "ndcg(of=had)", "calibration@5"]
+    order = RNG.permutation(n_users)
+    rows = [(u, i, rank) for u in order for rank, i in enumerate(ranking[u], 1)]
+    columns = dict(zip(("user", "item", "rank"), np.array(rows).T, strict=True))
+    pairs_of = [dict(zip(("user", "item"), np.nonzero(each), strict=True)) for each in (truth, had)]
+    names = {"a": genres[:, 0], "b": genres[:, 1]}
+    found = evaluate_table(
+        table(**columns),
+        table(**pairs_of[0]),
+        metrics,
+        strata={"had": table(**pairs_of[1])},
+        genres=table(item=np.arange(n_items), **names),
+        profile=table(user=np.arange(n_users), a=profile[:, 0], b=profile[:, 1]),
+    )
+    expected = Metrics.compute_ranked(
+        ranking, truth, metrics, strata={"had": had}, genres=genres, profile=profile
+    )
+    found = found.reset_index() if hasattr(found, "reset_index") else found
+    users = np.asarray(found["user"])
+    for text in metrics:
+        values = np.array(found[text].to_numpy(), np.float64)
+        np.testing.assert_array_equal(values, expected[text][users], err_msg=text)
+
+
 def test_propensities_are_estimated_from_training_interactions(table):
     train = HAD | (np.arange(N_ITEMS) < 3)
     # Interactions of items and users that are in no other table count no item of the catalogue.

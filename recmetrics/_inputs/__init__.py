@@ -28,7 +28,7 @@ from recmetrics._inputs.arrays import (
     is_half,
 )
 from recmetrics._inputs.flat_groups import read_groups
-from recmetrics._inputs.ranked import Cleaned, InvalidItems, Rankings
+from recmetrics._inputs.ranked import FlatLists, InvalidItems, Rankings
 from recmetrics._inputs.read_sets import (
     check_shape,
     read_candidates,
@@ -56,6 +56,7 @@ from recmetrics._inputs.sets import (
     LARGEST_RELEVANCE,
     NO_ROWS,
     NO_SIDE,
+    ItemMatrix,
     ItemSets,
     Rows,
     SharedSet,
@@ -74,7 +75,6 @@ from recmetrics._inputs.side import (
     popularity_from,
     popularity_strata,
     propensity_from,
-    read_propensity,
     read_side,
     with_profile,
 )

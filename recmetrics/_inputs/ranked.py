@@ -7,9 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array, as_kernel_array, check_indices, per_user
+from recmetrics._inputs.arrays import (
+    as_array,
+    as_kernel_array,
+    check_indices,
+    one_behind_another,
+    per_user,
+)
+from recmetrics._inputs.sets import UserIndex, entries_of
+from recmetrics._jit import kernel
 from recmetrics._options import one_of
 from recmetrics._types import BoolArray, IntArray, Invalid
+
+_SHORT = 32  # up to so many items a search among all pairs takes less time than a sort
+_ROOM = 4  # entries of a table per item, beyond which items are numbered by a sort
 
 
 class InvalidItems(NamedTuple):
@@ -40,25 +51,120 @@ def _some(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-class Cleaned(NamedTuple):
-    """A block of rankings without their invalid items."""
+class FlatLists(NamedTuple):
+    """Lists one behind another: list u has ``items[start[u]:start[u + 1]]``, best first.
 
-    lists: IntArray  # (rows, width) -1 after the end
-    ranks: IntArray | None  # (rows, width) None where they are 1, 2, 3, ...
-    reach: IntArray | None  # (rows,) the last rank, of an item or wasted; None with ``ranks``
-    places: IntArray | None  # (rows, width) where each item was; None where it still is there
-    counts: IntArray  # (2, rows) repeats and unknown items
+    If some ranks have no item, ``ranks`` holds the rank of each item, ascending in a list, and
+    ``reach`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
+    """
 
-    def rank_in(self, row: int, place: int) -> int:
+    items: IntArray  # an item of -1 is behind the end of its list
+    start: IntArray
+    ranks: IntArray | None = None
+    reach: IntArray | None = None
+    places: IntArray | None = None  # where each item was in its list; None where it still is there
+    width: int | None = None  # the length of every list, where it is known to be the same
+
+    @classmethod
+    def of(cls, rows: IntArray) -> "FlatLists":
+        """The rows of a matrix as lists of one length."""
+        n_users, width = rows.shape
+        return cls(rows.ravel(), np.arange(n_users + 1) * width, width=width)
+
+    def take(self, users: UserIndex) -> "FlatLists":
+        """The lists of some users, in the order given."""
+        start, own = entries_of(self.start, users)
+        ranks, places = (None if each is None else each[own] for each in (self.ranks, self.places))
+        reach = None if self.reach is None else self.reach[users]
+        return FlatLists(self.items[own], start, ranks, reach, places, self.width)
+
+    def users(self) -> IntArray:
+        """The user of each item."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def matrix(self, values: IntArray, width: int) -> IntArray:
+        """The values of the items of each list as a row, -1 after the last.
+
+        At most ``width`` are read where lists may have several lengths.
+        """
+        if self.width is not None:
+            return values.reshape(len(self.start) - 1, self.width)
+        lengths = np.diff(self.start)
+        width = min(width, int(lengths.max(initial=0)))
+        rows = np.full((len(lengths), width), -1, np.int64)
+        is_filled = np.arange(width) < lengths[:, np.newaxis]
+        place = self.start[:-1, np.newaxis] + np.arange(width)
+        rows[is_filled] = values[place[is_filled]]
+        return rows
+
+    def rank_in(self, user: int, place: int) -> int:
         """The rank, in the ranking as it was given, of an item that is at ``place`` now."""
-        return 1 + (place if self.places is None else int(self.places[row, place]))
+        return 1 + (place if self.places is None else int(self.places[self.start[user] + place]))
+
+    def count_in(self, mask: BoolArray) -> IntArray:
+        """Count the items of each list that are in ``mask``."""
+        return np.diff(np.append(0, np.cumsum(mask))[self.start])
+
+    def may_repeat(self) -> BoolArray:
+        """False for lists that name no item twice; short ones are not looked at."""
+        if np.diff(self.start).max(initial=0) <= _SHORT:
+            return np.ones(len(self.start) - 1, np.bool_)
+        if self.width is not None:
+            ordered = np.sort(self.matrix(self.items, self.width), axis=1)
+            repeats = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+            return np.asarray(repeats.any(axis=1))
+        return self.count_in(self.named_before() & (self.items >= 0)) > 0
+
+    def named_before(self) -> BoolArray:
+        """True for each item that also occurs earlier in its list."""
+        least, largest = int(self.items.min(initial=0)), int(self.items.max(initial=0))
+        if largest - least < _ROOM * self.items.size:
+            numbers, size = self.items - least, largest - least + 1
+        else:
+            numbers, size = np.unique(self.items, return_inverse=True)[1], self.items.size
+        again = np.empty(self.items.size, np.bool_)
+        _mark_repeats(self.start, numbers, np.full(size, -1, np.int64), again)
+        return again
+
+    def without(
+        self, is_repeat: BoolArray, is_unknown: BoolArray, repeats: Invalid, unknown: Invalid
+    ) -> "FlatLists":
+        """Take out the invalid items: a dropped one takes its rank along, a wasted one leaves it.
+
+        A list ends at its last item that is not dropped.
+        """
+        invalid = is_repeat | is_unknown
+        if not invalid.any():
+            return self
+        dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
+        users = self.users()
+        places = np.arange(len(self.items)) - self.start[users]
+        ranks = reach = None
+        if self.ranks is not None or not np.array_equal(invalid, dropped):
+            up_to = np.append(0, np.cumsum(dropped))
+            n_before = up_to[1:] - up_to[self.start[users]]
+            ranks = (places + 1 if self.ranks is None else self.ranks) - n_before
+            stays = (self.items != -1) & ~dropped
+            reach = np.zeros(len(self.start) - 1, np.int64)
+            reach[users[stays]] = ranks[stays]  # the last of a list is assigned last
+            ranks = ranks[~invalid]
+        start = np.append(0, np.cumsum(~invalid))[self.start]
+        return FlatLists(self.items[~invalid], start, ranks, reach, places[~invalid])
+
+
+@kernel
+def _mark_repeats(start: IntArray, numbers: IntArray, seen: IntArray, again: BoolArray) -> None:
+    """Mark the numbers that their list has before; ``seen`` is the last list with each number."""
+    for row in range(start.size - 1):
+        for i in range(start[row], start[row + 1]):
+            again[i] = seen[numbers[i]] == row
+            seen[numbers[i]] = row
 
 
 class Rankings:
     """The rankings of one call: checked to be item indices, and read block by block.
 
-    If some ranks have no item, ``ranks`` holds the rank of each item, ascending in a row, and
-    ``reach`` the last rank of each list. Both are None if the ranks are 1, 2, 3, ...
+    ``lists`` is an array with a row for each list, -1 after its end, or ``FlatLists``.
     """
 
     def __init__(
@@ -68,94 +174,85 @@ class Rankings:
         *,
         repeats: Invalid = "raise",
         unknown: Invalid = "raise",
-        ranks: IntArray | None = None,
-        reach: IntArray | None = None,
     ) -> None:
         one_of("repeats", repeats, Invalid)
         one_of("unknown", unknown, Invalid)
-        self.lists = _as_ranking(ranking)
+        self.lists = ranking if isinstance(ranking, FlatLists) else _as_ranking(ranking)
         self.repeats, self.unknown = repeats, unknown
-        self.ranks, self.reach = ranks, reach
+        lists = self.lists
+        n_users = len(lists.start) - 1 if isinstance(lists, FlatLists) else len(lists)
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.
-        self.shape: tuple[int, int | None] = len(self.lists), n_items
+        self.shape: tuple[int, int | None] = n_users, n_items
+
+    @property
+    def items(self) -> npt.NDArray[Any]:
+        """The items of all lists, and -1 after their ends."""
+        return self.lists.items if isinstance(self.lists, FlatLists) else self.lists
+
+    @property
+    def lengths(self) -> IntArray:
+        """The length of each list, with each -1 after its end."""
+        if isinstance(self.lists, FlatLists):
+            return np.diff(self.lists.start)
+        return np.full(len(self.lists), self.lists.shape[1])
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest list."""
+        if isinstance(self.lists, FlatLists):
+            return int(self.lengths.max(initial=0))
+        return int(self.lists.shape[1])
 
     @property
     def largest_item(self) -> int:
         """The largest item of all rankings, -1 where there is none."""
-        return int(self.lists.max(initial=-1))
+        return int(self.items.max(initial=-1))
 
     @property
     def is_strict(self) -> bool:
         """Whether each invalid item is an error."""
         return self.repeats == self.unknown == "raise"
 
-    def take(self, rows: slice) -> "Rankings":
-        """Take the rankings of some consecutive users."""
-        return Rankings(
-            self.lists[rows],
-            self.shape[1],
-            repeats=self.repeats,
-            unknown=self.unknown,
-            ranks=None if self.ranks is None else self.ranks[rows],
-            reach=None if self.reach is None else self.reach[rows],
-        )
+    def take(self, users: UserIndex) -> "Rankings":
+        """Take the rankings of some users, in the order given."""
+        lists = self.lists
+        lists = lists.take(users) if isinstance(lists, FlatLists) else lists[users]
+        return Rankings(lists, self.shape[1], repeats=self.repeats, unknown=self.unknown)
 
-    def block(self, rows: slice, n_items: int | None) -> Cleaned:
-        """Read a block of rows, without the invalid items to waste or drop."""
-        lists = as_kernel_array(np.ascontiguousarray(self.lists[rows], np.int64))
-        ranks = None if self.ranks is None else self.ranks[rows]
-        reach = None if self.reach is None else self.reach[rows]
-        if ranks is not None and reach is None:
-            reach = ranks.max(axis=1, initial=0)
+    def flat(self, rows: slice) -> FlatLists:
+        """The lists of a block of users, as they are."""
+        if isinstance(self.lists, FlatLists):
+            return self.lists.take(rows)
+        return FlatLists.of(as_kernel_array(np.ascontiguousarray(self.lists[rows], np.int64)))
+
+    def block(self, rows: slice, n_items: int | None) -> tuple[FlatLists, IntArray]:
+        """Read a block of users without the invalid items to waste or drop, and count both.
+
+        The counts of each list are those of its repeats and of its unknown items, (2, rows).
+        """
+        lists = self.flat(rows)
         if self.is_strict:
-            return Cleaned(lists, ranks, reach, None, np.zeros((2, len(lists)), np.int64))
-        is_item = lists != -1
-        unknown = repeats = nothing = np.zeros_like(is_item)
+            return lists, np.zeros((2, len(lists.start) - 1), np.int64)
+        is_item = lists.items != -1
+        unknown = repeats = np.zeros_like(is_item)
         if self.unknown != "raise" and n_items is not None:
-            unknown = is_item & ((lists < 0) | (lists >= n_items))
+            unknown = is_item & ((lists.items < 0) | (lists.items >= n_items))
         if self.repeats != "raise":
-            repeats = _named_before(lists) & is_item & ~unknown
-        counts = np.stack([np.count_nonzero(repeats, axis=1), np.count_nonzero(unknown, axis=1)])
-        invalid = repeats | unknown
-        if not invalid.any():
-            return Cleaned(lists, ranks, reach, None, counts)
-        dropped = (repeats if self.repeats == "drop" else nothing) | (
-            unknown if self.unknown == "drop" else nothing
-        )
-        order = np.argsort(invalid, axis=1, kind="stable")
-        behind = np.take_along_axis(invalid, order, axis=1)
-        kept = np.where(behind, -1, np.take_along_axis(lists, order, axis=1))
-        if ranks is None and np.array_equal(invalid, dropped):
-            return Cleaned(kept, None, None, order, counts)
-        # A dropped item takes its rank with it, a wasted one leaves it.
-        at = np.arange(1, lists.shape[1] + 1) if ranks is None else ranks
-        at = at - np.cumsum(dropped, axis=1)
-        if reach is None:
-            reach = np.where(is_item, at, 0).max(axis=1)
-        else:
-            reach = reach - np.count_nonzero(dropped, axis=1)
-        at = np.where(behind, -1, np.take_along_axis(at, order, axis=1))
-        return Cleaned(kept, at, reach, order, counts)
+            repeats = lists.named_before() & is_item & ~unknown
+        counts = np.stack([lists.count_in(repeats), lists.count_in(unknown)])
+        return lists.without(repeats, unknown, self.repeats, self.unknown), counts
 
 
-def _named_before(lists: IntArray) -> BoolArray:
-    """True for each item that also occurs earlier in its row."""
-    order = np.argsort(lists, axis=1, kind="stable")  # equal items keep their order
-    ordered = np.take_along_axis(lists, order, axis=1)
-    again = np.zeros(lists.shape, np.bool_)
-    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    return again
-
-
-def _as_ranking(ranking: Any) -> npt.NDArray[Any]:
-    """Rankings as one integer matrix, -1 after the end of a shorter list."""
+def _as_ranking(ranking: Any) -> npt.NDArray[Any] | FlatLists:
+    """Check rankings to be item indices."""
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):
             if isinstance(items, Set):
                 msg = f"ranking of user {user} is a set, which has no order; expected a list"
                 raise InputTypeError(msg)
-        return _padded(lists)
+        start, items = one_behind_another(lists, "ranking of user {}".format)
+        return FlatLists(items, start)
     array = as_array(ranking, "ranking")
     if array.ndim != 2:
         hint = "; for one user type [ranking]" if array.ndim == 1 else ""
@@ -166,12 +263,3 @@ def _as_ranking(ranking: Any) -> npt.NDArray[Any]:
         raise ShapeError(msg)
     check_indices(array, "ranking")
     return array if array.size else np.empty(array.shape, np.int64)
-
-
-def _padded(lists: list[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-    for user, items in enumerate(lists):
-        check_indices(items, f"ranking of user {user}", ndim=1)
-    ranking = np.full((len(lists), max((len(items) for items in lists), default=0)), -1, np.int64)
-    for user, items in enumerate(lists):
-        ranking[user, : items.size] = items
-    return ranking

@@ -1,13 +1,10 @@
 """Selection: the relevant items among the k best of each user, and their ranks.
 
-    sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
-               for factor models and GPU scores, whose own code ranks or picks the k best
+    sources    where scores come from; ``find_hits`` picks the ranker for them; ``FactorRanker``,
+               for factor models, whose own code selects the k best
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, computed in tiles
-    device     scores on a GPU: ranked and selected there
-    device_factors
-               scores of a factor model whose factors are on a GPU
-    cuda       the kernels that count ranks on a GPU, run by Numba
+    device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
     rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
                item twice
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
@@ -39,8 +36,8 @@ from recmetrics._selection.hits import (
 from recmetrics._selection.lists import Lists, Ranker
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.sources import (
+    AnyScores,
     Found,
-    Selector,
     Source,
     find_hits,
     longest_list,

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW, order_halves
+from recmetrics._inputs import N_NAN, NAN_ITEM, NAN_ROW, FlatLists, order_halves
 from recmetrics._jit import helper, kernel, prefetch
 from recmetrics._selection.hits import Hits
 from recmetrics._types import BoolArray, FloatArray, IntArray
@@ -90,7 +90,7 @@ class ListTables(NamedTuple):
     # Of each item up to the largest, or empty.
     slot_of: IntArray  # its slot, where it is relevant to the user
     user_of: IntArray  # the last user whose ranking has it
-    has_repeat: BoolArray  # (rows,) whether an item occurs twice, where these are empty
+    may_repeat: BoolArray  # (rows,) whether an item may occur twice, where these are empty
 
 
 def tied_of(hits: Hits, *, ties: bool) -> Tied | None:
@@ -130,19 +130,16 @@ def pool_for(k: int, longest: int, dtype: np.dtype[Any]) -> Pool:
     )
 
 
-def tables_for(ranking: IntArray, relevant_items: IntArray) -> ListTables:
+def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
     """Tables of -1 for each item, unless they would exceed the input.
 
     A lookup takes a tenth of the time of a search among a user's items.
     """
-    largest = int(max(ranking.max(initial=-1), relevant_items.max(initial=-1)))
-    size = largest + 1 if largest < ranking.size + relevant_items.size else 0
-    has_repeat = np.zeros(len(ranking), np.bool_)
-    if not size and ranking.size:
-        ordered = np.sort(ranking, axis=1)
-        repeats = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-        has_repeat = repeats.any(axis=1)
-    return ListTables(np.full(size, -1, np.int64), np.full(size, -1, np.int64), has_repeat)
+    items = lists.items
+    largest = int(max(items.max(initial=-1), relevant_items.max(initial=-1)))
+    size = largest + 1 if largest < items.size + relevant_items.size else 0
+    may_repeat = np.empty(0, np.bool_) if size else lists.may_repeat()
+    return ListTables(np.full(size, -1, np.int64), np.full(size, -1, np.int64), may_repeat)
 
 
 def count_lanes(k: int, n_items: int) -> int:
@@ -755,28 +752,6 @@ def rank_candidates(
 
 
 @kernel
-def keep_counted(ranks: Any, relevance: FloatArray, k: int, hits: Hits, tied: Any) -> None:
-    """Fill ``hits`` from ranks that a GPU counted; then ``sort_hits``.
-
-    ranks: (1, slots), or (3, slots) with the other two numbers that ``tied`` takes; 0 is the rank
-    of an item that may not be recommended.
-    """
-    for user in range(hits.n_hits.size):
-        first = hits.start[user]
-        found = first
-        for slot in range(first, hits.start[user + 1]):
-            if ranks[0, slot] > 0:
-                hits.rank[found] = ranks[0, slot]
-                hits.gain[found] = relevance[slot]
-                if tied is not None:
-                    tied.first[found] = ranks[1, slot]
-                    tied.last[found] = ranks[2, slot]
-                found += 1
-        hits.n_hits[user] = found - first
-        _keep_hits(hits, user, k, tied)
-
-
-@kernel
 def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
     """Sort the hits of users with more than ``_FEW`` by a place for each rank.
 
@@ -947,7 +922,8 @@ def _first_repeat(items: IntArray) -> int:
 
 @kernel
 def rank_lists(
-    ranking: IntArray,
+    items: IntArray,
+    start: IntArray,
     relevant_items: IntArray,
     relevance: FloatArray,
     n_items: int,
@@ -958,17 +934,17 @@ def rank_lists(
 ) -> None:
     """Fill ``hits`` from rankings that exist; stops at the first bad row.
 
-    ranking: (rows, length) items, -1 after the end of a shorter list. ``fault`` receives the fault,
-    its row and its place: an item outside the catalogue, after the end, or twice. ``tables_for``
-    makes the tables.
+    List u is ``items[start[u]:start[u + 1]]``, perhaps with -1 after its end. ``fault`` receives
+    the fault, its row and its place: an item outside the catalogue, after the end, or twice.
+    ``tables_for`` makes the tables.
     """
     # No tuple is assigned to a slice, which would take a second to compile.
-    length = ranking.shape[1]
     slot_of, user_of = tables.slot_of, tables.user_of
-    for user in range(ranking.shape[0]):
+    for user in range(start.size - 1):
+        ranking = items[start[user] : start[user + 1]]
         n_ranked = 0
-        for i in range(length):
-            item = ranking[user, i]
+        for i in range(ranking.size):
+            item = ranking[i]
             if item < -1 or item >= n_items:
                 fault[0], fault[1], fault[2] = OUTSIDE, user, i
                 return
@@ -977,9 +953,9 @@ def rank_lists(
                 return
             n_ranked += item >= 0
         if slot_of.size:
-            place = _first_repeat_by_table(ranking[user, :n_ranked], user, user_of)
+            place = _first_repeat_by_table(ranking[:n_ranked], user, user_of)
         else:
-            place = _first_repeat(ranking[user, :n_ranked]) if tables.has_repeat[user] else -1
+            place = _first_repeat(ranking[:n_ranked]) if tables.may_repeat[user] else -1
         if place >= 0:
             fault[0], fault[1], fault[2] = TWICE, user, place
             return
@@ -990,7 +966,7 @@ def rank_lists(
                 slot_of[relevant_items[slot]] = slot
         n_hits = 0
         for i in range(min(k, n_ranked)):
-            item = ranking[user, i]
+            item = ranking[i]
             if slot_of.size:
                 found = slot_of[item]  # below ``first``: of an earlier user
             else:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics._inputs import Cleaned, Rankings, Rows, Users
+from recmetrics._inputs import FlatLists, Rankings, Rows, Users
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Hits, empty_hits, hits_of_slots, join
 from recmetrics._selection.lists import Lists, Reader
@@ -24,7 +24,7 @@ class GivenRanker:
 
     def __init__(self, rankings: Rankings, users: Users) -> None:
         self._rankings = rankings
-        self.n_users, self.n_items = len(rankings.lists), users.n_items
+        self.n_users, self.n_items = rankings.shape[0], users.n_items
         self.users = users
         # Repeats and unknown items of each list, (2, n_users); None where they are errors.
         self.invalid = None if rankings.is_strict else np.zeros((2, self.n_users), np.int64)
@@ -32,7 +32,6 @@ class GivenRanker:
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Find the relevant items, as ``Ranker.hits`` says."""
         rankings, users = self._rankings, self.users
-        n_users, length = rankings.lists.shape
         of_all_items = rules.of_all_items
         if rankings.unknown != "raise" and self.n_items is None:
             msg = (
@@ -57,40 +56,44 @@ class GivenRanker:
 
         def find_in_block(rows: slice) -> Hits:
             relevant = users.truth.rows(rows)
-            block = rankings.block(rows, self.n_items)
-            lists = block.lists
+            lists, counts = rankings.block(rows, self.n_items)
             if self.invalid is not None:
-                self.invalid[:, rows] = block.counts
+                self.invalid[:, rows] = counts
             hits, fault = hits_of_lists(lists, relevant, self.n_items, depth, ties=rules.ties)
             problem, row, place = fault.tolist()
             if problem:
-                self._refuse_ranking(problem, rows.start, row, place, block)
-            self._check_recommendable(rows, block)
+                self._refuse_ranking(problem, rows.start, row, place, lists)
+            self._check_recommendable(rows, lists)
             if of_all_items:
                 self._check_whole(of_all_items[0], rows, relevant, hits.length)
             if reader is not None:
                 if users.candidates is not None:
                     reader.offer(users.candidates.rows(rows).items)
-                reader.read(Lists(rows, lists, hits.length, relevant, block.ranks))
-            return hits if block.ranks is None else _at_ranks(hits, block.ranks, block.reach)
+                items = lists.matrix(lists.items, reader.depth)
+                ranks = None if lists.ranks is None else lists.matrix(lists.ranks, reader.depth)
+                length = np.minimum(hits.length, items.shape[1])
+                reader.read(Lists(rows, items, length, relevant, ranks))
+            return _at_ranks(hits, lists)
 
-        n_threads = rules.threads if n_users * length >= _SMALL else 1
+        n_users, n_entries = self.n_users, rankings.items.size
+        n_threads = rules.threads if n_entries >= _SMALL else 1
         # Entries of a dense truth, and of a dense profile, are read beside each list.
         dense = (self.n_items or 0) if users.truth.is_dense else 0
-        row_items = max(1, length, dense, 0 if reader is None else reader.row_items)
+        mean = n_entries // max(1, n_users)
+        row_items = max(1, mean, dense, 0 if reader is None else reader.row_items)
         blocks = row_blocks(n_users, _RANKED_ITEMS // row_items, n_threads)
+        if reader is not None:  # it reads the lists of a block as a matrix
+            lengths = np.minimum(rankings.lengths, reader.depth)
+            blocks = [part for rows in blocks for part in _narrow(rows, lengths)]
         # An excluded item is refused here, and only an Evaluator, which counts, has any.
         return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
 
-    def _check_recommendable(self, rows: slice, block: Cleaned) -> None:
+    def _check_recommendable(self, rows: slice, lists: FlatLists) -> None:
         """Refuse a list with an excluded item, or with one that is not a candidate."""
-        lists = block.lists
         exclude, candidates = self.users.exclude, self.users.candidates
         if exclude is None and candidates is None:
             return
-        users, places = np.nonzero(lists >= 0)
-        start = np.searchsorted(users, np.arange(len(lists) + 1))
-        named = Rows(start, lists[users, places], np.empty(0))
+        named = Rows(lists.start, lists.items, np.empty(len(lists.items))).keep(lists.items >= 0)
         for sets, belongs, problem in (
             (exclude, False, "which is excluded for this user"),
             (candidates, True, "which is not a candidate of this user"),
@@ -99,11 +102,13 @@ class GivenRanker:
                 continue
             wrong = np.flatnonzero(named.among(sets.rows(rows)) != belongs)
             if wrong.size:
-                row, place = int(users[wrong[0]]), int(places[wrong[0]])
+                row = int(named.users()[wrong[0]])
+                place = int(wrong[0] - named.start[row])
                 user = self.users.user_at(rows.start + row)
                 msg = (
-                    f"ranking of user {user} names at rank {block.rank_in(row, place)} "
-                    f"item {lists[row, place]}, {problem}; expected items that may be recommended"
+                    f"ranking of user {user} names at rank {lists.rank_in(row, place)} "
+                    f"item {named.items[wrong[0]]}, {problem}; expected items that may be "
+                    "recommended"
                 )
                 raise InputError(msg)
 
@@ -121,9 +126,12 @@ class GivenRanker:
             )
             raise InputError(msg)
 
-    def _refuse_ranking(self, fault: int, first: int, row: int, place: int, block: Cleaned) -> None:
-        """Refuse the item at a place of a block that begins with user ``first``."""
-        item, rank, advice = int(block.lists[row, place]), block.rank_in(row, place), ""
+    def _refuse_ranking(
+        self, fault: int, first: int, row: int, place: int, lists: FlatLists
+    ) -> None:
+        """Refuse the item at a place of a list; the first list is that of user ``first``."""
+        item, rank = int(lists.items[lists.start[row] + place]), lists.rank_in(row, place)
+        advice = ""
         if fault == kernels.OUTSIDE:
             known = "an index >= 0" if self.n_items is None else f"0 .. {self.n_items - 1}"
             problem = f"item {item}, which is outside the catalogue; expected {known}, or -1"
@@ -138,24 +146,37 @@ class GivenRanker:
         raise InputError(msg)
 
 
-def _at_ranks(hits: Hits, ranks: IntArray, reach: IntArray | None) -> Hits:
+def _narrow(rows: slice, lengths: IntArray) -> list[slice]:
+    """Halve a block of users until the matrix of its lists, of some lengths, is not too large."""
+    n_users = rows.stop - rows.start
+    if n_users < 2 or n_users * int(lengths[rows].max()) <= _RANKED_ITEMS:
+        return [rows]
+    middle = rows.start + n_users // 2
+    halves = slice(rows.start, middle), slice(middle, rows.stop)
+    return [part for half in halves for part in _narrow(half, lengths)]
+
+
+def _at_ranks(hits: Hits, lists: FlatLists) -> Hits:
     """Give each hit the rank of its place in the list, and each list its last rank as length."""
+    if lists.ranks is None or lists.reach is None:
+        return hits
     user_of, is_hit = hits_of_slots(hits)
     rank = hits.rank.copy()
-    rank[is_hit] = ranks[user_of[is_hit], rank[is_hit] - 1]
-    length = hits.length if reach is None else reach
-    return hits._replace(rank=rank, first=rank, last=rank, length=length)  # a list has no ties
+    rank[is_hit] = lists.ranks[lists.start[user_of[is_hit]] + rank[is_hit] - 1]
+    return hits._replace(rank=rank, first=rank, last=rank, length=lists.reach)  # without ties
 
 
 def hits_of_lists(
-    lists: IntArray, relevant: Rows, n_items: int | None, k: int, *, ties: bool
+    lists: FlatLists, relevant: Rows, n_items: int | None, k: int, *, ties: bool
 ) -> tuple[Hits, IntArray]:
     """Find the hits among the first ``k`` of each list, and the fault that ``rank_lists`` found."""
     hits = empty_hits(relevant.start, relevant.values, ties=False)
     fault = np.zeros(3, np.int64)
     catalogue = kernels.ANY_ITEM if n_items is None else n_items
-    tables = kernels.tables_for(lists, relevant.items)
-    kernels.rank_lists(lists, relevant.items, relevant.values, catalogue, k, hits, fault, tables)
+    kernels.rank_lists(
+        *(lists.items, lists.start, relevant.items, relevant.values, catalogue, k, hits, fault),
+        kernels.tables_for(lists, relevant.items),
+    )
     if ties:  # a list has no ties
         hits = hits._replace(first=hits.rank, last=hits.rank)
     return hits, fault

@@ -36,11 +36,13 @@ from recmetrics._spec.grammar import (
 from recmetrics._spec.registry import (
     METHOD_SUFFIX,
     METRICS,
+    SIDE,
     STRATUM,
     Metric,
     Number,
     Option,
     Reads,
+    SideInput,
     choice,
     metric,
 )

@@ -73,6 +73,18 @@ class MetricSpec:
         """True where propensities weigh the relevant items."""
         return self.values.get("weigh", "no") != "no"
 
+    @property
+    def citation(self) -> str:
+        """The source of the definition: that of its options where they have one."""
+        sources = self.metric.sources
+        own = [sources[name].get(str(value), "") for name, value in self.options if name in sources]
+        return "; ".join(filter(None, own)) or self.metric.citation
+
+    @cached_property
+    def needs(self) -> tuple[tuple[str, ...], ...]:
+        """The side information that it needs: one of each group."""
+        return (*self.metric.needs, ("propensity",)) if self.is_weighed else self.metric.needs
+
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value."""

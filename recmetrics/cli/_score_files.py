@@ -170,7 +170,7 @@ def evaluate(args: Namespace) -> None:
             evaluation_table(summary, levels),
             "",
             f"{n_users:,} users x {n_items:,} items; "
-            + intervals_by(summary.level, summary.n_resamples),
+            + intervals_by(summary.confidence, summary.n_resamples),
             *(_excluded(found) if "exclude" in sets else ()),
             *left_out(n_users, summary, request),
             *size_of_weights(found, request),

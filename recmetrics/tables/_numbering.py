@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
 from recmetrics._threads import without_warnings
-from recmetrics._types import BoolArray, IntArray
+from recmetrics._types import IntArray
 
 _SMALL_RANGE = 1 << 20  # values; a table of so many entries is always cheap
 _ROOM = 4  # entries of a table per value, beyond which hashing takes less memory
@@ -168,18 +168,6 @@ def find_gaps(start: IntArray, ranks: npt.NDArray[np.float64]) -> tuple[int, int
     return count, first
 
 
-@allocating_kernel
-def find_repeats(start: IntArray, values: IntArray, n_values: int) -> BoolArray:
-    """True for each value, below ``n_values``, that its group has before; values are in groups."""
-    repeats = np.empty(values.size, np.bool_)
-    seen = np.full(n_values, -1, np.int64)
-    for code in range(start.size - 1):
-        for i in range(start[code], start[code + 1]):
-            repeats[i] = seen[values[i]] == code
-            seen[values[i]] = code
-    return repeats
-
-
 def first_repeat(codes: IntArray) -> tuple[int, int]:
     """Find the first row whose code an earlier row has, and that row; -1 where there is none."""
     numbers, first = number(codes)
@@ -188,14 +176,3 @@ def first_repeat(codes: IntArray) -> tuple[int, int]:
         return -1, -1
     row = int(repeated.argmax())
     return row, int(first[numbers[row]])
-
-
-@kernel
-def fill_ranking(start: IntArray, items: IntArray, chosen: IntArray, ranking: IntArray) -> None:
-    """Write the lists ``chosen`` into rows of ``ranking``, -1 after their end."""
-    width = ranking.shape[1]
-    for i in range(chosen.size):
-        first = start[chosen[i]]
-        length = min(start[chosen[i] + 1] - first, width)
-        for rank in range(width):
-            ranking[i, rank] = items[first + rank] if rank < length else -1

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
-from recmetrics._inputs import LARGEST_RELEVANCE, InvalidItems, Rows
+from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
 from recmetrics._spec import TableTies
-from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,
@@ -29,7 +29,6 @@ from recmetrics.tables._ids import as_integers, stack
 from recmetrics.tables._numbering import (
     combine,
     find_gaps,
-    find_repeats,
     first_repeat,
     group,
     number,
@@ -136,35 +135,20 @@ class Problem:
     def without_invalid(
         self, repeats: Invalid, unknown: Invalid, n_items: int
     ) -> tuple[Problem, InvalidItems]:
-        """Take out repeated items and items from ``n_items`` on, unless they are errors.
-
-        A wasted item leaves its rank empty; a dropped one does not.
-        """
-        nothing = np.zeros(len(self.items), np.bool_)
-        is_unknown = nothing if unknown == "raise" else self.items >= n_items
-        is_repeat = nothing
+        """Take out repeated items and items from ``n_items`` on, unless they are errors."""
+        lists = FlatLists(self.items, self.start, self.gaps.ranks, self.gaps.reach)
+        is_unknown = (self.items >= n_items) & (unknown != "raise")
+        is_repeat = np.zeros(len(self.items), np.bool_)
         if repeats != "raise":
-            n_values = int(self.items.max(initial=-1)) + 1
-            is_repeat = find_repeats(self.start, self.items, n_values) & ~is_unknown
-        counts = np.stack([_per_list(self.start, is_repeat), _per_list(self.start, is_unknown)])
-        invalid = is_repeat | is_unknown
-        dropped = (is_repeat & (repeats == "drop")) | (is_unknown & (unknown == "drop"))
-        gaps = self.gaps
-        if gaps.ranks is not None or not np.array_equal(invalid, dropped):
-            first, sizes = self.start[:-1], np.diff(self.start)
-            before: IntArray = np.cumsum(dropped) - np.repeat(_up_to(first, dropped), sizes)
-            ranks = np.arange(1, len(self.items) + 1) - np.repeat(first, sizes)
-            reach = sizes if gaps.reach is None else gaps.reach
-            gaps = gaps._replace(
-                ranks=((ranks if gaps.ranks is None else gaps.ranks) - before)[~invalid],
-                reach=reach - _per_list(self.start, dropped),
-            )
+            is_repeat = lists.named_before() & ~is_unknown
+        counts = np.stack([lists.count_in(is_repeat), lists.count_in(is_unknown)])
+        lists = lists.without(is_repeat, is_unknown, repeats, unknown)
         cleaned = replace(
             self,
-            start=_up_to(self.start, ~invalid),
-            order=self.order[~invalid],
-            items=self.items[~invalid],
-            gaps=gaps,
+            start=lists.start,
+            order=self.order[~(is_repeat | is_unknown)],
+            items=lists.items,
+            gaps=self.gaps._replace(ranks=lists.ranks, reach=lists.reach),
         )
         return cleaned, InvalidItems.of(counts)
 
@@ -234,14 +218,13 @@ def read_problem(
 
     n_lists = int(list_ids.max(initial=-1 if columns.keys else 0)) + 1
     n_truths = int(truth_ids.max(initial=-1 if columns.keys else 0)) + 1
-    n_items = int(items.max(initial=-1)) + 1
     start, order = group(list_ids, n_lists)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
-    if ties == "id" and columns.score is not None:
+    if ties == "trec" and columns.score is not None:
         _sort_by_id(recs, columns, start, order, items[:n_recs])
-    rank = _sort_lists(recs, columns, start, order)
+    rank = _sort_lists(recs, columns, start, order, ties)
     ranked = items[:n_recs][order]
-    if repeats == "raise" and find_repeats(start, ranked, n_items).any():
+    if repeats == "raise" and FlatLists(ranked, start).named_before().any():
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
     if rank is not None:
         _refuse_equal_ranks(recs, columns, start, order, rank)
@@ -251,7 +234,7 @@ def read_problem(
     item_keys = truth_items[truth_order].astype(np.float64)
     sort_groups(truth_start, truth_order, item_keys)
     relevant = item_keys.astype(np.int64)
-    if find_repeats(truth_start, relevant, n_items).any():
+    if FlatLists(relevant, truth_start).named_before().any():
         _refuse_repeats(truth, "truth", columns, truth_keys, [truth_ids[n_recs:], truth_items])
     relevance = _relevance(truth, columns)
     no_keys = not columns.keys
@@ -287,15 +270,6 @@ def no_id_in_common(what: object, name: str, of_recs: Any, own: Any) -> str:
         f"{what}, column {name!r}: no id of recs occurs here; the first of both are {firsts}; are "
         "the ids written in two ways?"
     )
-
-
-def _up_to(places: IntArray, mask: BoolArray) -> IntArray:
-    """Count the rows of ``mask`` before each place."""
-    return np.append(0, np.cumsum(mask))[places]
-
-
-def _per_list(start: IntArray, mask: BoolArray) -> IntArray:
-    return np.diff(_up_to(start, mask))
 
 
 def _relevance(truth: Frame, columns: Columns) -> FloatArray:
@@ -335,7 +309,7 @@ def _refuse_repeats(
 
 
 def _sort_lists(
-    recs: Frame, columns: Columns, start: IntArray, order: IntArray
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, ties: TableTies
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
@@ -354,6 +328,9 @@ def _sort_lists(
                 "not recommended; leave such rows out"
             )
             raise InputError(msg)
+        if ties == "trec":
+            with np.errstate(over="ignore"):
+                score = score.astype(np.float32).astype(np.float64)
         sort_groups(start, order, -score[order])
     return None
 

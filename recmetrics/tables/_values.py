@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
@@ -10,18 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
+from recmetrics._inputs import FlatLists, ItemSets, Rankings, Rows, UserIndex, Users, read_side
 from recmetrics._results import measured, settled
 from recmetrics._selection import find_hits
 from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
 from recmetrics.tables._frames import slicer, take
-from recmetrics.tables._numbering import fill_ranking
 from recmetrics.tables._problem import Gaps, Problem
-
-_PADDED = 4  # entries of a matrix of rankings per item, beyond which lists are split by length
-_ALWAYS = 1 << 22  # entries that such a matrix may have in any case
-_WHOLE = int(np.iinfo(np.int64).max)  # the length read of a list by a metric without a cutoff
 
 
 @dataclass(frozen=True)
@@ -101,12 +96,19 @@ def measure_problem(
         truth = _TruthOfLists(
             _relevant(problem.truth_rows, kind.of_presence), problem.truth_of, n_items
         )
-        lists = _Lists(problem, _depth(request), problem.gaps if kind.at_ranks else Gaps())
+        gaps = problem.gaps if kind.at_ranks else Gaps()
+        rankings = Rankings(FlatLists(problem.items, problem.start, gaps.ranks, gaps.reach))
+        side = read_side(request.of_side, given or {}, problem.n_lists, n_items)
+        users = Users(truth, side=side, n_items=n_items)
         if kind.of_system and systems is not None:
-            groups = _systems(systems, given or {})
+            found = {text: np.empty(problem.n_lists) for text in definitions}
+            for system in np.unique(systems):  # its one value is repeated for all its lists
+                own = np.flatnonzero(systems == system)
+                hits = find_hits(rankings.take(own), users.take(own), request)
+                for text, value in measured(hits, request).items():
+                    found[text][own] = value
         else:
-            groups = _lengths(lists, given or {})
-        found = _of_groups(lists, truth, request, groups, n_items)
+            found = measured(find_hits(rankings, users, request), request)
         if rules is None:  # else the caller settles what is undefined, by the rules of its call
             for text, definition in definitions.items():
                 settled(found[text], text, definition)
@@ -122,107 +124,17 @@ def _settle_empty(values: UserValues, asked: StringMetric, problem: Problem) -> 
     if asked.without_truth is not None:
         values[problem.truth_sizes == 0] = asked.without_truth
     if asked.without_items is not None:
-        depth = _WHOLE if asked.spec.k is None else asked.spec.k
-        values[_Lists(problem, depth, problem.gaps).lengths == 0] = asked.without_items
+        is_empty = np.diff(problem.start) == 0
+        if asked.spec.k is not None and problem.gaps.ranks is not None:
+            first = np.append(problem.gaps.ranks, 0)[problem.start[:-1]]  # ranks ascend in a list
+            is_empty |= first > asked.spec.k
+        values[is_empty] = asked.without_items
 
 
 def _relevant(rows: Rows, of_presence: bool) -> Rows:
     if of_presence:
         return rows._replace(values=np.ones(len(rows.values)))
     return rows if np.all(rows.values) else rows.keep(rows.values != 0.0)
-
-
-class _Lists:
-    """The lists of a problem to rank ``depth``; ``gaps`` has the ranks where they are kept."""
-
-    def __init__(self, problem: Problem, depth: int, gaps: Gaps) -> None:
-        self._start, self._items = problem.start, problem.items
-        self._depth, self._ranks, self._reach = depth, gaps.ranks, gaps.reach
-        ranks = gaps.ranks
-        if ranks is None:
-            self.lengths = np.minimum(np.diff(problem.start), depth)
-        else:
-            inside = np.append(0, np.cumsum(ranks <= depth))
-            self.lengths = inside[problem.start[1:]] - inside[problem.start[:-1]]
-
-    def rankings(self, chosen: IntArray) -> Rankings:
-        """Give some of the lists as rankings."""
-        lists = self._matrix(self._items, chosen)
-        if self._ranks is None or self._reach is None:
-            return Rankings(lists)
-        ranks = self._matrix(self._ranks, chosen)
-        beyond = ranks > self._depth
-        lists[beyond] = ranks[beyond] = -1
-        return Rankings(lists, ranks=ranks, reach=self._reach[chosen])
-
-    def _matrix(self, values: IntArray, chosen: IntArray) -> IntArray:
-        matrix = np.empty((len(chosen), int(self.lengths[chosen].max(initial=0))), np.int64)
-        fill_ranking(self._start, values, chosen, matrix)
-        return matrix
-
-
-def _of_groups(
-    lists: _Lists,
-    truth: _TruthOfLists,
-    request: Request,
-    groups: Iterable[tuple[IntArray, Mapping[str, Any]]],
-    n_items: int | None,
-) -> dict[str, UserValues]:
-    """Compute the values of all lists, group by group."""
-    values = {text: np.empty(len(lists.lengths)) for text in request.definitions}
-    for chosen, given in groups:
-        found = _compute(lists.rankings(chosen), truth.take(chosen), request, given, n_items)
-        for text, value in found.items():
-            values[text][chosen] = value
-    return values
-
-
-def _systems(
-    systems: IntArray, given: Mapping[str, Any]
-) -> Iterator[tuple[IntArray, Mapping[str, Any]]]:
-    """The lists of each system, whose one value is repeated for all of them."""
-    for system in np.unique(systems):
-        yield np.flatnonzero(systems == system), given
-
-
-def _lengths(
-    lists: _Lists, given: Mapping[str, Any]
-) -> Iterator[tuple[IntArray, Mapping[str, Any]]]:
-    """The lists of similar length, and the profiles and strata of their users."""
-    profile: Any = given.get("profile")  # a dense matrix with one row per list
-    strata = given.get("strata", {})  # an array of items for all, or a sparse row per list
-    for chosen in _of_similar_length(lists.lengths):
-        own = {name: each[chosen] if each.ndim == 2 else each for name, each in strata.items()}
-        rows = None if profile is None else profile[chosen]
-        yield chosen, {**given, "profile": rows, "strata": own}
-
-
-def _of_similar_length(lengths: IntArray) -> list[IntArray]:
-    """Split the lists by length where one matrix of rankings would be mostly padding."""
-    padded = len(lengths) * int(lengths.max(initial=0))
-    if padded <= max(_ALWAYS, _PADDED * int(lengths.sum())):
-        return [np.arange(len(lengths))]
-    doubled = np.frexp(lengths)[1]
-    return [np.flatnonzero(doubled == power) for power in np.unique(doubled)]
-
-
-def _depth(request: Request) -> int:
-    """The length read of a list; a metric without a cutoff reads all."""
-    specs = [definition.spec for definition in request.definitions.values()]
-    return max(_WHOLE if s.k is None or s.reads_whole_list else s.k for s in specs)
-
-
-def _compute(
-    rankings: Rankings,
-    truth: _TruthOfLists,
-    request: Request,
-    given: Mapping[str, Any],
-    n_items: int | None,
-) -> dict[str, UserValues]:
-    """Compute as ``Metrics.compute_ranked`` does, for a catalogue of any size."""
-    side = read_side(request.of_side, given, len(rankings.lists), n_items)
-    users = Users(truth, side=side, n_items=n_items)
-    return measured(find_hits(rankings, users, request), request)
 
 
 def _of_function(problem: Problem, asked: FunctionMetric) -> UserValues:
