@@ -1,4 +1,4 @@
-"""Row blocks in threads, and objects that several threads use.
+"""Row blocks in threads, and their progress.
 
 Threads are started for a call and joined before it returns. So there is no thread for a ``fork`` to
 copy half-way, simultaneous callers share no pool, and no setting of the process changes.
@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from recmetrics._types import Progress
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-Own = TypeVar("Own", bound="Exclusive")
 
 
 class _Stopped(BaseException):
@@ -171,33 +170,3 @@ def without_warnings(work: Callable[P, Result]) -> Callable[P, Result]:
             return work(*args, **kwargs)
 
     return silent
-
-
-class Exclusive:
-    """An object whose ``exclusive`` methods run in one thread at a time.
-
-    Such a method changes the object by one statement, after all that may fail.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Exclusive.__init__(self)
-        vars(self).update(state)
-
-
-def exclusive(
-    method: Callable[Concatenate[Own, P], Result],
-) -> Callable[Concatenate[Own, P], Result]:
-    """Make a method of an ``Exclusive`` that runs in one thread at a time."""
-
-    @functools.wraps(method)
-    def alone(self: Own, *args: P.args, **kwargs: P.kwargs) -> Result:
-        with self._lock:
-            return method(self, *args, **kwargs)
-
-    return alone  # type: ignore[return-value]  # a method again

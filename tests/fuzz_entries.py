@@ -20,7 +20,8 @@ from tables_problems import read
 
 import recmetrics._inputs.scores
 import recmetrics._inputs.sets
-import recmetrics._results.state
+import recmetrics._results.rows
+import recmetrics._results.store
 import recmetrics._selection.device
 import recmetrics._selection.factors
 import recmetrics._selection.matrix
@@ -64,7 +65,8 @@ TIGHT = {
         "_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
     },
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    recmetrics._results.state: {"_ADDED": 4, "WAITING": (3, 8), "MOST": 3},
+    recmetrics._results.rows: {"_ADDED": 4},
+    recmetrics._results.store: {"WAITING": (3, 8, 1 << 22), "MOST": 3},
     recmetrics._selection.sources: {"_HOST_BYTES": 64},
 }  # fmt: skip
 

@@ -17,7 +17,7 @@
 
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
 rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
-block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/batches``.
+block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/store``.
 The kernels share one file, since Numba's disk cache does not notice a change in a helper of another
 file.
 """

@@ -24,6 +24,7 @@ scores are matrix-vector products, with the rounding of these.
 import copy
 import functools
 import math
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ParamSpec, TypeVar
@@ -45,7 +46,7 @@ from recmetrics._inputs import (
     is_half,
 )
 from recmetrics._selection import kernels
-from recmetrics._threads import Exclusive, exclusive, raise_if_stopped, row_blocks, without_warnings
+from recmetrics._threads import raise_if_stopped, row_blocks, without_warnings
 from recmetrics._types import IntArray
 
 # A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
@@ -68,31 +69,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _BlasLimit(Exclusive):
+class _BlasLimit:
     """The limit of one thread for BLAS, from the first caller that enters to the last that leaves.
 
     The limit holds for the whole process.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._lock = threading.Lock()
         self._n_callers = 0
         self._before: list[tuple[Any, int]] = []  # each library, and its number of threads
 
-    @exclusive
     def __enter__(self) -> None:
-        if not self._n_callers:
-            self._before = [(library, library.num_threads) for library in _blas_libraries()]
-            for library, _ in self._before:
-                _set_threads(library, 1)
-        self._n_callers += 1
+        with self._lock:
+            if not self._n_callers:
+                self._before = [(library, library.num_threads) for library in _blas_libraries()]
+                for library, _ in self._before:
+                    _set_threads(library, 1)
+            self._n_callers += 1
 
-    @exclusive
     def __exit__(self, *_: object) -> None:
-        self._n_callers -= 1
-        if not self._n_callers:
-            for library, n_threads in self._before:
-                _set_threads(library, n_threads)
+        with self._lock:
+            self._n_callers -= 1
+            if not self._n_callers:
+                for library, n_threads in self._before:
+                    _set_threads(library, n_threads)
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
