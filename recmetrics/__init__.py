@@ -1,9 +1,5 @@
 """Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
-# isort: off
-from recmetrics import _starting as _starting  # first: the others take a second to import
-
-# isort: on
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (

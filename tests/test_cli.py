@@ -14,7 +14,6 @@ import pytest
 
 import recmetrics
 from recmetrics._spec.registry import METRICS
-from recmetrics._starting import is_command
 from recmetrics.cli import main
 from recmetrics.cli._terminal import show
 
@@ -85,56 +84,6 @@ def test_ctrl_c_ends_at_once_with_130_and_leaves_nothing(moment, files):
     assert set(files.iterdir()) == before
 
 
-# Put on the path as sitecustomize: Ctrl-C while Numba is imported.
-INTERRUPTED_IMPORT = """
-import os, signal, sys
-class Interrupts:
-    def find_spec(self, name, *_):
-        if name == "numba":
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Interrupts())
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs a signal of POSIX")
-def test_ctrl_c_during_imports_is_silent_in_the_command_alone(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT)
-    path = os.pathsep.join([str(tmp_path), str(Path(recmetrics.__file__).parents[1])])
-    for argv, ended in (
-        (["-m", "recmetrics", "--version"], 130),
-        (["-c", "import recmetrics"], -2),
-    ):
-        done = subprocess.run(
-            [sys.executable, *argv],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"PYTHONPATH": path},
-        )
-        assert (done.returncode, done.stdout) == (ended, "")
-        assert ("KeyboardInterrupt" in done.stderr) == (ended != 130)
-        assert done.stderr == "" or ended != 130
-
-
-@pytest.mark.parametrize(
-    "argv, orig_argv, expected",
-    [
-        (["-m", "demo"], ["python", "-m", "recmetrics", "demo"], True),
-        (["-m", "recmetrics"], ["python", "-m", "pytest", "recmetrics"], False),
-        (["{bin}/recmetrics", "demo"], ["python", "{bin}/recmetrics", "demo"], True),
-        (["/elsewhere/recmetrics"], ["python", "/elsewhere/recmetrics"], False),
-        (["{bin}/pytest", "recmetrics"], ["python", "{bin}/pytest", "recmetrics"], False),
-        (["-c"], ["python", "-c", "import recmetrics"], False),
-        ([""], ["python"], False),
-    ],
-)
-def test_the_process_that_is_the_command(argv, orig_argv, expected, tmp_path):
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    argv = [word.format(bin=folder) for word in argv]
-    assert is_command(argv, orig_argv, str(folder / "python")) == expected
-
-
 def test_to_import_the_module_runs_nothing(capsys):
     """As processes do that are started by spawn."""
     importlib.import_module("recmetrics.__main__")
@@ -188,7 +137,6 @@ def test_only_the_command_imports_rich_and_matplotlib():
     code = """
 import sys
 import recmetrics
-from recmetrics._starting import is_command
 from recmetrics.cli import main
 print([name for name in ("rich", "matplotlib", "scipy.stats") if name in sys.modules])
 """

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from recmetrics._starting import end as end_while_starting
 from recmetrics.cli._named import first_changed
 
 EXIT_CODE = 128 + signal.SIGINT  # the shell's code of a program that a signal ended
@@ -38,7 +37,6 @@ def signals_handled() -> Iterator[None]:
         if number is not None and signal.getsignal(number) in (
             signal.default_int_handler,
             signal.SIG_DFL,
-            end_while_starting,
         ):
             with suppress(ValueError):  # only the main thread may set them
                 before[number] = signal.signal(number, _end)
