@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from recmetrics.cli._tables import catalogue_markdown
 
 import recmetrics
 from recmetrics._spec.registry import METRICS
-from recmetrics.cli._tables import catalogue_markdown
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 TABLE = re.compile(r"(<!-- metrics:.*?-->\n\n)(.*?)(\n<!-- end of metrics -->)", re.DOTALL)
