@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import json
 import os
 import re
 import shutil
