@@ -172,9 +172,8 @@ def test_exchanged_scores_and_truth_are_an_error_beside_the_numbers(capsys):
     assert main(["evaluate", "train.npz", "scores.npy", "-m", "hit@2"]) == 2
     out, err = capsys.readouterr()
     assert out.startswith("metric ")
-    assert err.count("recmetrics: note: ") == 1
-    assert "recmetrics: error: nothing was measured: " in err
-    assert err.count("are scores and truth exchanged?") == 2
+    assert err.startswith("recmetrics: error: nothing was measured: ")
+    assert err.count("are scores and truth exchanged?") == 1
 
 
 def test_no_user_with_a_value_is_an_error(capsys):

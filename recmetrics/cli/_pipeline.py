@@ -29,7 +29,7 @@ from recmetrics.cli._terminal import (
 
 _MEASURE = {"SCORES": evaluate_scores, "RECS": evaluate_recommendations, "GROUPS": evaluate_groups}
 # Warnings of the library after which the numbers say nothing about the model.
-_NOTHING = re.compile("no id of recs occurs here|are scores and truth exchanged")
+_NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth exchanged")
 
 
 def evaluate(args: Namespace) -> None:
@@ -45,11 +45,13 @@ def evaluate(args: Namespace) -> None:
         measured = _MEASURE[form](args, sources)
     told = [str(each.message) for each in caught if issubclass(each.category, RecmetricsWarning)]
     notes = [with_options(with_files(each, sources)) for each in told]
+    nothing = [note for note in notes if _NOTHING.search(note)]
     for note in notes:
-        tell(f"note: {note}")
+        if note not in nothing:
+            tell(f"note: {note}")
     _report(args, measured, notes)
-    if nothing := next(filter(_NOTHING.search, notes), None):
-        msg = f"nothing was measured: {nothing}"
+    if nothing:
+        msg = f"nothing was measured: {nothing[0]}"
         raise CommandError(msg)
 
 

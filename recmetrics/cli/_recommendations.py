@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from shlex import quote
@@ -9,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics import Evaluation
+from recmetrics import Evaluation, RecmetricsWarning
 from recmetrics._io import Source
 from recmetrics._spec import SIDE, spec_of
 from recmetrics.cli._arguments import Measured, rules_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
-from recmetrics.cli._terminal import tell
 
 _TABLE = "a table .csv, .tsv or .parquet with a header and the column"
 _GRADES = ("relevance", "rating")
@@ -61,7 +61,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     if train is not None and not train[item].is_in(recs[item].unique().implode()).any():
         source = sources["popularity"]
         told = library.no_id_in_common(source, item, recs[item][0], train[item][0])
-        tell(f"note: {told}")
+        warnings.warn(told, RecmetricsWarning, stacklevel=1)  # with those of the library
     values = {text: result[text].to_numpy() for text in counts.means}
     for text, column in values.items():
         if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
