@@ -266,7 +266,7 @@ FAULTS = [
     Fault(
         "an infinite mean has an interval", "_results/totals.py",
         "if n == 1 or math.isinf(mean):", "if n == 1:",
-        "tests/test_stream.py -k infinite_mean",
+        "tests/test_stream.py -k too_large_for_one",
     ),
     Fault(
         "the spread of parts without the distance of their means", "_results/totals.py",
@@ -418,7 +418,7 @@ FAULTS = [
     ),
     Fault(
         "the users of a sparse block from the first on", "_inputs/sets.py",
-        "own = slice(start[0], start[-1])", "own = slice(0, start[-1] - start[0])",
+        "slice(own[0], own[-1])", "slice(0, own[-1] - own[0])",
         SCORES,
     ),
     Fault(
@@ -671,7 +671,7 @@ FAULTS = [
         "            hits = self._once(\n"
         "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
         "            )",
-        "tests/test_ties.py -k policy_is_a_mean",
+        "tests/test_ties.py -k range_is_the_mean",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",
@@ -680,7 +680,7 @@ FAULTS = [
     ),
     Fault(
         "a resample of weighted users is divided by their number", "comparison/_statistics.py",
-        "row[:] = total / divisor", "row[:] = total / n",
+        "over[start:stop] = _dot(times, each.weights)", "pass",
         "tests/test_summary.py -k 'scipy or cover'",
     ),
     Fault(
@@ -710,7 +710,7 @@ FAULTS = [
     ),
     Fault(
         "the compact table marks the loser", "comparison/_render.py",
-        "if (each.difference < 0) != lower:", "if (each.difference < 0) == lower:",
+        "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower",
         "tests/test_compare_compact.py -k 'letters or text'",
     ),
 ]  # fmt: skip

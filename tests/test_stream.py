@@ -183,7 +183,7 @@ def test_the_interval_of_values_that_vary_little_beside_their_mean(keep, way):
     assert bounds == pytest.approx((low + more / 3 - half, low + more / 3 + half), abs=1e-5)
 
 
-def test_an_infinite_mean_has_no_interval():
+def test_intervals_of_values_too_large_for_one():
     for batches in (
         [[0, 0], [1, 3]],
         [[1, 3], [0, 0]],
@@ -194,6 +194,10 @@ def test_an_infinite_mean_has_no_interval():
             one.mean()
         assert one.mean() == {"novelty(unseen=inf)@1": math.inf}
         assert np.isnan(one.interval()["novelty(unseen=inf)@1"]).all()
+    squares = stream("dcg(weigh=ips)@1", propensity=[1e-100, 1e-100, 1e-100])
+    squares.update(SCORES[:2], [[0, 1e100, 0], [0, 0, 1e100]])
+    assert squares.mean() == {"dcg(weigh=ips)@1": pytest.approx(1e200 / 2)}
+    assert squares.interval() == {"dcg(weigh=ips)@1": (-math.inf, math.inf)}
 
 
 @pytest.mark.needs_jit

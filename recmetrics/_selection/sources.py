@@ -86,7 +86,7 @@ def find_hits(
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
-    marks = with_slots or users.side.strata or len(users.side.propensity)
+    marks = with_slots or users.side.strata or "propensity" in users.side.values
     relevant = _marked(users) if marks else None
     reader = None
     if cutoffs.lists is not None:
@@ -153,8 +153,9 @@ def _marked(users: Users) -> _Marked:
             strata[name] = np.isin(relevant.items, sets.items)
         else:
             strata[name] = relevant.among(sets.in_memory().rows(everyone))
-    weights = propensity = users.side.propensity
-    if len(propensity):
+    weights = np.empty(0)
+    propensity = users.side.values.get("propensity")
+    if propensity is not None:
         last = int(relevant.items.max(initial=-1))
         if last >= len(propensity):
             msg = (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
-from recmetrics._options import one_of
+from recmetrics._options import SideTables, one_of, takes
 from recmetrics._results import RowNames, settled
-from recmetrics._spec import CONVENTIONS, MetricsList, Request, read_convention
+from recmetrics._spec import CONVENTIONS, SIDE, MetricsList, Request, read_convention
 from recmetrics._types import Convention, FloatArray, IntArray, Invalid, RankGaps, Undefined
 from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
 from recmetrics.tables._frames import (
@@ -27,7 +27,6 @@ from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, number
 from recmetrics.tables._problem import Problem, read_problem
 from recmetrics.tables._side_tables import (
-    FORMS,
     TABLES,
     ItemTable,
     matrix_of,
@@ -45,7 +44,7 @@ from recmetrics.tables._values import StringMetric, measure_problem
 _OTHERS = "similar items"
 
 
-class _Options(TypedDict, total=False):
+class _Options(SideTables, total=False):
     """The keywords of ``evaluate_table`` that do not change the type of its result."""
 
     user: str
@@ -64,12 +63,6 @@ class _Options(TypedDict, total=False):
     repeats: Invalid
     unknown: Invalid
     strata: Mapping[str, AnyTable] | None
-    propensity: AnyTable | None
-    popularity: AnyTable | None
-    features: AnyTable | None
-    similarity: AnyTable | None
-    genres: AnyTable | None
-    profile: AnyTable | None
 
 
 @overload
@@ -105,6 +98,7 @@ def evaluate_table(
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
+@takes(SideTables)
 def evaluate_table(
     recs: Table,
     truth: Table,
@@ -126,13 +120,8 @@ def evaluate_table(
     repeats: Invalid = "raise",
     unknown: Invalid = "raise",
     strata: Mapping[str, AnyTable] | None = None,
-    propensity: AnyTable | None = None,
-    popularity: AnyTable | None = None,
-    features: AnyTable | None = None,
-    similarity: AnyTable | None = None,
-    genres: AnyTable | None = None,
-    profile: AnyTable | None = None,
     return_summary: bool = False,
+    **side: Unpack[SideTables],
 ) -> Table | tuple[Table, TableSummary]:
     """Compute metrics for every list in a table of recommendations.
 
@@ -240,14 +229,14 @@ def evaluate_table(
         If ``recs`` and ``truth`` have no user or no item in common, or if gaps in ranks are closed
         although neither ``rank_gaps`` nor the convention asks for it.
     """
-    side: dict[str, Any] = {name: value for name, value in locals().items() if name in FORMS}
+    given: dict[str, Any] = {"catalogue": catalogue, **side}
     rules: dict[str, Any] = {
         "undefined": undefined,
         "convention": convention,
         "n_threads": n_threads,
         "strata": strata,
     }
-    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
+    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **given)
     system = None if convention is None else CONVENTIONS[read_convention(convention)]
     if rank_gaps is not None:
         one_of("rank_gaps", rank_gaps, RankGaps)
@@ -272,7 +261,7 @@ def evaluate_table(
     if not in_order:
         refuse_unread_numbers(frame, columns)
         refuse_ordered_truth(relevant, columns)
-    tables = _side_tables(request, side, strata or {}, frame)
+    tables = _side_tables(request, given, strata or {}, frame)
     items = _ItemNumbers(frame, relevant, tables, item, unknown)
     problem = read_problem(
         frame,
@@ -359,9 +348,8 @@ def _side_tables(
     request: Request, side: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
 ) -> dict[str, Frame]:
     """The tables that a metric of the call needs, and the catalogue where there is one."""
-    metrics = [definition.spec.metric for definition in request.definitions.values()]
-    needed = {name for metric in metrics for group in metric.needs for name in group}
-    needed |= {"propensity"} if request.weighed else set()
+    specs = [definition.spec for definition in request.definitions.values()]
+    needed = {name for spec in specs for group in spec.needs for name in group}
     tables = {
         name: read_frame(value, name)
         for name, value in side.items()
@@ -375,6 +363,11 @@ def _side_tables(
     return tables
 
 
+def _form(what: str) -> str:
+    """The form of a table; "" for one that is no side information."""
+    return SIDE[what].form if what in SIDE else ""
+
+
 class _ItemNumbers:
     """The items of all tables, numbered together, the catalogue first."""
 
@@ -384,11 +377,11 @@ class _ItemNumbers:
         self.tables, self.item, self.recs = tables, item, recs
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         named |= {"recs": recs, "truth": truth, **tables}
-        columns = [(frame, what, item) for what, frame in named.items() if what != "profile"]
+        columns = [(frame, what, item) for what, frame in named.items() if _form(what) != "users"]
         codes_of = [what for _, what, _ in columns]
-        if "similarity" in tables:
-            other, self._similarity = similarity_columns(tables["similarity"], item)
-            columns.append((tables["similarity"], "similarity", other))
+        for what in (what for what in tables if _form(what) == "pairs"):
+            other, self._similarity = similarity_columns(tables[what], item)
+            columns.append((tables[what], what, other))
             codes_of.append(_OTHERS)
         for frame, what, name in columns:
             require_columns(frame, what, [name])
@@ -426,18 +419,14 @@ class _ItemNumbers:
             self.table(name), self.n_items, (self.recs, self.item, self._codes["recs"])
         )
 
-    def propensity(self, user: str, truth: Frame) -> FloatArray:
+    def chances(self, name: str, user: str, truth: Frame) -> FloatArray:
         """The propensity of each item."""
         codes = self._codes["truth"]
-        return propensity_of(
-            self.table("propensity"), user, self.n_items, (truth, self.item, codes)
-        )
+        return propensity_of(self.table(name), user, self.n_items, (truth, self.item, codes))
 
-    def similarity(self) -> Any:
+    def pairs(self, name: str) -> Any:
         """The similarity of every two items."""
-        return similarity_of(
-            self.table("similarity"), self._codes[_OTHERS], self._similarity, self.n_items
-        )
+        return similarity_of(self.table(name), self._codes[_OTHERS], self._similarity, self.n_items)
 
 
 def _side_arrays(
@@ -445,22 +434,20 @@ def _side_arrays(
 ) -> dict[str, Any]:
     """The side information as ``Metrics.compute_ranked`` takes it."""
     arrays: dict[str, Any] = {}
-    if "propensity" in items.tables:
-        arrays["propensity"] = items.propensity(user, problem.truth)
+    read: dict[str, Callable[[str], Any]] = {
+        "shares": lambda name: popularity_of(items.table(name), user, items.n_items),
+        "chances": lambda name: items.chances(name, user, problem.truth),
+        "matrix": items.matrix,
+        "pairs": items.pairs,
+        "users": lambda name: profile_of(
+            items.tables[name], user, problem.keys, items.table("genres").columns()
+        ),
+    }
     arrays["strata"] = {
         name: stratum_of(items.table(f"strata[{name!r}]"), user, problem.keys, items.n_items)
         for name in request.strata
     }
-    if "popularity" in items.tables:
-        arrays["popularity"] = popularity_of(items.table("popularity"), user, items.n_items)
-    for name in ("features", "genres"):
-        if name in items.tables:
-            arrays[name] = items.matrix(name)
-    if "similarity" in items.tables:
-        arrays["similarity"] = items.similarity()
-    if "profile" in items.tables:
-        genres = items.table("genres").columns()
-        arrays["profile"] = profile_of(items.tables["profile"], user, problem.keys, genres)
+    arrays |= {name: read[side.form](name) for name, side in SIDE.items() if name in items.tables}
     return arrays
 
 

@@ -11,25 +11,14 @@ import scipy.sparse as sp
 
 from recmetrics._errors import InputError
 from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
-from recmetrics._spec import SideWords
+from recmetrics._spec import SIDE, SideWords
 from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import Frame, numbers_of, require_columns, value_at
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, first_repeat, number
 
-FORMS = {
-    "popularity": "a table of 'item' and the share of users who have it, or of the training "
-    "interactions, 'user' and 'item'",
-    "propensity": (
-        "a table of 'item' and the probability that it is observed if it is relevant, or of the "
-        "training interactions, 'user' and 'item'"
-    ),
-    "features": "a table of 'item' and the numbers of its vector",
-    "similarity": "a table of 'item', another item, and their similarity",
-    "genres": "a table of 'item' and a column for each genre, 1 if the item has it",
-    "profile": "a table of 'user' and the columns of genres=",
-    "catalogue": "a table of 'item' with a row for each item of the catalogue",
-}
+FORMS = {name: side.table for name, side in SIDE.items()}
+FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
 
 
 TABLES = SideWords(
@@ -50,7 +39,7 @@ class ItemTable:
 
     def __post_init__(self) -> None:
         # The others are unique by a pair of columns, or sets.
-        if self.what in ("features", "genres"):
+        if self.what in SIDE and SIDE[self.what].form == "matrix":
             refuse_repeats(self.frame, self.what, [self.item], self.codes)
 
     def columns(self, *but: str) -> list[str]:
