@@ -71,7 +71,8 @@ class Audit:
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
     ``explicit_zeros``, ``duplicates``, ``repeats``, ``unknown``, ``largest_in_truth`` and
     ``largest_in_ranking`` count matrix entries; all others count users. ``n_items`` is None if the
-    inputs do not determine it.
+    inputs do not determine it. ``grades`` is None, or for a graded truth the number of its distinct
+    values above 0, the least and the greatest of them.
     """
 
     n_users: int
@@ -94,6 +95,7 @@ class Audit:
     unknown: Finding = _NONE
     largest_in_truth: Finding = _NONE
     largest_in_ranking: Finding = _NONE
+    grades: tuple[int, float, float] | None = None
 
     @property
     def findings(self) -> dict[str, Finding]:
@@ -104,10 +106,12 @@ class Audit:
     def __str__(self) -> str:
         n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"
         head = f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
-        if not self.findings:
-            return f"{head}: nothing odd"
-        lines = (self._line(name, finding) for name, finding in self.findings.items())
-        return "\n".join([head, *lines])
+        lines = [self._line(name, finding) for name, finding in self.findings.items()]
+        if self.grades is not None:
+            number, least, greatest = self.grades
+            of = f"({least:g} to {greatest:g})"
+            lines.append(f"  truth has {number:,} values above 0 {of}: ndcg is graded")
+        return "\n".join([head, *lines]) if lines else f"{head}: nothing odd"
 
     def _line(self, name: str, finding: Finding) -> str:
         users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
@@ -193,6 +197,7 @@ def audit(
         dtype=dtype_name(matrix.array),
         depend_on_ties=_of_users(_depends_on_order(hits), 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        grades=_grades(hits),
         **inspection.findings(),
         **_stored(ground_truth, n_items),
     )
@@ -256,6 +261,7 @@ def audit_ranked(
         dtype=str(rankings.items.dtype),
         short=_of_users(hits.length < k, 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
+        grades=_grades(hits),
         **_of_invalid(rankings, found, n_items),
         **largest,
         **_stored(ground_truth, n_items or 0),
@@ -376,6 +382,13 @@ def _depends_on_order(hits: Hits) -> BoolArray:
     depends = np.zeros(n_users, np.bool_)
     depends[users[mixed]] = True
     return depends
+
+
+def _grades(hits: Hits) -> tuple[int, float, float] | None:
+    """The number of distinct relevances, the least and the greatest; None where there is one."""
+    relevances = np.unique(hits.ideal)
+    graded = len(relevances) > 1
+    return (len(relevances), float(relevances[0]), float(relevances[-1])) if graded else None
 
 
 def _stored(truth: Truth, n_items: int) -> dict[str, Finding]:

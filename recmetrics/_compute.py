@@ -114,6 +114,7 @@ class Metrics:
     """
 
     @staticmethod
+    @takes(Shared)
     def compute(
         pred_scores: Scores,
         ground_truth: Truth,
@@ -152,7 +153,9 @@ class Metrics:
         ground_truth
             (n_users, n_items) relevance, 0 = not relevant, binary or graded: a dense array, any
             SciPy sparse matrix, or a list with one array of relevant item indices per user. Also
-            (n_users,) integers: the index of the one relevant item of each row, -1 for none.
+            (n_users,) integers: the index of the one relevant item of each row, -1 for none. Every
+            entry above 0 marks a relevant item, and ndcg, dcg, cg and err use its value as gain:
+            pass ``truth > 0`` for binary relevance, or type ``rel=4`` for ratings from 4.
         metrics_list
             Metric strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. The command
             ``recmetrics metrics`` lists all metrics. Without ``@k``, the user's whole list counts.

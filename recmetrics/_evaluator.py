@@ -18,7 +18,7 @@ from recmetrics._inputs import (
     n_chosen,
     read_whole_users,
 )
-from recmetrics._options import shared_of
+from recmetrics._options import ForBatches, shared_of, takes
 from recmetrics._results import (
     UserCounts,
     UserResults,
@@ -100,6 +100,7 @@ class Evaluator:
     batch is added as a whole or not at all.
     """
 
+    @takes(ForBatches)
     def __init__(
         self,
         ground_truth: Truth,
@@ -480,7 +481,7 @@ def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
         if users.dtype == np.bool_:
             hint = "; for a mask type np.flatnonzero(users)"
         elif users.dtype.kind == "f":
-            hint = "; type users.astype(np.int64) if these are indices"
+            hint = "; type np.asarray(users, np.int64) if these are indices"
         if users.ndim == 2:
             hint = "; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)"
         msg = (

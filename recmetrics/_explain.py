@@ -136,7 +136,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         graded=_graded(spec),
         ties=_ties(definition),
         bounds=spec.bounds,
-        citation=spec.metric.citation,
+        citation=spec.citation,
         convention="" if convention is None else _changes(metric, convention, definition),
     )
 
@@ -176,7 +176,7 @@ def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
 
 def _described(system: System, line: Line, spec: MetricSpec) -> str:
     notes = [line.gap] if line.gap else []
-    if line.undefined in NUMBERS and line.undefined != spec.metric.nan_means:
+    if line.undefined in NUMBERS and not (spec.metric.is_sum and line.undefined == "zero"):
         notes.append(f"{NUMBERS[line.undefined]:g} without relevant items")
     if line.ties == "expected":
         notes.append("the mean over all orders of equal scores")
@@ -190,7 +190,7 @@ def _without_truth(definition: Definition) -> str:
         return f"has a value, since the truth is not read; undefined: {metric.undefined}"
     if not metric.needs_relevant:
         return f"has a value; undefined: {metric.undefined}"
-    if metric.nan_means == definition.undefined == "zero":
+    if metric.is_sum and definition.undefined == "zero":
         return "0, the sum of no gains; an error with undefined='raise'"
     if definition.undefined in NUMBERS:
         number = NUMBERS[definition.undefined]

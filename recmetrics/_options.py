@@ -154,6 +154,7 @@ def spelled_out(
             annotation=annotations[name].__forward_arg__,
         )
         for name in order
+        if name not in signature.parameters
     ]
     return signature.replace(parameters=[*own, *shared])
 
@@ -161,7 +162,8 @@ def spelled_out(
 def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
     """Show the shared keywords of a function in ``help()``, and refuse any other keyword.
 
-    ``defaults`` are passed on for keywords that the caller does not give.
+    A function may spell some of them out itself. ``defaults`` are passed on for keywords that the
+    caller does not give.
     """
 
     def spell(function: F) -> F:
@@ -172,6 +174,9 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
             for name in given:
                 if name not in public.parameters:
                     msg = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+                    if name == "k" and "metrics_list" in public.parameters:
+                        metrics = public.bind_partial(*arguments).arguments | given
+                        msg += _with_cutoff(metrics.get("metrics_list"), given["k"])
                     raise TypeError(msg)
             return function(*arguments, **{**defaults, **given})
 
@@ -179,6 +184,13 @@ def takes(keywords: Any, **defaults: object) -> Callable[[F], F]:
         return typing.cast(F, checked)
 
     return spell
+
+
+def _with_cutoff(metrics: Any, k: object) -> str:
+    """Write the hint for ``k=``, which metric strings have in themselves."""
+    first = metrics[0] if isinstance(metrics, list | tuple) and metrics else metrics
+    name = first.partition("@")[0] if isinstance(first, str) else "ndcg"
+    return f"; a metric string has its own cutoff: type '{name}@{k}'"
 
 
 def one_of(name: str, value: object, literal: Any, hint: str = "") -> None:

@@ -1,7 +1,7 @@
 """A fresh compilation cache for every test run, and no skip that nobody expected.
 
-Numba's cache does not notice a helper that was edited in another file; what an earlier run compiled
-must not decide whether this one passes. Child processes inherit the folder, so they start warm.
+What an earlier run compiled must not decide whether this one passes. Child processes inherit the
+folder, so they start warm.
 """
 
 import atexit

@@ -58,7 +58,7 @@ def answers(problem):
         if undefined is None and problem.convention is not None:
             cut = spec.k is not None
             undefined = line_for(problem.convention, spec.name, cutoff=cut).undefined
-        elif undefined in (None, "nan"):
+        elif undefined != "raise":
             values[text] = by_default(spec, values[text])
         missing = np.isnan(values[text])
         if undefined == "raise" and missing.any():

@@ -125,7 +125,7 @@ def ours(convention, line, given, known, *, variant=False):
         got = Metrics.compute(given.scores, given_as, [text], exclude=given.exclude, **rules)
     values = np.atleast_1d(got[text])
     metric = METRICS[line.metric.partition("@")[0]]
-    if variant and line.undefined == "nan" and metric.nan_means == "zero":
+    if variant and line.undefined == "nan" and metric.is_sum:
         values[~truth.any(axis=1)] = np.nan  # as under a convention
     return values
 

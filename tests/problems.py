@@ -84,7 +84,7 @@ def depth_of(spec, items, n_items):
 
 def by_default(spec, values):
     """The values without ``undefined=``."""
-    return np.nan_to_num(values) if spec.metric.nan_means == "zero" else values
+    return np.nan_to_num(values) if spec.metric.is_sum else values
 
 
 def one_list(u, items, truth, side):

@@ -56,6 +56,15 @@ def test_what_a_sparse_truth_stores():
     assert report.explicit_zeros == Finding(1, 1, 2, 0)
 
 
+def test_a_graded_truth_is_told_from_a_binary_one():
+    ratings = TRUTH * [[5], [1], [2]]
+    for report in (audit(CLEAN, ratings, k=2), audit_ranked(CLEAN.argsort()[:, ::-1], ratings)):
+        assert report.grades == (3, 1.0, 5.0)
+        assert str(report).endswith("\n  truth has 3 values above 0 (1 to 5): ndcg is graded")
+    for binary in (TRUTH, 5 * TRUTH, 0 * TRUTH):
+        assert audit(CLEAN, binary, k=2).grades is None
+
+
 def test_the_report_reads_like_this():
     scores = changed(changed(CLEAN, 1, slice(None), 7), 0, 3, np.nan)
     assert str(audit(scores, TRUTH, k=2)).splitlines() == [

@@ -382,7 +382,7 @@ WRONG = [
         "long_tail",
         {"popularity": [[0.5, 0.25, 0.0]]},
         ShapeError,
-        "popularity must be 1-d (n_items,), got shape (1, 3); type .ravel()",
+        "popularity must be 1-d (n_items,), got shape (1, 3); type np.ravel(popularity)",
     ),
     (
         "serendipity",

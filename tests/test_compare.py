@@ -429,10 +429,8 @@ def test_objects_that_compute():
 def frame(backend, users, values):
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     package = pytest.importorskip(backend, reason=f"{backend} is not installed")
-    columns = {"user": users, "nrecs": [10] * len(users), "m": values}
-    if backend == "pyarrow":
-        return package.table(columns)
-    return package.DataFrame(columns)
+    columns = {"user": users, "nrecs": [10] * len(users), "hit@1": values}
+    return (package.table if backend == "pyarrow" else package.DataFrame)(columns)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -440,11 +438,133 @@ def test_rows_of_frames_are_matched_by_user(backend):
     users = ["u", "v", "w", "x", "y", "z"]
     old = frame(backend, users, OLD)
     new = frame(backend, users[::-1], NEW[::-1])
-    expected = compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0)
+    expected = compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0)
     assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
-    if backend == "pandas":
-        indexed = {"old": old.set_index("user"), "new": new.set_index("user")}
-        assert only(compare(indexed, rng=0)) == only(expected)
+
+
+@pytest.mark.parametrize("name", ["user", None])
+def test_an_index_names_the_users_whatever_its_type(name):
+    users = np.array([1.0, 2.5, 3.0, 4.0, 5.0, 6.0])
+    old, new = (
+        frame("pandas", users[::step], values[::step]).set_index("user").rename_axis(name)
+        for step, values in ((1, np.round(OLD)), (-1, np.round(NEW).astype(int)))
+    )
+    expected = compare({"old": {"hit@1": np.round(OLD)}, "new": {"hit@1": np.round(NEW)}}, rng=0)
+    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    assert list(recmetrics.summary(new).means) == ["hit@1"]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_one_frame_has_the_rows_of_all_models(backend):
+    columns = {
+        "lr": [0.1] * 6 + [0.2] * 6,
+        "user": [1, 1, 2, 2, 3, 3] * 2,
+        "day": [0.5, 1.5] * 6,
+        "segment": ["x", "y", "x", "y", "y", "y"] * 2,
+        "visits": [1.0, 2.0, 1.0, 3.0, 1.0, 1.0] * 2,
+        "mine": [*OLD, *NEW],
+    }
+    order = np.random.default_rng(0).permutation(12)
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    given = {name: [column[i] for i in order] for name, column in columns.items()}
+    given = (package.table if backend == "pyarrow" else package.DataFrame)(given)
+    named = {"metrics": "mine", "by": "segment", "weights": "visits"}
+    arrays = {"by": columns["segment"][:6], "weights": columns["visits"][:6]}
+    models = {"0.1": {"mine": OLD}, "0.2": {"mine": NEW}}
+
+    def differences(*results, **options):
+        found = compare(*results, **options, baseline="0.1", rng=0).differences
+        return [(d.group, d.wins, d.ties, d.losses, pytest.approx(d.difference)) for d in found]
+
+    assert differences(given, model="lr", **named) == differences(models, **arrays)
+    found = recmetrics.summary(given, model="lr", **named)
+    assert found.models in (("0.1", "0.2"), ("0.2", "0.1"))
+    for name, values in models.items():
+        own = [(r.group, r.n_users, pytest.approx(r.mean)) for r in found if r.model == name]
+        alone = recmetrics.summary(values, **arrays)
+        assert sorted(own, key=str) == sorted(
+            ((r.group, r.n_users, r.mean) for r in alone), key=str
+        )
+
+
+def test_the_model_of_a_frame():
+    """Each call that is refused says what to type, and that works."""
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    parts = [frame("polars", [1.0, 2.0], values) for values in ([0.0, 1.0], [1.0, 1.0])]
+    algo = [
+        part.with_columns(pl.lit(name).alias("algo"))
+        for name, part in zip("ab", parts, strict=True)
+    ]
+    long = pl.concat(algo)
+    chosen = {"metrics": ["hit@1"]}
+    for call, message in (
+        (
+            lambda: compare(long),
+            "results has the column 'user' of floats, whose name is no metric string; type "
+            "metrics=['hit@1'] to name all metrics, since other columns identify the user, or "
+            "model='user' if it names the model",
+        ),
+        (
+            lambda: compare(long, **chosen),
+            "results has no column 'model'; type model= and the one of ['user', 'algo'] that is",
+        ),
+        (
+            lambda: compare(dict(zip("ab", algo, strict=True)), **chosen),
+            "'a' has a list of user 1.0, algo 'a' and 'b' has none; compare the same lists; "
+            "evaluate_table gives every user of the truth a row, unless include_missing=False "
+            "leaves some out; if a column names the model, type model='its name'",
+        ),
+        (
+            lambda: recmetrics.summary(pl.concat(parts), **chosen),
+            "values has two lists of user 1.0, rows 0 and 2; expected one: type model='its name' "
+            "if a column names the model, drop columns that are no ids",
+        ),
+        (
+            lambda: compare({"a": long, "b": long}, model="algo", **chosen),
+            "'a' has rows of several models, column 'algo'; give compare one frame of all models, "
+            "or the rows of one model each",
+        ),
+        (
+            lambda: recmetrics.summary(
+                long.with_columns(pl.lit(None).alias("algo")), model="algo", **chosen
+            ),
+            "values has no name of a model in row 0, column 'algo'",
+        ),
+        (lambda: compare(long, metrics="hit"), "results has no 'hit'; did you mean 'hit@1'?"),
+        (
+            lambda: compare({"a": GOOD, "b": GOOD}, metrics="n"),
+            "'a' has no 'n'; expected one of ['m']",
+        ),
+        (lambda: compare(long, model=3), "model must be the name of a column, got 3"),
+        (lambda: compare(long, metrics=[]), "metrics must be the name of a column, got []"),
+        (
+            lambda: compare(
+                {
+                    n: p.with_columns(pl.Series("w", w))
+                    for n, p, w in zip("ab", parts, ([1, 2], [1, 3]), strict=True)
+                },
+                weights="w",
+                **chosen,
+            ),
+            "'b' has other values in the column 'w' than 'a'; expected one value for each user",
+        ),
+    ):
+        with pytest.raises(recmetrics.RecmetricsError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert only(compare(long, model="algo", **chosen)).wins == 1
+    assert only(compare(dict(zip("ab", algo, strict=True)), model="algo", **chosen)).wins == 1
+    assert recmetrics.summary(long, model="algo", **chosen).means == {
+        "a/hit@1": 0.5,
+        "b/hit@1": 1.0,
+    }
+
+
+def test_metrics_choose_keys_and_columns_of_any_numbers():
+    arrays = {"old": {"hit@1": [0, 1], "m": [1.0, 2.0]}, "new": {"hit@1": [1, 1], "m": [1.0, 3.0]}}
+    assert compare(arrays, metrics="m").metrics == ("m",)
+    frames = {name: frame("polars", ["u", "v"], each["hit@1"]) for name, each in arrays.items()}
+    assert only(compare(frames)) == only(compare(arrays, metrics=["hit@1"]))
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -457,7 +577,7 @@ def test_frames_of_other_users_are_refused():
     a, b = frame("polars", [1, 2], [0.1, 0.2]), frame("polars", [1, 3], [0.1, 0.2])
     with pytest.raises(InputError, match=r"^'a' has a list of user 2 and 'b' has none; compare "):
         compare({"a": a, "b": b})
-    with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1$"):
+    with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1; expected "):
         compare({"a": a, "b": frame("polars", [1, 1], [0.1, 0.2])})
     with pytest.raises(
         InputError, match=r"identified by the columns \['user'\] and those of 'b' by"
@@ -707,6 +827,27 @@ def test_markdown():
     assert lines[-3].startswith("- 95 % intervals by percentile bootstrap")
 
 
+def test_markdown_reads_nothing_into_names():
+    name = "![x](http://e.example/t.png) &amp; $1$ #2 ~~www.e.example~~"
+    found = compare({name: {name: OLD}, "b": {name: NEW}}, by=[name, "x"] * 3, rng=0)
+    for text in (found.to_markdown(), found.compact().to_markdown()):
+        escaped = "".join(f"\\{each}" if each in "![]&$#~" else each for each in name)
+        escaped = escaped.replace("://", "\\://").replace("www.", "www\\.")
+        assert text.count(escaped) == text.count("e.example/t.png")
+    assert name not in recmetrics.summary({name: OLD}, by=[name, "x"] * 3).to_markdown()
+
+
+def test_rows_whose_labels_look_alike_keep_their_names():
+    alike = ["n", "n "]
+    values = dict.fromkeys(alike, OLD)
+    lines = str(compare({"a": values, "b": values}, rng=0)).splitlines()
+    assert [line[0] for line in lines[2:6]] == ["n", " ", "n", " "]
+    lines = str(compare({"a": values, "a ": values, "b": values}, baseline="b", rng=0)).splitlines()
+    assert lines[9].split()[:2] == ["metric", "pair"]
+    summed = str(recmetrics.summary({"m": OLD}, by=[1, "1"] * 3)).split("\n\n")[1].splitlines()
+    assert [line[0] for line in summed[2:]] == ["1", "1"]
+
+
 def test_latex():
     text = compare({"a_b": {"m%": OLD}, "new": {"m%": NEW}}, rng=0).to_latex()
     assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lr}\n\\toprule\n")
@@ -797,7 +938,7 @@ def test_names_do_no_harm_in_a_terminal(write):
     )
     written = write(found)
     assert not set(odd[::7] + "\x07\u202e") & set(written)
-    assert "x1b]0;t" in written.replace("{]}", "]")
+    assert "x1b]0;t" in written.replace("{]}", "]").replace("\\]", "]")
     assert found.models == tuple(runs)  # the numbers keep the exact names
 
 
@@ -1140,11 +1281,11 @@ def test_importing_the_package_imports_no_statistics():
 
 
 def test_frames_and_other_results_mix():
-    expected = only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
-    nameless = frame("polars", list(range(len(OLD))), OLD).select("m")  # rows as they come
+    expected = only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0))
+    nameless = frame("polars", list(range(len(OLD))), OLD).select("hit@1")  # rows as they come
     for old in (frame("polars", list(range(len(OLD))), OLD), nameless):
-        assert only(compare({"old": old, "new": {"m": NEW}}, rng=0)) == expected
-    other = frame("polars", list(range(len(NEW))), NEW).select("m")
+        assert only(compare({"old": old, "new": {"hit@1": NEW}}, rng=0)) == expected
+    other = frame("polars", list(range(len(NEW))), NEW).select("hit@1")
     assert only(compare({"old": nameless, "new": other}, rng=0)) == expected
 
 

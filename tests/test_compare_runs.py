@@ -249,6 +249,16 @@ def folds(values, n_folds=5):
     return [{"m": np.where(fold == i, values, NAN)} for i in range(n_folds)]
 
 
+def test_a_difference_is_resampled_over_the_users_of_its_pair():
+    """Each model lacks another user: no mean is of the users whom the difference is of."""
+    a, b = np.array(RUNS[:2]), np.array(RUNS[1:])
+    a[:, 0], b[:, 1] = NAN, NAN
+    found = only(compare({"a": [{"m": run} for run in a], "b": [{"m": run} for run in b]}, rng=0))
+    both = {name: [{"m": run[2:]} for run in runs] for name, runs in (("a", a), ("b", b))}
+    expected = only(compare(both, rng=0))
+    assert (found.low, found.high) == (expected.low, expected.high)
+
+
 def test_folds_of_users_are_paired():
     rng = np.random.default_rng(8)
     a = rng.random(200)
@@ -278,7 +288,7 @@ def test_frames_of_folds_are_joined(backend):
 
     def frames(model, order):
         users = [np.flatnonzero(np.arange(20) % 4 == fold)[::order] for fold in range(4)]
-        return [make({"user": names[u].tolist(), "m": values[model][u].tolist()}) for u in users]
+        return [make({"user": names[u].tolist(), "auc": values[model][u].tolist()}) for u in users]
 
     joined = compare({"a": frames("a", 1), "b": frames("b", -1)}, paired_runs=True, rng=0)
     arrays = {name: folds(each, 4) for name, each in values.items()}
@@ -289,7 +299,7 @@ def test_frames_of_folds_are_joined(backend):
     )
     assert (only(joined).wins, only(joined).ties) == (only(expected).wins, only(expected).ties)
     assert joined.means[0].n_runs == 4
-    some = [make({"user": ["u0", "u1"], "m": [0.1, 0.2]}), make({"user": ["u1"], "m": [0.1]})]
+    some = [make({"user": ["u0", "u1"], "auc": [0.1, 0.2]}), make({"user": ["u1"], "auc": [0.1]})]
     with pytest.raises(InputError, match=r"^run 1 of 'a' has a list of user 'u0' and run 2 of 'a'"):
         compare({"a": some, "b": frames("b", 1)}, rng=0)
 

@@ -71,9 +71,19 @@ def test_a_plain_name_means_the_line(convention, line):
     expected = Metrics.compute(
         SCORES, TRUTH, spelled, undefined=line.undefined, ties=line.ties, **side
     )
-    if METRICS[name].nan_means == "zero" and line.undefined == "nan":
+    if METRICS[name].is_sum and line.undefined == "nan":
         expected[spelled][~TRUTH.any(axis=1)] = math.nan  # undefined="nan" is 0 for sums of gains
     np.testing.assert_array_equal(got[plain], expected[spelled])
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_every_string_of_the_page_is_taken_under_its_own_convention(convention):
+    system, side = CONVENTIONS[convention], side_information(*TRUTH.shape)
+    side = {name: value for name, value in side.items() if name not in ("genres", "profile")}
+    for line in (*system.lines, *system.variants):
+        name, _, cutoff = line.metric.partition("@")
+        text = str(make_spec(name, 3 if cutoff else None, line.options))
+        Metrics.compute(SCORES, TRUTH, text, convention=convention, **side)
 
 
 def test_every_option_of_the_table_is_one_of_the_metric():
@@ -211,6 +221,20 @@ def test_the_other_options_still_follow_the_convention():
     got = Metrics.compute(SCORES, TRUTH, [typed], convention="rectools")[typed]
     spelled = Metrics.ndcg_at_k(SCORES, TRUTH, 2, gain="exp2", ideal_depth="full")
     np.testing.assert_array_equal(got, spelled)
+
+
+def test_an_undefined_sum_is_0_whatever_undefined_says():
+    for undefined in (None, "nan", "zero", "one"):
+        for options in (
+            {"undefined": undefined},
+            {"undefined": undefined, "convention": "sklearn"},
+        ):
+            assert both("dcg@2", **options)[1] == 0
+        got = Metrics.compute(SCORES, TRUTH, ["cg@2", "ndcg@2"], undefined=undefined)
+        assert got["cg@2"][1] == 0
+    assert got["ndcg@2"][1] == 1
+    with pytest.raises(UndefinedMetricError, match="dcg@2 is undefined for 1 of 3 users"):
+        both("dcg@2", undefined="raise")
 
 
 def test_undefined_wins():

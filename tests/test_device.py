@@ -610,8 +610,9 @@ def test_the_device_never_holds_a_second_matrix(kind, excluding):
         (
             torch.zeros(1, 2, 3),
             ShapeError,
-            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); type "
-            "scores.reshape(n_users, n_items)",
+            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); for the "
+            "last position of each sequence type scores[:, -1], for every one "
+            "scores.reshape(-1, 3) with target.reshape(-1)",
         ),
         (
             torch.zeros(2, 3, dtype=torch.complex64),

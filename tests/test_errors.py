@@ -112,8 +112,9 @@ def of_dtype(dtype, shown, hint=""):
         ),
         "3-d": scores(
             ShapeError,
-            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); "
-            "type scores.reshape(n_users, n_items)",
+            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); for the "
+            "last position of each sequence type scores[:, -1], for every one "
+            "scores.reshape(-1, 3) with target.reshape(-1)",
             SCORES[None],
         ),
         "a number": scores(
@@ -385,8 +386,8 @@ def sparse_not_2d():
         "1-d": truth(
             InputTypeError,
             "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
-            "each row, -1 for none; type truth.astype(int), or np.atleast_2d(truth) for the "
-            "relevances of one user",
+            "each row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for "
+            "the relevances of one user",
             TRUTH[0],
         ),
         "a mask of one user": truth(
@@ -404,7 +405,7 @@ def sparse_not_2d():
         ),
         "a column of item indices": truth(
             ShapeError,
-            f"{SHAPE} (2, 1); for one item index of each row type truth.ravel()",
+            f"{SHAPE} (2, 1); for one item index of each row type np.ravel(truth)",
             np.array([[0], [2]]),
             np.array([[0], [2]]).ravel(),
         ),
@@ -430,8 +431,8 @@ def sparse_not_2d():
         ),
         "3-d": truth(
             ShapeError,
-            "truth must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); "
-            "type truth.reshape(n_users, n_items)",
+            "truth must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); for the last "
+            "position of each sequence type truth[:, -1], for every one truth.reshape(-1, 3)",
             TRUTH[None],
         ),
         "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
@@ -684,7 +685,7 @@ def test_truth_as_a_corrupt_sparse_matrix():
         "a matrix for a user": truth(
             ShapeError,
             "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
-            "type .ravel()",
+            "type [np.ravel(items) for items in truth]",
             [[[0]], [[1]]],
             [[0], [1]],
         ),
@@ -776,7 +777,7 @@ def test_truth_as_lists(mistake):
         "candidates as floats": option(
             InputTypeError,
             "candidates must hold integer item indices, got dtype float64; type "
-            ".astype(np.int64) if these are indices",
+            "np.asarray(candidates, np.int64) if these are indices",
             candidates=np.array([0.0, 2.0]),
             right={"candidates": np.array([0, 2])},
         ),
@@ -839,22 +840,22 @@ IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOW
         ),
         "float": ranking(
             InputTypeError,
-            "ranking must hold integer item indices, got dtype float64; type .astype(np.int64) "
-            "if these are indices",
+            "ranking must hold integer item indices, got dtype float64; type "
+            "np.asarray(ranking, np.int64) if these are indices",
             np.array([[0.0, 1.0], [2.0, 1.0]]),
             np.array([[0, 1], [2, 1]]),
         ),
         "float in a list": ranking(
             InputTypeError,
             "ranking of user 1 must hold integer item indices, got dtype float64; type "
-            ".astype(np.int64) if these are indices",
+            "[np.asarray(items, np.int64) for items in ranking] if these are indices",
             [[0], np.array([2.0, 1.0])],
             [[0], np.array([2, 1])],
         ),
         "bool": ranking(
             InputTypeError,
-            "ranking must hold integer item indices, got dtype bool; type .astype(np.int64) if "
-            "these are indices",
+            "ranking must hold integer item indices, got dtype bool; type "
+            "np.asarray(ranking, np.int64) if these are indices",
             np.array([[True], [False]]),
             np.array([[1], [0]]),
         ),

@@ -102,6 +102,23 @@ def test_the_formula_follows_the_options(metric, formula):
     assert explain(metric).formula == formula
 
 
+@pytest.mark.parametrize(
+    ("metric", "sources"),
+    [
+        ("recall@10", ["Liang"]),
+        ("recall(denom=relevant)@10", ["Manning"]),
+        ("recall(denom=relevant, weigh=snips)@10", ["Manning", "Yang"]),
+        ("recall(weigh=ps)@10", ["Jain"]),
+        ("precision@10", ["Manning"]),
+        ("precision(denom=list, weigh=ips)@10", ["Yang", "Jain"]),
+        ("ndcg(rel=2)@10", ["Jarvelin"]),
+        ("dcg(gain=exp2, weigh=snips)", ["Burges", "Yang"]),
+    ],
+)
+def test_options_have_sources_of_their_own(metric, sources):
+    assert re.findall(r"(?:^|; )(\w+)", explain(metric).citation) == sources
+
+
 @EVERY_METRIC
 def test_every_choice_changes_the_formula(metric):
     for option in metric.options.values():

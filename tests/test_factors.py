@@ -422,7 +422,7 @@ ERRORS = {
     "bias as a column": (
         ShapeError, (U, V, np.ones((6, 1))),
         "item_bias must hold one number for each of the 6 items, got 2-d of shape (6, 1); "
-        "type item_bias.ravel()",
+        "type np.ravel(item_bias)",
     ),
     "complex bias": (
         InputTypeError, (U, V, np.ones(6, complex)),

@@ -207,7 +207,7 @@ OK = {"sizes": [2, 3]}
         ),
         (
             ShapeError,
-            "scores must be 1-d, one number for each row, got shape (5, 1); type scores.ravel()",
+            "scores must be 1-d, one number for each row, got shape (5, 1); type np.ravel(scores)",
             {"scores": np.zeros((5, 1))},
         ),
         (

@@ -106,7 +106,7 @@ USERS_OF_A_BATCH = {
     "floats": Hostile(
         lambda: updated(users=[0.0, 1.0]),
         InputTypeError,
-        f"{INDICES} 1-d of dtype float64; type users.astype(np.int64) if these are indices",
+        f"{INDICES} 1-d of dtype float64; type np.asarray(users, np.int64) if these are indices",
         lambda: updated(users=[0, 1]),
     ),
     "a mask": Hostile(
@@ -253,15 +253,15 @@ EVALUATOR = {
         lambda: evaluator(np.array(3.0)),
         ShapeError,
         "truth must be 2-d (n_users, n_items), got 0-d of shape (); "
-        "type truth.reshape(n_users, n_items)",
+        "for one user type np.atleast_2d(truth)",
         lambda: [evaluator(np.array([[3.0]]))],
     ),
     "one user as truth": Hostile(
         lambda: evaluator(TRUTH[0]),
         InputTypeError,
         "truth is 1-d of dtype float64, expected integers: the index of the relevant item of each "
-        "row, -1 for none; type truth.astype(int), or np.atleast_2d(truth) for the relevances of "
-        "one user",
+        "row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for the relevances "
+        "of one user",
         lambda: [evaluator(np.atleast_2d(TRUTH[0]))],
     ),
     "one sparse user as truth": Hostile(
@@ -336,8 +336,8 @@ EVALUATOR = {
     "candidates that are no indices": Hostile(
         lambda: evaluator(candidates={"i0", "i1"}),
         InputTypeError,
-        "candidates must hold integer item indices, got dtype <U2; type .astype(np.int64) if "
-        "these are indices",
+        "candidates must hold integer item indices, got dtype <U2; type np.asarray(candidates, "
+        "np.int64) if these are indices",
         lambda: updated(candidates={0, 1}),
     ),
     "candidates of several kinds": Hostile(
@@ -515,7 +515,7 @@ FACTORS = {
         lambda: updated_factors(item_bias=np.zeros((3, 1))),
         ShapeError,
         "item_bias must hold one number for each of the 3 items, got 2-d of shape (3, 1); "
-        "type item_bias.ravel()",
+        "type np.ravel(item_bias)",
         lambda: updated_factors(item_bias=np.zeros((3, 1)).ravel()),
     ),
     "one bias": Hostile(
@@ -741,7 +741,7 @@ REFERENCES = {
         lambda: popularity_from(np.array(1.0)),
         ShapeError,
         "train must be 2-d (n_users, n_items), got 0-d of shape (); "
-        "type train.reshape(n_users, n_items)",
+        "for one user type np.atleast_2d(train)",
         lambda: popularity_from([[1.0]]).tolist(),
     ),
     "popularity of half an item": Hostile(
@@ -934,7 +934,7 @@ def test_truth_as_a_data_frame():
     )
     with pytest.raises(InputTypeError) as caught:
         compute(truth=pairs.astype({"user": str}))
-    assert str(caught.value).startswith(f"truth {REAL} ")
+    assert str(caught.value).startswith("truth is a table with columns of text, expected an array")
 
 
 def test_the_catalogue_is_large():

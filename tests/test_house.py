@@ -23,9 +23,9 @@ from recmetrics._options import Shared
 PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
-    ("_errors", "_extras", "_types", "_jit", "_printable", "_starting"),
-    ("_options", "_threads", "_io"),
-    ("_spec",),
+    ("_errors", "_extras", "_types", "_numba", "_printable", "_starting"),
+    ("_jit", "_options", "_io"),
+    ("_threads", "_spec"),
     ("_inputs", "comparison"),
     ("_selection",),
     ("metrics",),

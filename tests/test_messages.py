@@ -1,5 +1,7 @@
 """Messages at the places where people go wrong: each says what to type, and that works."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -79,10 +81,68 @@ def test_a_table_in_the_place_of_the_scores(library):
     recs = frames.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "score": [1.0, 2.0]})
     got = message_of(InputTypeError, lambda: Metrics.compute(recs, TRUTH, "hit@1"))
     assert got == (
-        "scores is a table with columns of text, expected a matrix (n_users, n_items); for a table "
-        "of recommendations type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+        "scores is a table with columns of text, expected an array of numbers; for tables of ids "
+        "type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
     )
     Metrics.compute(frames.DataFrame(SCORES), TRUTH, "hit@1")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("ids", [["a", "b"], [1, 2]], ids=["text", "integers"])
+def test_a_table_in_the_place_of_a_set(library, ids):
+    """The advice is followed with the same tables."""
+    pytest.importorskip("narwhals")
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    table = frames.DataFrame({"user": ids, "item": ids})
+    for name in ("truth", "exclude", "candidates"):
+        given = {name: table} if name != "truth" else {}
+        truth = TRUTH if given else table
+        with pytest.raises(
+            (InputTypeError, ShapeError), match=f"^{name} (is a table|must)"
+        ) as said:
+            Metrics.compute(SCORES, truth, "hit@1", **given)
+        assert str(said.value).endswith(
+            "; for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
+        )
+    from recmetrics.tables import evaluate_table
+
+    assert len(evaluate_table(table, table, "hit@1")) == 2
+
+
+def test_logits_of_sequences():
+    logits, target = np.arange(24.0).reshape(2, 3, 4) % 7, np.array([[1, 2, 0], [3, -1, 2]])
+    assert message_of(ShapeError, lambda: Metrics.compute(logits, target, "mrr@2")) == (
+        "scores must be 2-d (n_users, n_items), got 3-d of shape (2, 3, 4); for the last position "
+        "of each sequence type scores[:, -1], for every one scores.reshape(-1, 4) with "
+        "target.reshape(-1)"
+    )
+    last = Metrics.compute(logits[:, -1], target[:, -1], "mrr@2")["mrr@2"]
+    each = Metrics.compute(logits.reshape(-1, 4), target.reshape(-1), "mrr@2")["mrr@2"]
+    np.testing.assert_array_equal(each[2::3], last)
+
+
+def test_indices_as_a_float_tensor():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    users, items = torch.tensor([1.0, 0.0]), torch.tensor([2.0, 3.0])
+    evaluator = Evaluator(TRUTH, "hit@1")
+    got = message_of(InputTypeError, lambda: evaluator.update(SCORES, users))
+    assert got.endswith("; type np.asarray(users, np.int64) if these are indices")
+    evaluator.update(SCORES, np.asarray(users, np.int64))
+    got = message_of(InputTypeError, lambda: Metrics.compute(SCORES, items, "hit@1"))
+    assert "; type np.asarray(truth, int), or" in got
+    Metrics.compute(SCORES, np.asarray(items, int), "hit@1")
+    got = message_of(
+        InputTypeError, lambda: Metrics.compute(SCORES, TRUTH, "hit@1", candidates=items)
+    )
+    assert got.endswith("; type np.asarray(candidates, np.int64) if these are indices")
+    Metrics.compute(SCORES, TRUTH, "hit@1", candidates=np.asarray(items, np.int64))
+    ranking = [items, items]
+    got = message_of(InputTypeError, lambda: Metrics.compute_ranked(ranking, TRUTH, "hit@1"))
+    assert got.endswith(
+        "; type [np.asarray(items, np.int64) for items in ranking] if these are indices"
+    )
+    ranking = [np.asarray(items, np.int64) for items in ranking]
+    Metrics.compute_ranked(ranking, TRUTH, "hit@1")
 
 
 def test_tables_in_the_other_order():
@@ -138,15 +198,16 @@ def test_a_cutoff_behind_a_hyphen():
         ("ndcg_burges@10", "ndcg(gain=exp2)@10", "ranx", "ranx"),
         ("r-precision", "r_precision", "ranx", "ranx"),
         ("rbp.95", "rbp(p=0.95)", "ranx", "ranx"),
+        ("hits@10", "cg@10", "ranx", "ranx"),
     ],
 )
 def test_names_of_other_systems(typed, metric, convention, system):
     with pytest.raises(MetricSpecError) as caught:
         Metrics.compute(SCORES, TRUTH, typed)
-    assert str(caught.value).endswith(
-        f"{typed!r}; did you mean {metric!r} with convention={convention!r}, which is {typed} of "
-        f"{system}?"
-    )
+    hint = f"did you mean {metric!r} with convention={convention!r}, which is {typed} of {system}?"
+    assert str(caught.value).endswith(f"{typed!r}; {hint}")
+    with pytest.raises(MetricSpecError, match=re.escape(hint)):
+        Metrics.compute(SCORES, TRUTH, typed, convention=convention)
     Metrics.compute(SCORES, TRUTH, metric, convention=convention)
 
 
@@ -212,6 +273,25 @@ def test_conventions_ignore_case():
     )
 
 
+@pytest.mark.parametrize("metrics", ["ndcg", "ndcg@5", ["ndcg", "mrr"]])
+def test_a_cutoff_as_a_keyword(metrics):
+    calls = {
+        "Metrics.compute": lambda **k: Metrics.compute(SCORES, TRUTH, metrics, **k),
+        "Metrics.compute_ranked": lambda **k: Metrics.compute_ranked(
+            [[1], [0]], TRUTH, metrics_list=metrics, **k
+        ),
+        "Evaluator.__init__": lambda **k: Evaluator(TRUTH, metrics, **k),
+        "StreamEvaluator.__init__": lambda **k: recmetrics.StreamEvaluator(metrics, **k),
+    }
+    for name, call in calls.items():
+        assert message_of(TypeError, lambda call=call: call(k=10)) == (
+            f"{name}() got an unexpected keyword argument 'k'; a metric string has its own "
+            "cutoff: type 'ndcg@10'"
+        )
+        call()
+    Metrics.compute(SCORES, TRUTH, "ndcg@10")
+
+
 def test_several_cutoffs_at_once():
     got = message_of(ArgumentError, lambda: Metrics.ndcg_at_k(SCORES, TRUTH, k=[5, 10]))
     assert got == (
@@ -274,7 +354,7 @@ def test_models_that_have_other_users():
     assert message_of(InputError, lambda: recmetrics.compare({"a": a, "b": b})) == (
         "'a' has a list of user 'u3' and 'b' has none; compare the same lists; "
         "evaluate_table gives every user of the truth a row, unless include_missing=False leaves "
-        "some out"
+        "some out; if a column names the model, type model='its name'"
     )
 
 
@@ -289,17 +369,8 @@ def test_a_column_that_names_the_model():
         }
     )
     parts = {name: part for name, part in long.groupby("model")}  # noqa: C416
-    assert message_of(InputError, lambda: recmetrics.compare(parts)) == (
-        "'a' has a list of model 'a', user 'u1' and 'b' has none; "
-        "the column 'model' names the model: drop it from both frames"
-    )
-    alone = {name: part.drop(columns="model") for name, part in parts.items()}
-    assert recmetrics.compare(alone, rng=0).models == ("a", "b")
-    assert message_of(InputTypeError, lambda: recmetrics.compare(long)) == (
-        "results must be a dict of name and result, got DataFrame; for a frame with a column that "
-        "names the model type {name: part.drop(columns='model') for name, part in "
-        "results.groupby('model')}"
-    )
+    assert recmetrics.compare(parts, rng=0).differences[0].wins == 1
+    assert str(recmetrics.compare(parts, rng=0)) == str(recmetrics.compare(long, rng=0))
 
 
 def test_a_sparse_tensor_becomes_dense_where_told():

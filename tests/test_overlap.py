@@ -669,7 +669,7 @@ OF_RANKINGS = [
      "unknown='drop' accepts such items"),
     (([[0]], [[0.5]]), {}, InputTypeError, (
         "in b: ranking of user 0 must hold integer item indices, got dtype float64; type "
-        ".astype(np.int64) if these are indices"
+        "[np.asarray(items, np.int64) for items in ranking] if these are indices"
     )),
     (([[0]], [[0]]), {"n_items": -1}, ArgumentError, "n_items must be a number of items, such as "
      "3700, got -1"),

@@ -126,6 +126,13 @@ def test_trec_eval_breaks_ties_by_the_last_name():
     assert (there, here) == (1 / 3, 1)
 
 
+def test_torchmetrics_counts_half_of_a_tied_pair_at_k():
+    need("torchmetrics")
+    there, here = one("torchmetrics", "auc@k", given([0.9, 0.5, 0.5, 0.1], [0, 0, 1, 0]))
+    assert (there, here) == ((0 + 1 / 2) / 2, (0 + 0) / 2)  # pairs with the items 0 and 1
+    assert "counts 1/2" in line("torchmetrics", "auc@k").gap
+
+
 def test_irspack_breaks_ties_by_index():
     need("irspack")
     rng = np.random.default_rng(2)

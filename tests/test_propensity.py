@@ -187,6 +187,20 @@ def test_propensities_of_anything_are_taken():
         for model in ("power", "jain"):
             propensity = propensity_from(train, model=model, gamma=1e6, a=1e6)
             Metrics.compute([[4, 3, 2, 1]], [[0, 1, 1, 0]], METRICS, propensity=propensity)
+    assert propensity_from(TRAIN, gamma=1e6).tolist() == [1.0, 1e-100, 1e-100, 1e-100]
+
+
+@pytest.mark.parametrize(
+    ("gain", "grade"), [("linear", 1e100), ("exp2", 300), ("exp2_shifted", 300)]
+)
+@pytest.mark.parametrize("method", [Metrics.ndcg_at_k, Metrics.dcg_at_k])
+def test_the_largest_gains_weights_and_discounts_do_not_overflow(method, gain, grade):
+    options = {"gain": gain, "weigh": "ips", "discount": lambda rank: 1e100 / rank}
+    got = method([[3, 2, 1]], [[grade] * 3], 3, propensity=[1e-100] * 3, **options)
+    assert np.isfinite(got).all()
+    if gain != "linear":
+        with pytest.raises(InputError, match="expected grades up to 300; use gain='linear'"):
+            method([[3, 2, 1]], [[301, 1, 1]], 3, propensity=[1.0] * 3, **options)
 
 
 # --- Errors --------------------------------------------------------------------------------------
@@ -220,6 +234,12 @@ ERRORS = {
         lambda: compute(propensity=np.zeros(N_ITEMS)),
         InputError,
         "propensity must be a probability from 1e-100 to 1, got 0 for item 0; type "
+        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
+    ),
+    "too small for sums of weights": (
+        lambda: compute(propensity=[1.0, 1e-100, 9e-101] + [1.0] * 27),
+        InputError,
+        "propensity must be a probability from 1e-100 to 1, got 9e-101 for item 2; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
     ),
     "NaN": (

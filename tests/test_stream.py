@@ -83,11 +83,15 @@ def test_every_metric_is_that_of_one_call(keep, undefined):
         got = one.compute()
         for text in ALL:
             np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
-    means, counts = one.mean(), one.counts()
+    means, intervals, counts = one.mean(), one.interval(), one.counts()
     for text in ALL:
         defined = expected[text][~np.isnan(expected[text])]
-        mean = defined.mean() if defined.size else math.nan
+        mean, half = defined.mean() if defined.size else math.nan, math.nan
+        if defined.size > 1:
+            half = 1.959963984540054 * defined.std(ddof=1) / math.sqrt(defined.size)
         np.testing.assert_allclose(means[text], mean, rtol=1e-13, err_msg=text)
+        bounds = mean - half, mean + half
+        np.testing.assert_allclose(intervals[text], bounds, 1e-13, 1e-15, err_msg=text)
         if expected[text].ndim:
             assert counts[text] == EventCounts(len(defined), 90 - len(defined))
 
@@ -120,6 +124,10 @@ def test_excluded_truth_is_told():
     one.update(SCORES[:2], [1, 2], exclude=[[1], [2]])
     with pytest.warns(RecmetricsWarning, match="all relevant items of 2 of the 2 users"):
         one.mean()
+    other = stream("mrr")
+    other.update(SCORES[[0, 1, 3]], [1, 2, 2], exclude=[[1], [2], [0]])
+    with pytest.warns(RecmetricsWarning, match="all relevant items of 4 of the 5 users"):
+        one.merge(other).mean()
 
 
 def test_no_event():
@@ -182,6 +190,43 @@ def test_sums_that_are_infinite():
     assert functools.reduce(_added, pairs).tolist() == [math.inf, 0.0]
 
 
+@pytest.mark.parametrize("keep", ["values", "means"])
+@pytest.mark.parametrize("way", ["batches", "merge"])
+def test_the_interval_of_values_that_vary_little_beside_their_mean(keep, way):
+    """2^30 - 1 and at times log2(3)^-1 more: the squares of the values have no digits for that."""
+    relevance = np.array([[30, 0, 0]] * 300)
+    relevance[::3, 1] = 1
+    low, more = 2**30 - 1, 1 / math.log2(3)
+    one = stream("dcg(gain=exp2)@2", keep=keep)
+    for rows in np.split(relevance, [1, 150, 153]):
+        part = one if way == "batches" else stream("dcg(gain=exp2)@2", keep=keep)
+        part.update([[3.0, 2.0, 1.0]] * len(rows), rows)
+        part.counts()
+        if way == "merge":
+            one.merge(StreamEvaluator.from_state(part.state()))
+    # Of 300 values a third are ``more`` above the others.
+    half = 1.959963984540054 * math.sqrt(300 * more**2 * (1 / 3) * (2 / 3) / 299 / 300)
+    [bounds] = one.interval().values()
+    assert bounds == pytest.approx((low + more / 3 - half, low + more / 3 + half), abs=1e-5)
+
+
+def test_intervals_of_values_too_large_for_one():
+    for batches in (
+        [[0, 0], [1, 3]],
+        [[1, 3], [0, 0]],
+    ):  # item 1, which nobody has, is first in row 0
+        one = stream("novelty(unseen=inf)@1", popularity=[0.5, 0.0, 0.5])
+        for rows in batches:
+            one.update(SCORES[rows], [0, 0])
+            one.mean()
+        assert one.mean() == {"novelty(unseen=inf)@1": math.inf}
+        assert np.isnan(one.interval()["novelty(unseen=inf)@1"]).all()
+    squares = stream("dcg(gain=exp2)@1")
+    squares.update(SCORES[:2], [[0, 1000, 0], [0, 0, 1000]])
+    assert squares.mean() == {"dcg(gain=exp2)@1": 2.0**999}
+    assert squares.interval() == {"dcg(gain=exp2)@1": (-math.inf, math.inf)}
+
+
 @pytest.mark.needs_jit
 def test_memory_stays_flat():
     """The values of these events would take 4 MB."""
@@ -241,6 +286,9 @@ def test_metrics_in_another_order_are_merged():
     one.merge(other).update(SCORES[3:], NEXT[3:])
     assert one.compute()["mrr"].tolist() == [1, 1 / 2, 1 / 3]
     assert one.compute()["hit@1"].tolist() == [1, 0, 0]
+    together = stream(["hit@1", "mrr"])
+    together.update(SCORES[[0, 1, 3]], [1, 2, 2])
+    assert one.interval()["mrr"] == pytest.approx(together.interval()["mrr"])
 
 
 def test_reset_finds_the_catalogue_anew():
@@ -265,7 +313,7 @@ def test_damaged_states_are_refused():
     for name, value in {
         "values": np.zeros((1, 3)),
         "n_defined": np.array([np.nan]),
-        "sums": np.zeros(3),
+        "sums": np.array([[[0.0, 0.0], [-1.0, 0.0]]]),
         "n_events": np.array(-4),
         "keep": np.array("all"),
         "ties": np.array(["first", "index"]),
@@ -450,6 +498,25 @@ def test_rankings_before_the_size_is_known():
     given.update_ranked([[0, 2, 1]], [0])
     given.update(SCORES[:1], [1])
     assert given.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+
+
+def test_a_batch_without_events_decides_no_size():
+    one = stream("precision@10")
+    one.update_ranked(np.empty((0, 2), int), [])
+    one.update(SCORES[:1], [1])
+    assert one.compute()["precision@10"].tolist() == [1 / 3]
+
+
+def test_the_size_of_a_catalogue_is_merged():
+    sized, other = stream("precision@10", n_items=3), stream("precision@10")
+    sized.update_ranked([[0, 2, 1]], [0])
+    sized.merge(stream("precision@10"))  # without events, of unknown size
+    for each in (sized, other.merge(sized)):
+        assert "3 items" in repr(each)
+        each.update_ranked([[1]], [1])
+        assert each.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+        with pytest.raises(InputError, match="scores have 4 items, expected 3"):
+            each.update([[1, 2, 3, 4]], [0])
 
 
 def test_a_matrix_of_truth_gives_the_size_to_rankings():

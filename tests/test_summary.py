@@ -485,9 +485,15 @@ def test_the_result_of_tables_by_model(backend):
     recs = {"model": ["b", "b", "a", "a"], "user": [1, 2, 1, 2], "item": [7, 8, 7, 7]}
     truth = make({"user": [1, 2], "item": [7, 8]})
     values = evaluate_table(make(recs), truth, ["hit@1"], by="model", in_order=True)
-    found = summary(values, by="model")
-    assert found.groups == ("b", "a")
-    assert [each.mean for each in found] == [0.75, 1.0, 0.5]
+    found = summary(values)
+    assert [(r.model, r.group, r.mean, r.n_users) for r in found] == [
+        ("b", None, 1.0, 2),
+        ("a", None, 0.5, 2),
+    ]
+    difference = compare(values, baseline="b").differences[0]
+    assert (difference.model, difference.losses, difference.n_users) == ("a", 1, 2)
+    with pytest.raises(InputError, match=r"^values has two lists of user 1, rows 0 and 2; "):
+        summary(values, by="model")  # would count each user twice
 
 
 @pytest.mark.parametrize("as_path", [str, lambda path: path])
@@ -962,12 +968,12 @@ def test_columns_that_are_not_there():
     with pytest.raises(InputError) as caught:
         summary(given, by="segmnt")
     assert str(caught.value) == (
-        "by names the column 'segmnt', which values does not have; did you mean 'segment'?"
+        "by names a column, and the table has no 'segmnt'; did you mean 'segment'?"
     )
     with pytest.raises(InputError) as caught:
         summary(given, weights="w")
     assert str(caught.value) == (
-        "weights names the column 'w', which values does not have; expected one of "
+        "weights names a column, and the table has no 'w'; expected one of "
         "['user', 'nrecs', 'recall@10', 'mrr@10', 'segment']"
     )
     with pytest.raises(InputTypeError, match=r"^by must hold one group per user, .* a DataFrame; "):

@@ -722,3 +722,13 @@ def test_equal_scores_under_trec_rank_by_the_bytes_of_the_id(kind, ids, first):
     recs["score"] = [0.5, 0.75, 0.5]
     place = 1 if items[1] == first else 2  # the higher score is still first
     assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1 / place]
+
+
+@EVERY_KIND
+def test_trec_reads_scores_in_single_precision(kind):
+    """16,777,217 is the first whole number that float32 lacks: it ties with 16,777,216."""
+    for scores in ([16_777_217, 16_777_216], [0.1 + 1e-12, 0.1], [2e39, 1e39]):
+        recs = {"user": [1, 1], "item": [8, 9], "score": scores}
+        truth = {"user": [1], "item": [9]}
+        assert evaluated("mrr", recs, truth, kind)["mrr"] == [1 / 2]
+        assert evaluated("mrr", recs, truth, kind, convention="trec")["mrr"] == [1.0]

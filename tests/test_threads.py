@@ -2,25 +2,21 @@
 
 import gc
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from problems import JIT
 
-import recmetrics
 from recmetrics import ArgumentError, InputError, Metrics
 from recmetrics._inputs import scores as score_blocks
 from recmetrics._options import thread_count
 from recmetrics._threads import map_blocks, raise_if_stopped
 
-PACKAGE = Path(recmetrics.__file__).parent
 METRICS_LIST = ["ndcg@10", "recall@10"]
 N_ITEMS = 700 if JIT else 70
 
@@ -249,102 +245,6 @@ if __name__ == "__main__":
         [sys.executable, script], capture_output=True, text=True, check=False, timeout=300
     )
     assert result.stdout.splitlines() == [repr(small_values())] * 2, result.stderr
-
-
-@pytest.mark.thorough
-def test_without_any_folder_for_compiled_code(tmp_path):
-    shutil.copytree(
-        PACKAGE, tmp_path / "recmetrics", ignore=shutil.ignore_patterns("__pycache__", "cli")
-    )
-    for folder in (tmp_path / "recmetrics", tmp_path / "recmetrics" / "metrics"):
-        (folder / "__pycache__").touch()  # a file where Numba wants a folder
-    nowhere = str(tmp_path / "recmetrics" / "__pycache__")
-    result = run_python(
-        SMALL + "print(values())\nimport recmetrics; print(recmetrics.__file__)",
-        PYTHONPATH=str(tmp_path),
-        NUMBA_DISABLE_JIT="0",
-        NUMBA_CACHE_DIR=nowhere,
-        HOME=nowhere,
-        XDG_CACHE_HOME=nowhere,
-        PYTHONDONTWRITEBYTECODE="1",
-    )
-    values, place = result.stdout.splitlines()
-    assert values == repr(small_values()), result.stderr
-    assert Path(place).is_relative_to(tmp_path)
-
-
-KERNEL = """
-import resource, sys
-from importlib.util import module_from_spec, spec_from_file_location
-import numpy as np
-spec = spec_from_file_location("jit", JIT_FILE)
-jit = module_from_spec(spec)  # alone: to import the package takes longer than to compile this
-spec.loader.exec_module(jit)
-
-def new():
-    @jit.kernel
-    def total(values):
-        found = 0.0
-        for value in values:
-            found += value
-        return found
-    return total
-
-for limit in sys.stdin:
-    most = int(limit) if limit.strip() else resource.RLIM_INFINITY
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-    total = new()
-    print(total(np.ones(3)), sum(total.stats.cache_hits.values()), flush=True)
-"""
-
-
-@pytest.fixture
-def compiled(tmp_path):
-    """Call a kernel as new; gives its result and how often the cache was used.
-
-    A kernel that is made anew looks into the cache as the first call of a process does, and a
-    process for each call would take most of the time of these tests.
-    """
-    pytest.importorskip("resource", reason="no limits for files here")
-    script, folder = tmp_path / "kernel.py", tmp_path / "cache"
-    script.write_text(KERNEL.replace("JIT_FILE", repr(str(PACKAGE / "_jit.py"))))
-    child = subprocess.Popen(
-        [sys.executable, script],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
-    )
-
-    def run(limit=""):
-        child.stdin.write(f"{limit}\n")
-        child.stdin.flush()
-        return child.stdout.readline().split()
-
-    yield folder, run
-    _, errors = child.communicate(timeout=60)
-    assert (child.returncode, errors) == (0, "")
-
-
-@pytest.mark.parametrize("limit", ["0", "1000"])  # bytes of a file: no index, or no code behind it
-def test_on_a_full_disk_every_process_compiles(compiled, limit):
-    folder, run = compiled
-    assert run(limit) == run(limit) == ["3.0", "0"]
-    assert run() == ["3.0", "0"]
-    assert run() == ["3.0", "1"]
-    assert not list(folder.rglob("*.tmp.*"))
-
-
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_damaged_file_in_the_cache_is_replaced(compiled, kind):
-    folder, run = compiled
-    assert [run(), run()] == [["3.0", "0"], ["3.0", "1"]]
-    for part in (b"", b"rubbish", None):  # None is half of it
-        (file,) = folder.rglob(f"*.{kind}")
-        whole = file.read_bytes()
-        file.write_bytes(whole[: len(whole) // 2] if part is None else part)
-        assert [run(), run()] == [["3.0", "0"], ["3.0", "1"]], part
 
 
 def test_without_compilation():

@@ -80,57 +80,12 @@ def test_a_later_process_compiles_nothing_either_and_an_edited_file_again(tmp_pa
     for file in package.rglob("*.py"):
         os.utime(file, (1e9, 1e9))
     assert run(image) == 0
-    metrics = package / "metrics" / "accuracy.py"
-    metrics.write_text(metrics.read_text() + "# edited\n")
-    os.utime(metrics, (1e9, 1e9))
-    assert 0 < run(image) < all_of_them
-
-
-LINKED = """
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-import numpy as np
-spec = spec_from_file_location("jit", JIT_FILE)
-jit = module_from_spec(spec)  # alone: to import the package takes longer than to compile this
-spec.loader.exec_module(jit)
-
-@jit.helper
-def square(value):
-    return value * value
-
-@jit.kernel
-def total(values):
-    found = 0.0
-    for value in values:
-        found += square(value)
-    return found
-
-@jit.kernel
-def largest(values):
-    found = 0.0
-    for value in values:
-        found = max(found, square(value))
-    return found
-
-kernel = {"total": total, "largest": largest}[sys.argv[1]]
-answer = kernel(np.array([1.0, -3.0, 2.0]))
-[helper] = square.overloads.values()
-print(answer, isinstance(helper.library, jit._LinkedCode), sum(square.stats.cache_hits.values()))
-"""
-
-
-def test_a_helper_is_compiled_in_kernels_alone_also_one_that_an_earlier_process_cached(tmp_path):
-    """A helper with machine code of its own would be optimised twice, or more often."""
-    script = tmp_path / "kernels.py"
-    script.write_text(LINKED.replace("JIT_FILE", repr(str(PACKAGE / "_jit.py"))))
-
-    def run(name):
-        command = [sys.executable, script, name]
-        here = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
-        return subprocess.check_output(command, text=True, timeout=300, env=here).split()
-
-    assert run("total") == ["14.0", "True", "0"]
-    assert run("largest") == ["9.0", "False", "1"]
+    command = package / "cli" / "_command.py"
+    command.write_text(command.read_text() + "# edited\n")
+    assert run(image) == 0
+    scores = package / "_inputs" / "scores.py"
+    scores.write_text(scores.read_text() + "# edited\n")
+    assert run(image) == all_of_them
 
 
 def test_it_refuses_an_unknown_metric():

@@ -61,6 +61,38 @@ def test_other_sparse_scores_warn_of_nothing():
     Metrics.compute(sp.csr_array([[1.0]]), [[1]], "hit@1")
 
 
+def chances(shape=(50, 40)):
+    """Scores between 0 and 1, as of a sigmoid."""
+    return 1 / (1 + np.exp(-np.random.default_rng(5).standard_normal(shape)))
+
+
+SHARES = f"the truth holds fractions between 0 and 1, and the scores hold grades alone; {EXCHANGED}"
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float16, np.float64])
+def test_dense_scores_and_truth_exchanged(dtype):
+    truth = (np.random.default_rng(6).random((50, 40)) < 0.1).astype(dtype)
+    truth[0] = 0  # a user without relevant items
+    for graded in (truth, truth * 5) if dtype is not bool else (truth,):
+        for call in (
+            lambda scores, truth: Metrics.compute(scores, truth, "ndcg@5"),
+            lambda scores, truth: Metrics.ndcg_at_k(scores, truth, k=5),
+            recmetrics.audit,
+            lambda scores, truth: recmetrics.StreamEvaluator("ndcg@5").update(scores, truth),
+        ):
+            assert caught(call, graded, chances()) == [(RecmetricsWarning, SHARES)]
+            assert caught(call, chances(), graded) == []
+
+
+def test_fractions_and_grades_in_their_places_warn_of_nothing():
+    """Few fractions, scores of other whole numbers, or the scores of one user alone."""
+    votes = np.random.default_rng(7).integers(0, 2, (50, 40))
+    sparse_chances = np.where(votes, chances(), 0)
+    more, first = 9 * votes, np.where(np.arange(50)[:, None] == 0, votes, chances())
+    for scores, truth in ((votes, sparse_chances), (more, chances()), (first, chances())):
+        assert caught(Metrics.compute, scores, truth, "ndcg@5") == []
+
+
 def caught(call, *arguments, **keywords):
     """The warnings of a call, each of which must point at a line of this file."""
     with warnings.catch_warnings(record=True) as seen:

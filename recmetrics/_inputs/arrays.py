@@ -18,6 +18,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 # NumPy has no bfloat16. A bfloat16 tensor is read as one field of that name, which is also the
 # name of the dtype that ml_dtypes registers.
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
+_TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
+OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
 _CAST = {
     "c": "np.real({what}) or np.abs({what}), whichever orders the items",
     "f": "np.asarray({what}, np.float64)",
@@ -44,6 +46,9 @@ def as_array(value: Any, what: str, each: str = "user") -> npt.NDArray[Any]:
         raise InputTypeError(msg)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, what)
+    if hasattr(value, "columns") and any(str(t) in _TEXT for t in getattr(value, "dtypes", ())):
+        msg = f"{what} is a table with columns of text, expected an array of numbers; {OF_TABLES}"
+        raise InputTypeError(msg)
     try:
         array = np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:  # tensors raise the first
@@ -107,10 +112,13 @@ def _exported(value: Any) -> npt.NDArray[Any]:
 def check_2d(shape: tuple[int, ...], what: str, of_one_user: str) -> None:
     """Refuse a shape that is not 2-d; ``of_one_user`` is the advice for a 1-d shape."""
     if len(shape) != 2:
-        one = len(shape) == 1
-        hint = (
-            f"for one user type {of_one_user}" if one else f"type {what}.reshape(n_users, n_items)"
-        )
+        hint = f"for one user type {of_one_user}"
+        if len(shape) > 1:
+            flat = f"{what}.reshape(-1, {shape[-1]})"
+            hint = (
+                f"for the last position of each sequence type {what}[:, -1], for every one {flat}"
+            )
+            hint += " with target.reshape(-1)" if what.endswith("scores") else ""
         msg = f"{what} must be 2-d (n_users, n_items), got {len(shape)}-d of shape {shape}; {hint}"
         raise ShapeError(msg)
 
@@ -230,12 +238,18 @@ def as_kernel_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
+def _each(call: str, what: str) -> str:
+    """Write a call for ``what``, or for each entry of the list that ``what`` is of a user of."""
+    name, of_user, _ = what.partition(" of user ")
+    return f"[{call.format('items')} for items in {name}]" if of_user else call.format(name)
+
+
 def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -> None:
     """Refuse an array that is not ``ndim``-d or not of integers; if empty, any dtype is fine."""
     if ndim is not None and array.ndim != ndim:
         msg = (
             f"{what} must be a {ndim}-d array of item indices, "
-            f"got {array.ndim}-d of shape {array.shape}; type .ravel()"
+            f"got {array.ndim}-d of shape {array.shape}; type {_each('np.ravel({})', what)}"
         )
         raise ShapeError(msg)
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
@@ -244,7 +258,7 @@ def check_indices(array: npt.NDArray[Any], what: str, ndim: int | None = None) -
     if array.size and array.dtype.kind not in "iu":
         msg = (
             f"{what} must hold integer item indices, got dtype {array.dtype}; type "
-            ".astype(np.int64) if these are indices"
+            f"{_each('np.asarray({}, np.int64)', what)} if these are indices"
         )
         raise InputTypeError(msg)
 

@@ -57,7 +57,7 @@ def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolic
 def _flat(value: Any, what: str) -> npt.NDArray[Any]:
     array = as_array(value, what)
     if array.ndim != 1:
-        hint = f"; type {what}.ravel()" if array.ndim == 2 and 1 in array.shape else ""
+        hint = f"; type np.ravel({what})" if array.ndim == 2 and 1 in array.shape else ""
         hint = hint or "; for a matrix users x items use Metrics.compute"
         msg = f"{what} must be 1-d, one number for each row, got shape {array.shape}{hint}"
         raise ShapeError(msg)

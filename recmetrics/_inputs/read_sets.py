@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs.arrays import (
+    OF_TABLES,
     as_array,
     check_matrix,
     half_to_single,
@@ -203,7 +204,8 @@ def _read(
         rows = _from_lists(entries, what, n_items, repeats=repeats, n_threads=n_threads)
         return SparseSets(rows, n_items)
     narrow = array.ndim == 2 and array.dtype.kind in "iu" and 1 < array.shape[1] < (n_items or 0)
-    check_shape(array.shape, shape, what, if_transposed, may_be_items=narrow)
+    is_table = hasattr(value, "columns")
+    check_shape(array.shape, shape, what, if_transposed, may_be_items=narrow, is_table=is_table)
     return DenseSets(array, what)
 
 
@@ -262,7 +264,7 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:
     """Read one relevant item for each row, -1 for none."""
     if len(classes) and classes.dtype.kind not in "iu":
-        cast = "truth.astype(int), or " if classes.dtype.kind == "f" else ""
+        cast = "np.asarray(truth, int), or " if classes.dtype.kind == "f" else ""
         one = f"; type {cast}np.atleast_2d(truth) for the relevances of one user"
         msg = (
             f"truth is 1-d of dtype {classes.dtype}, expected integers: the index of the relevant "
@@ -300,6 +302,7 @@ def check_shape(
     if_transposed: str | None = None,
     *,
     may_be_items: bool = False,
+    is_table: bool = False,
 ) -> None:
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
@@ -318,7 +321,9 @@ def check_shape(
             hint = "; one looks transposed: type scores.T or truth.T, so that rows are users"
         hint = f"; {if_transposed}" if if_transposed else hint
     elif got == (expected[0], 1) and what == "truth":
-        hint = "; for one item index of each row type truth.ravel()"
+        hint = "; for one item index of each row type np.ravel(truth)"
+    elif is_table:
+        hint = f"; {OF_TABLES}"
     elif may_be_items and got[0] == expected[0]:
         hint = f"; for item indices of each user type list({what})"
     msg = f"{what} must have the users {wanted}, got {got}{hint}"

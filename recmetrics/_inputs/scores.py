@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import InputError, InputTypeError, NaNScoreError, warn
+from recmetrics._errors import InputError, NaNScoreError, warn
 from recmetrics._inputs.arrays import (
     _HALF_INFINITY,
     _bits,
@@ -35,7 +35,6 @@ _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
 
 
-_TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
 _FEW_SCORES = 1 << 16
 _EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32
@@ -162,7 +161,6 @@ class SparseScores(ScoreMatrix):
 def read_matrix(scores: Any) -> ScoreMatrix:
     """Read scores in memory, dense or sparse."""
     if not sp.issparse(scores):
-        _refuse_table(scores)
         return ScoreMatrix(scores)
     matrix: Any = scores
     check_2d(matrix.shape, "scores", "scores.reshape(1, -1)")
@@ -171,17 +169,6 @@ def read_matrix(scores: Any) -> ScoreMatrix:
         msg = f"all {len(values):,} stored scores are 1, so the items of a user tie"
         warn(f"{msg}; {MAY_BE_EXCHANGED}")
     return SparseScores(start, items, values, matrix.shape)
-
-
-def _refuse_table(scores: Any) -> None:
-    """Refuse a table with text, such as recommendations with ids."""
-    if hasattr(scores, "columns") and any(str(t) in _TEXT for t in getattr(scores, "dtypes", ())):
-        msg = (
-            "scores is a table with columns of text, expected a matrix (n_users, n_items); for a "
-            "table of recommendations type recmetrics.tables.evaluate_table(recs, truth, "
-            "metrics_list)"
-        )
-        raise InputTypeError(msg)
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:

@@ -119,7 +119,7 @@ def _read_numbers(value: Any, what: str) -> FloatArray:
     if sp.issparse(value) or len(shape) != 1:
         hint = f"for a training matrix type {what}=recmetrics.{what}_from(train)"
         if 1 in shape and not sp.issparse(value):
-            hint = "type .ravel()"
+            hint = f"type np.ravel({what})"
         msg = f"{what} must be 1-d (n_items,), got shape {shape}; {hint}"
         raise ShapeError(msg)
     numbers: FloatArray = _real(matrix, what).astype(np.float64)

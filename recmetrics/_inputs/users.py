@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._errors import warn
 from recmetrics._inputs.ranked import Rankings
@@ -15,10 +16,14 @@ from recmetrics._inputs.read_sets import (
     read_truth,
     read_whole_truth,
 )
-from recmetrics._inputs.scores import MAY_BE_EXCHANGED, SparseScores
+from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
+from recmetrics._types import FloatArray
+
+_INSPECTED = 1 << 14  # scores, of the first rows
+_GRADES = 5  # the largest grade of a common scale
 
 
 class _Shaped(Protocol):
@@ -57,17 +62,38 @@ def read_users(
         truth = read_truth(
             ground_truth, scores.shape, if_transposed=hint, n_threads=request.n_threads
         )
-        if isinstance(scores, SparseScores):
-            _warn_if_exchanged(truth)
+        if isinstance(scores, ScoreMatrix):
+            _warn_if_exchanged(scores, truth)
     return _users(truth, truth.n_items, given, request, side)
 
 
-def _warn_if_exchanged(truth: ItemSets) -> None:
-    """Warn of a dense truth without a 0 beside sparse scores, by its first user."""
-    n_items = truth.n_items or 0
-    if truth.is_dense and truth.n_users and len(truth.rows(slice(0, 1)).items) == n_items > 1:
-        msg = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
-        warn(f"{msg}; {MAY_BE_EXCHANGED}")
+def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
+    """Warn of a truth without a 0 beside sparse scores, or of fractions beside grades.
+
+    The first rows decide; mostly, the first one alone.
+    """
+    n_users, n_items = scores.shape
+    if not truth.is_dense or n_items < 2:
+        return
+    told = ""
+    if isinstance(scores, SparseScores):
+        if n_users and len(truth.rows(slice(0, 1)).items) == n_items:
+            told = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
+    elif n_users and all(
+        _is_share(truth.rows(rows).values, scores.array[rows])
+        for rows in (slice(0, 1), slice(0, min(n_users, 1 + _INSPECTED // n_items)))
+    ):
+        told = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
+    if told:
+        warn(f"{told}; {MAY_BE_EXCHANGED}")
+
+
+def _is_share(relevances: FloatArray, scores: npt.NDArray[Any]) -> bool:
+    """True where nearly all relevances are between 0 and 1, and all scores are grades."""
+    fractions = np.count_nonzero(relevances < 1.0)
+    if fractions < 0.9 * scores.size or scores.dtype.kind not in "biuf":
+        return False
+    return bool(scores.min() == 0 and scores.max() <= _GRADES and np.all(scores % 1 == 0))
 
 
 def read_whole_users(

@@ -2,7 +2,8 @@
 
 Memory grows with the events only where their values are kept. Sums are pairs of float64; the second
 number is the rounding error of the first. So the order of a billion events changes a mean by less
-than its last digits.
+than its last digits. Squares are those of distances from the mean, since a sum of squares of values
+that vary little beside their mean has no digits left for the spread (Chan, Golub, LeVeque 1983).
 
 A batch is added by one statement, which appends it to a log; one statement replaces the totals by
 those with the log. So Ctrl-C leaves each batch added as a whole, or not at all.
@@ -80,7 +81,7 @@ class Totals(NamedTuple):
     invalid: InvalidItems
     chunks: tuple[FloatArray, ...]  # (metrics, events) each, in order; empty with keep="means"
     n_defined: IntArray  # (metrics,)
-    sums: FloatArray  # (metrics, 2, 2): of the values and of their squares, as pairs
+    sums: FloatArray  # (metrics, 2, 2): of values, of squared distances from the mean, as pairs
     exposure: Exposures | None
 
     @property
@@ -305,7 +306,7 @@ class EventResults(Exclusive):
             invalid=InvalidItems(*map(sum, zip(one.invalid, other.invalid, strict=True))),
             chunks=_in_few((*one.chunks, *other.chunks)),
             n_defined=one.n_defined + other.n_defined,
-            sums=_added(one.sums, other.sums),
+            sums=_joined_sums(one.sums, one.n_defined, other.sums, other.n_defined),
             exposure=exposure,
         )
 
@@ -366,8 +367,8 @@ class EventResults(Exclusive):
         return {text: found[text] for text in self.request.definitions}
 
     def _mean(self, totals: Totals, row: int, text: str) -> tuple[float, float]:
-        n, n_missing = int(totals.n_defined[row]), totals.n_events - int(totals.n_defined[row])
-        (total, lost), (squares, lost_squares) = totals.sums[row].tolist()
+        n, sums = int(totals.n_defined[row]), totals.sums[row]
+        n_missing = totals.n_events - n
         undefined = self.request.definitions[text].undefined
         if undefined == "raise" and n_missing:
             reason = self.request.definitions[text].spec.metric.undefined
@@ -377,16 +378,14 @@ class EventResults(Exclusive):
             )
             raise UndefinedMetricError(msg)
         if undefined in NUMBERS:
-            n += n_missing
-            total += NUMBERS[undefined] * n_missing
-            squares += NUMBERS[undefined] ** 2 * n_missing
+            numbers = np.array([[NUMBERS[undefined] * n_missing, 0.0], [0.0, 0.0]])
+            sums, n = _joined_sums(sums, n, numbers, n_missing), n + n_missing
         if not n:
             return math.nan, math.nan
-        mean = total / n + lost / n
+        mean = float(sums[0, 0] / n + sums[0, 1] / n)
         if n == 1 or math.isinf(mean):
             return mean, math.nan
-        spread = max(0.0, (squares - total * mean) + (lost_squares - lost * mean))
-        return mean, NORMAL_95 * math.sqrt(spread / (n - 1) / n)
+        return mean, NORMAL_95 * math.sqrt(float(sums[1].sum()) / (n - 1) / n)
 
     def counts(self) -> dict[str, EventCounts]:
         """Count the events for which each metric is defined and undefined."""
@@ -472,7 +471,8 @@ class EventResults(Exclusive):
             "n_defined": n_defined.shape == (n_metrics,)
             and bool(np.all((n_defined >= 0) & (n_defined <= n_events))),
             "invalid": min(totals.invalid) >= 0,
-            "sums": totals.sums.shape == (n_metrics, 2, 2) and not np.isnan(totals.sums).any(),
+            "sums": totals.sums.shape == (n_metrics, 2, 2)
+            and not (np.isnan(totals.sums[:, 0]).any() or (totals.sums[:, 1, 0] < 0).any()),
         }
         for name, fitting in is_right.items():
             if not fitting:
@@ -505,11 +505,25 @@ def _runs(entries: Sequence[Entry]) -> list[list[Batch] | Totals]:
 
 @without_warnings
 def _sums(values: FloatArray) -> FloatArray:
-    """The sums of the values and of their squares, (metrics, 2, 2), NaN left out."""
-    known = np.where(np.isnan(values), 0.0, values)
+    """The sums of the values, and of the squares of their distances from the mean, NaN left out."""
+    n = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=1))
     sums = np.zeros((len(values), 2, 2))
-    sums[:, 0, 0], sums[:, 1, 0] = known.sum(axis=1), np.square(known).sum(axis=1)
+    sums[:, 0, 0] = np.nansum(values, axis=1)
+    away = values - (sums[:, 0, 0] / n)[:, np.newaxis]
+    # The sum of the distances would be 0 if the mean were not rounded.
+    squares = np.nansum(np.square(away), axis=1) - np.nansum(away, axis=1) ** 2 / n
+    sums[:, 1, 0] = np.maximum(0.0, squares)
     return sums
+
+
+@without_warnings
+def _joined_sums(one: FloatArray, n_one: Any, other: FloatArray, n_other: Any) -> FloatArray:
+    """The sums of two sets of values; the squares gain by the distance of the two means."""
+    means = (sums[..., 0, :].T / np.maximum(1, n) for sums, n in ((one, n_one), (other, n_other)))
+    away = np.subtract(*means).sum(axis=0)
+    between = np.zeros_like(one)
+    between[..., 1, 0] = away * (n_one / np.maximum(1, n_one + n_other) * n_other) * away
+    return _added(_added(one, other), between)
 
 
 @without_warnings

@@ -26,7 +26,7 @@ from recmetrics._options import one_of
 from recmetrics._results.batches import Added, KeptLists, item_dtype, joined
 from recmetrics._results.measure import settled, system_values, user_rows
 from recmetrics._selection import Found, exposures
-from recmetrics._spec import LEAST, Definition, Request, parse
+from recmetrics._spec import LEAST, NUMBERS, Definition, Request, parse
 from recmetrics._threads import Exclusive, cached_property, exclusive, row_blocks, surely
 from recmetrics._types import (
     BoolArray,
@@ -321,7 +321,7 @@ class UserResults(Exclusive):
         counts = dict.fromkeys(self.request.definitions, UserCounts(n_updated, 0, missing))
         for text, row in zip(self._texts, table.values, strict=True):
             n_defined = int(np.count_nonzero(~np.isnan(row)))
-            if self.request.definitions[text].undefined == "zero":
+            if self.request.definitions[text].undefined in NUMBERS:
                 n_defined = n_updated
             counts[text] = UserCounts(n_defined, n_updated - n_defined, missing)
         return counts

@@ -34,9 +34,8 @@ from recmetrics._jit import kernel
 from recmetrics._types import BoolArray, FloatArray, IntArray, TiePolicy
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
-# A relevance above this makes 2^relevance overflow or swamp every other gain.
-_MAX_EXPONENT = 1000.0
-_LARGEST = 1e100  # the largest weight, so that no sum of products overflows
+_LARGEST = 1e100  # the largest gain, weight and discount: no sum of their products overflows
+_MAX_EXPONENT = 300.0  # of a relevance: 2^(relevance + 1) stays below the largest gain
 _MOST_RANKS = 1 << 24  # their weights take 128 MiB
 _REMEMBERED = 1 << 12  # ranks; the weights of so many are kept, 32 KiB, up to 64 times
 

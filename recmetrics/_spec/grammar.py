@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, cast
 
 from recmetrics._errors import (
@@ -23,7 +24,6 @@ from recmetrics._errors import (
 from recmetrics._options import whole_number
 from recmetrics._spec.conventions import line_for, metric_of_call
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
-from recmetrics._threads import cached_property
 from recmetrics._types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None
@@ -72,6 +72,13 @@ class MetricSpec:
     def is_weighed(self) -> bool:
         """True where propensities weigh the relevant items."""
         return self.values.get("weigh", "no") != "no"
+
+    @property
+    def citation(self) -> str:
+        """The source of the definition: that of its options where they have one."""
+        sources = self.metric.sources
+        own = [sources[name].get(str(value), "") for name, value in self.options if name in sources]
+        return "; ".join(filter(None, own)) or self.metric.citation
 
     @cached_property
     def bounds(self) -> tuple[float, float]:

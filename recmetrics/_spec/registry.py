@@ -204,6 +204,7 @@ class Metric:
     summary: str
     written: Formula
     citation: str
+    sources: Mapping[str, Mapping[str, str]]  # of choices of options with a source of their own
     bounds: tuple[float, float]
     kernel: Callable[..., Any]
     reference: Callable[..., float]
@@ -227,7 +228,7 @@ class Metric:
     # The weighted sums of Exposure that it reads, by the values of the options.
     exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums
     undefined: str = NO_RELEVANT_ITEM
-    nan_means: Literal["nan", "zero"] = "nan"  # the value of no relevant item under "nan"
+    is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
 
     @property
@@ -287,6 +288,7 @@ def metric(
     formula: str,
     latex: str,
     citation: str,
+    sources: Mapping[str, Mapping[str, str]] | None = None,
     words: Mapping[str, Mapping[Any, str]] | None = None,
     varies: tuple[str, ...] = (),
     bounds: tuple[float, float] = (0.0, 1.0),
@@ -304,7 +306,7 @@ def metric(
     prepare: Callable[..., Any] | None = None,
     exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums,
     undefined: str = NO_RELEVANT_ITEM,
-    nan_means: Literal["nan", "zero"] = "nan",
+    is_sum: bool = False,
     higher_is_better: bool = True,
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
@@ -330,6 +332,7 @@ def metric(
             summary=description.partition("\n")[0],
             written=Formula(formula, latex, words or {}, varies),
             citation=citation,
+            sources=sources or {},
             bounds=bounds,
             kernel=kernel,
             reference=reference,
@@ -351,7 +354,7 @@ def metric(
             prepare=prepare,
             exposure_sums=exposure_sums,
             undefined=undefined,
-            nan_means=nan_means,
+            is_sum=is_sum,
             higher_is_better=higher_is_better,
         )
         METRICS[record.name] = record

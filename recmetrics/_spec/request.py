@@ -313,12 +313,12 @@ def define(
         ties = ties or line.ties
     if undefined is None and convention is not None:
         undefined = line.undefined
-    elif undefined is None or undefined == "nan":
-        undefined = spec.metric.nan_means
+    elif spec.metric.is_sum and undefined != "raise":
+        undefined = "zero"
     ties = ties or "index"
     if spec.metric.averages_ties and spec.k is None and ties == "index":
         ties = "expected"
-    return Definition(spec, ties, undefined)
+    return Definition(spec, ties, undefined or "nan")
 
 
 def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: SideWords) -> None:

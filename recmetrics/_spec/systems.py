@@ -14,8 +14,9 @@ from recmetrics._types import Convention, RankGaps, TiePolicy
 
 NoTruth = Literal["nan", "zero", "one"]
 """The value of a user without relevant items; "nan" also where a system leaves the user out."""
-TableTies = Literal["rows", "id"]
-"""The order of equal scores in a table: that of the rows, or by item id, the last one first."""
+TableTies = Literal["rows", "trec"]
+"""The order of equal scores in a table: that of the rows, or that of trec_eval, which reads scores
+as float32 and orders equal ones by item id, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,7 @@ CONVENTIONS: dict[Convention, System] = {
         version="0.5.11 of pytrec_eval-terrier",
         ties="by document id, the alphabetically last one first. recmetrics does the same in "
         "tables",
-        table_ties="id",
+        table_ties="trec",
         lines=(
             Line("hit@k", "success_{k}", "nan"),
             Line("precision@k", "P_{k}", "nan"),
@@ -268,7 +269,8 @@ CONVENTIONS: dict[Convention, System] = {
             Line("recall", "set_relative_P", "nan"),
         ),
         gaps=(
-            "It reads scores as float32. Scores that are equal after this rounding are ties",
+            "It reads scores as float32. Scores that are equal after this rounding are ties. "
+            "recmetrics does the same in tables",
             "A user whose judgements are all 0 scores 0. A user without judgements or without a "
             "list is left out",
             "A negative judgement means not relevant. In recmetrics it is an error: clip it to 0",
@@ -365,6 +367,8 @@ CONVENTIONS: dict[Convention, System] = {
             Line("ndcg", "ndcg", "nan", _ALL),
             Line("dcg@k", "dcg@{k}", "nan"),
             Line("dcg", "dcg", "nan"),
+            Line("cg@k", "hits@{k}", "nan", _BINARY),
+            Line("cg", "hits", "nan", _BINARY),
             Line("r_precision", "r-precision", "nan"),
             Line("rbp", "rbp.80", "nan"),
         ),
@@ -417,8 +421,8 @@ CONVENTIONS: dict[Convention, System] = {
         name="torchmetrics",
         version="1.9.0",
         ties="`RetrievalNormalizedDCG` averages over all orders, and `RetrievalAUROC` counts a "
-        "tied pair as 1/2, as in recmetrics. The other metrics have no defined order (torch.topk, "
-        "torch.argsort)",
+        "tied pair as 1/2, as `auc` does in recmetrics. The other metrics have no defined order "
+        "(torch.topk, torch.argsort)",
         lines=(
             Line("hit@k", "RetrievalHitRate(top_k={k})", "zero"),
             Line("hit", "RetrievalHitRate()", "zero"),
@@ -437,7 +441,8 @@ CONVENTIONS: dict[Convention, System] = {
                 "auc@k",
                 "RetrievalAUROC(top_k={k})",
                 "zero",
-                gap="0 instead of 1 if all of the top k are relevant",
+                gap="0 instead of 1 if all of the top k are relevant; a pair of equal scores "
+                "counts 1/2, not by item index",
             ),
             Line("auc", "RetrievalAUROC()", "zero"),
             Line("fallout@k", "RetrievalFallOut(top_k={k})", "one"),
@@ -755,6 +760,7 @@ CONVENTIONS: dict[Convention, System] = {
         version="0.7.3",
         ties="no defined order (a heap)",
         lines=(
+            Line("recall@k", "precision_at_k(model, train, test, K={k})", "nan", gap=_ALL_RELEVANT),
             Line(
                 "map@k",
                 "mean_average_precision_at_k(model, train, test, K={k})",
@@ -764,9 +770,6 @@ CONVENTIONS: dict[Convention, System] = {
             Line(
                 "ndcg@k", "ndcg_at_k(model, train, test, K={k})", "nan", _BINARY, gap=_ALL_RELEVANT
             ),
-        ),
-        variants=(
-            Line("recall@k", "precision_at_k(model, train, test, K={k})", "nan", gap=_ALL_RELEVANT),
         ),
         gaps=(
             "`precision_at_k` is one number for all users: the sum of their hits, divided by the "

@@ -20,6 +20,8 @@ from recmetrics.comparison._samples import (
     check_baseline,
     check_runs,
     check_share,
+    column_of,
+    read_columns,
     read_groups,
     read_results,
     read_seed,
@@ -47,8 +49,10 @@ from recmetrics.comparison._statistics import (
 
 
 def compare(
-    results: Mapping[str, Any],
+    results: Any,
     *,
+    metrics: str | Sequence[str] | None = None,
+    model: str | None = None,
     baseline: str | None = None,
     confidence: float = 0.95,
     tests: Test | Sequence[Test] = "t",
@@ -79,11 +83,18 @@ def compare(
         A dict of two or more models by name. The result of a model is what ``Metrics.compute``
         returns, {metric: (n_users,) values}; an object whose ``.compute()`` returns that; or a data
         frame (pandas, polars, pyarrow) with one row per user. For a model with several runs, such
-        as seeds or folds, pass a list of results. All results must contain the same metrics for the
-        same users. Arrays must have the users in the same order. Rows of frames are matched by
-        their non-float columns (and the pandas index), which identify the user. Metrics of all
-        lists, of shape (), are shown but not tested. Means alone are an error: intervals and tests
-        need the value of every user.
+        as seeds or folds, pass a list of results. Or one data frame with the rows of all models,
+        such as ``tables.evaluate_table`` returns with ``by="model"``. All results must contain the
+        same metrics for the same users. Arrays must have the users in the same order. Rows of
+        frames are matched by the columns that identify the user: all but those of metrics, counts,
+        groups and weights, and every named level of a pandas index. Metrics of all lists, of shape
+        (), are shown but not tested. Means alone are an error: intervals and tests need the value
+        of every user.
+    metrics
+        The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
+        the columns of numbers whose names are metric strings.
+    model
+        The column or index level of a frame that names the model. None is "model", if there is one.
     baseline
         The model to compare all others with. None compares all pairs: each model with the models
         before it.
@@ -104,14 +115,14 @@ def compare(
         together. Those of the groups are corrected together too, but separately from the first
         ones.
     by
-        (n_users,) the group of each user, such as a segment or a quartile of activity. Adds the
-        means and differences of each group, and the worst group.
+        (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
+        of a column. Adds the means and differences of each group, and the worst group.
     weights
-        (n_users,) the weight of each user, finite and >= 0, such as the number of visits. Means,
-        differences, their intervals, effect sizes and tests are then weighted. The t test uses the
-        linearised variance of the weighted mean. The permutation test flips weighted differences.
-        "wilcoxon" has no weighted form and is an error. Wins, ties and losses still count users. A
-        user of weight 0 is left out.
+        (n_users,) the weight of each user, finite and >= 0, such as the number of visits, or the
+        name of a column. Means, differences, intervals, effect sizes and tests are then weighted.
+        The t test uses the linearised variance of the weighted mean. The permutation test flips
+        weighted differences. "wilcoxon" has no weighted form and is an error. Wins, ties and losses
+        still count users. A user of weight 0 is left out.
     lower_is_better
         Metrics for which lower is better, in addition to those that the library knows, such as
         gini.
@@ -167,11 +178,14 @@ def compare(
     Raises
     ------
     InputError, InputTypeError, ShapeError
-        Results with different metrics or users, or infinite values.
+        Results with different metrics or users, a user twice, or infinite values; a column of
+        floats that is neither a metric nor named.
     ArgumentError
         As in ``Metrics.compute``.
     """
-    read = read_results(results, {} if levels is None else levels)
+    asked = read_columns(metrics, model, by, weights)
+    read = read_results(results, {} if levels is None else levels, asked)
+    by, weights = column_of(read.frame, "by", by), column_of(read.frame, "weights", weights)
     check_baseline(baseline, read.models)
     check_runs(read, paired_runs)
     options = _Options(

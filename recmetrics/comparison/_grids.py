@@ -8,10 +8,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from recmetrics._printable import printable
 
 UNDEFINED = "-"
+_NO_LABEL = object()  # above the first row
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -122,7 +124,10 @@ def _in_markdown(grid: Grid) -> str:
         _pipes("---:" if column.is_number else "---" for column in grid.columns),
     ]
     for i, row in enumerate(grid.rows):
-        cells = [_escape_markdown(cell) for cell in row]
+        cells = [
+            cell if column.is_number else _escape_markdown(cell)
+            for cell, column in zip(row, grid.columns, strict=True)
+        ]
         lines.append(
             _pipes(f"**{cell}**" if (i, j) in grid.strong else cell for j, cell in enumerate(cells))
         )
@@ -154,15 +159,15 @@ def _in_html(grid: Grid) -> str:
     return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def ditto(rows: list[list[str]], n_columns: int) -> list[list[str]]:
-    """Leave the first columns empty where they repeat the row above."""
-    found, above = [], [""] * n_columns
-    for row in rows:
-        same = 0
-        while same < n_columns and row[same] == above[same]:
-            same += 1
+def ditto(rows: list[list[str]], labels: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Leave the first columns empty where their labels are those of the row above."""
+    found = []
+    above: Sequence[Any] = ()
+    for row, own in zip(rows, labels, strict=True):
+        pairs = enumerate(zip(own, above or [_NO_LABEL] * len(own), strict=True))
+        same = next((i for i, (label, other) in pairs if label != other), len(own))
         found.append([""] * same + row[same:])
-        above = row[:n_columns]
+        above = own
     return found
 
 
@@ -233,5 +238,5 @@ def _width(text: str) -> int:
 
 
 def _escape_markdown(text: str) -> str:
-    """Escape what Markdown would read."""
-    return re.sub(r"([\\`*_|<>])", r"\\\1", text)
+    """Escape what Markdown would read, such as links, math, entities and bare addresses."""
+    return re.sub(r"([\\`*_|<>\[\]!&$#~]|:(?=//)|(?<=www)\.)", r"\\\1", text, flags=re.I)

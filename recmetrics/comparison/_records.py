@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from recmetrics.comparison._statistics import Correction, Test
 
-_OPTIONAL = ("n_effective", "n_runs", "run_std")
+_OPTIONAL = ("n_effective", "n_runs", "run_std", "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

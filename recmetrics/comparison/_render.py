@@ -258,7 +258,7 @@ def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
         )
     at = [column.heading for column in columns].index("mean")
     strong = frozenset((row, at) for row, each in enumerate(means) if each.best)
-    return Grid(columns, ditto(rows, 2 if by_group else 1), strong)
+    return Grid(columns, ditto(rows, _labels(means)), strong)
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
@@ -272,9 +272,9 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
     by_group = differences[0].group is not None
     worst_of = bool(comparison.groups) and not by_group
     left_out = _leaves_out(differences)
-    names = {pair(each) for each in differences}
+    pairs = {(each.model, each.against) for each in differences}
     # A single pair needs no column: it is the heading of the differences.
-    heading = names.pop() if len(names) == 1 else None
+    heading = pair(differences[0]) if len(pairs) == 1 else None
     tests = comparison.tests
     columns = [
         *([Column("group", is_number=False)] if by_group else []),
@@ -308,7 +308,12 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
                 *([_worst(worst, places, sign="+")] if worst_of else []),
             ]
         )
-    return Grid(columns, ditto(rows, 2 if by_group else 1))
+    return Grid(columns, ditto(rows, _labels(differences)))
+
+
+def _labels(records: Sequence[Mean] | Sequence[Difference]) -> list[list[Any]]:
+    """The labels of the rows: that of the group, if there is one, and the metric."""
+    return [[*([] if each.group is None else [each.group]), each.metric] for each in records]
 
 
 def models_by_metrics(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,21 @@ from recmetrics._errors import (
     InputTypeError,
     MetricSpecError,
     ShapeError,
-    did_you_mean,
 )
 from recmetrics._io import Source, read_per_user
 from recmetrics._spec import spec_of
-from recmetrics.comparison._align import Frame, Given, align, columns_of, read_frame, values_of
+from recmetrics.comparison._align import (
+    Columns,
+    Frame,
+    Given,
+    align,
+    columns_of,
+    models_of,
+    read_frame,
+    require,
+    rows_by_key,
+    values_of,
+)
 from recmetrics.comparison._statistics import Floats, mean_over_runs
 
 _MANY_GROUPS = 50
@@ -50,6 +60,7 @@ class Results:
     values: dict[str, dict[str, Floats]]
     runs: dict[str, dict[str, Floats]]  # of models with several
     n_users: int
+    frame: Frame | None  # the first of those that were given
 
     def having(self, metric: str) -> list[str]:
         """List the models, and the levels that have a metric."""
@@ -68,26 +79,29 @@ class Results:
 
 
 class Result(NamedTuple):
-    """The values of one model per metric, as in ``Results``; its users in groups, their weights."""
+    """The values per metric, as in ``Results``; the users in groups, and their weights."""
 
     values: dict[str, Floats]
     groups: dict[Any, npt.NDArray[np.intp]]
     weights: Floats | None
     has_missing: bool  # an Evaluator, some of whose users were never updated
+    models: dict[str | None, npt.NDArray[np.intp]]  # the rows of each; None names the only one
 
 
-def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Results:
+def read_results(results: Any, levels: Mapping[str, Any], asked: Columns) -> Results:
     """Check that models, and levels, were measured by the same metrics on the same users."""
+    if not isinstance(results, Mapping) and (frame := read_frame("results", results, asked)):
+        if frame.model is None:
+            msg = f"results has no column 'model'; type model= and the one of {frame.keys} that is"
+            raise InputError(msg)
+        rows = models_of("results", frame)
+        results = {name: replace(frame, rows=frame.rows[each]) for name, each in rows.items()}
     for what, named in (("results", results), ("levels", levels)):
         if not isinstance(named, Mapping):
-            msg = f"{what} must be a dict of name and result, got {type(named).__name__}; "
-            if hasattr(named, "columns"):
-                msg += (
-                    "for a frame with a column that names the model type {name: part.drop("
-                    f"columns='model') for name, part in {what}.groupby('model')}}"
-                )
-            else:
-                msg += "type {'first': a, 'second': b}, with a name for each"
+            msg = (
+                f"{what} must be a dict of name and result, got {type(named).__name__}; "
+                "type {'first': a, 'second': b}, with a name for each"
+            )
             raise InputTypeError(msg)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
@@ -103,9 +117,13 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
         raise InputError(msg)
     given = {name: run for model, each in results.items() for name, run in _runs(model, each)}
     given |= {Given(level): each for level, each in levels.items()}
-    read = align({name: _read(_result_of(name), each, _RESULT) for name, each in given.items()})
+    read = {name: _read(_result_of(name), each, _RESULT, asked) for name, each in given.items()}
+    read = align(read)
     values = {
-        name: {metric: _finite(name, metric, column) for metric, column in columns.items()}
+        name: {
+            metric: _finite(name, metric, column)
+            for metric, column in _chosen(name, columns, asked, name.model in levels).items()
+        }
         for name, columns in read.items()
     }
     first, *others = values
@@ -126,7 +144,8 @@ def read_results(results: Mapping[str, Any], levels: Mapping[str, Any]) -> Resul
             of_models[model] = {
                 metric: mean_over_runs(each) for metric, each in runs[model].items()
             }
-    return Results(tuple(results), tuple(levels), metrics, of_models, runs, n_users)
+    first_frame = next((each for each in read.values() if isinstance(each, Frame)), None)
+    return Results(tuple(results), tuple(levels), metrics, of_models, runs, n_users, first_frame)
 
 
 def _runs(model: str, given: Any) -> list[tuple[Given, Any]]:
@@ -146,8 +165,31 @@ def _result_of(name: Given) -> str:
     return f"the result of {name!r}" if name.run is None else repr(name)
 
 
-def read_result(values: Any, by: Any, weights: Any) -> Result:
-    """Read the result of one model, the group of each user, and their weights."""
+def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
+    """Read the names of columns that a caller gave."""
+    names = (metrics,) if isinstance(metrics, str) else metrics
+    for name, given in (("metrics", names), ("model", None if model is None else (model,))):
+        is_named = isinstance(given, Collection) and all(isinstance(each, str) for each in given)
+        if given is not None and not (given and is_named):
+            told = metrics if name == "metrics" else model
+            msg = f"{name} must be the name of a column, got {told!r}"
+            raise ArgumentError(msg)
+    names = None if names is None else tuple(names)
+    return Columns(names, model, tuple(each for each in others if isinstance(each, str)))
+
+
+def _chosen(name: object, columns: Any, asked: Columns, may_lack: bool = False) -> dict[str, Any]:
+    """The columns of the metrics that the caller names, or of all."""
+    found: dict[str, Any] = columns_of(columns) if isinstance(columns, Frame) else columns
+    for metric in () if may_lack else asked.metrics or ():
+        require(repr(name), metric, found)
+    chosen = found if asked.metrics is None else asked.metrics
+    return {metric: found[metric] for metric in chosen if metric in found}
+
+
+def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
+    """Read the result of one model, or of several, the group of each user, and their weights."""
+    models: dict[str | None, npt.NDArray[np.intp]] = {}
     if isinstance(values, str | PathLike):
         columns: dict[Any, Any] = dict(read_per_user(Source("values", Path(values))).values)
     elif isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
@@ -157,12 +199,18 @@ def read_result(values: Any, by: Any, weights: Any) -> Result:
         )
         raise InputTypeError(msg)
     else:
-        read = _read("values", values, _ONE_RESULT)
-        columns = read
-        if isinstance(read, Frame):
-            by, weights = _column(read, "by", by), _column(read, "weights", weights)
-            columns = columns_of(read)
-    for name, given in (("by", by), ("weights", weights)):
+        columns = _read("values", values, _ONE_RESULT, asked)
+        if isinstance(columns, Frame):
+            if columns.model is not None:
+                rows = models_of("values", columns)
+                models = {name: np.array(each, np.intp) for name, each in rows.items()}
+            by, weights = column_of(columns, "by", by), column_of(columns, "weights", weights)
+            keys = [*columns.keys, *([columns.model] if models else [])]
+            if columns.keys and columns.rows.select(keys).is_duplicated().any():
+                rows_by_key("values", replace(columns, keys=keys))
+    columns = _chosen("values", columns, asked)
+    unread = None if models else asked.model
+    for name, given in (("by", by), ("weights", weights), ("model", unread)):
         if isinstance(given, str):
             msg = (
                 f"{name} is the name of a column, {given!r}, but values is not a table; expected "
@@ -195,6 +243,7 @@ def read_result(values: Any, by: Any, weights: Any) -> Result:
         {} if by is None else read_groups(by, n_users),
         None if weights is None else read_weights(weights, n_users),
         _has_missing(values),
+        models or {None: np.arange(n_users)},
     )
 
 
@@ -203,17 +252,11 @@ def _has_missing(values: Any) -> bool:
     return any(getattr(each, "not_updated", 0) for each in counts.values())
 
 
-def _column(frame: Frame, name: str, given: Any) -> Any:
+def column_of(frame: Frame | None, name: str, given: Any) -> Any:
     """Take the column that ``by`` or ``weights`` names; return anything else unchanged."""
-    if not isinstance(given, str):
+    if frame is None or not isinstance(given, str):
         return given
-    if given not in frame.rows.columns:
-        columns = frame.rows.columns
-        hint = did_you_mean(given, columns) or f"expected one of {columns}"
-        msg = f"{name} names the column {given!r}, which values does not have; {hint}"
-        raise InputError(msg)
-    if given in frame.metrics:
-        frame.metrics.remove(given)
+    require(f"{name} names a column, and the table", given, frame.rows.columns)
     column = frame.rows[given]
     return column.to_list() if name == "by" or not column.dtype.is_numeric() else values_of(column)
 
@@ -337,13 +380,13 @@ def check_share(name: str, share: Any, least: float) -> float:
     return float(share)
 
 
-def _read(what: str, result: Any, expected: str) -> Any:
+def _read(what: str, result: Any, expected: str, asked: Columns) -> Any:
     """Read a mapping of metrics and values, or a frame that can be aligned with others."""
     if isinstance(result, Mapping):
         return dict(result)
     if callable(getattr(result, "compute", None)):
-        return _read(what, result.compute(), expected)
-    frame = read_frame(result)
+        return _read(what, result.compute(), expected, asked)
+    frame = result if isinstance(result, Frame) else read_frame(what, result, asked)
     if frame is None:
         msg = f"{what} is a {type(result).__name__}; expected {expected}"
         raise InputTypeError(msg)

@@ -33,6 +33,7 @@ from recmetrics.comparison._records import without_unset
 class MetricSummary:
     """One metric over the users of a group, or over all users (``group`` is None).
 
+    ``model`` is None unless a table names models.
     ``low`` and ``high`` are the bounds of the interval of the mean. ``std`` is the standard
     deviation of the users' values (with divisor n - 1); ``q10``, ``median`` and ``q90`` are their
     quantiles. ``n_users`` is the number of users with a value. ``n_undefined`` is the number of
@@ -57,9 +58,10 @@ class MetricSummary:
     n_undefined: int | None
     why: str = ""
     n_effective: float | None = None
+    model: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name; ``n_effective`` only with weights."""
+        """Return the fields by name; ``n_effective`` only with weights, ``model`` with models."""
         return without_unset(asdict(self))
 
 
@@ -79,6 +81,8 @@ class Summary:
     records
         ``MetricSummary`` records: first those of all users, whose ``group`` is None, then those of
         each group. Iterating over the summary yields them.
+    models
+        The names of the models; empty unless a table names models.
     groups
         The labels of the groups; empty without ``by=``.
     level, n_resamples
@@ -89,14 +93,19 @@ class Summary:
 
     records: tuple[MetricSummary, ...]
     groups: tuple[Any, ...]
+    models: tuple[str, ...]
     level: float
     n_resamples: int
     n_weightless: int | None = None
 
     @property
     def means(self) -> dict[str, float]:
-        """The mean of each metric over all users, for a logger."""
-        return {each.metric: each.mean for each in self.records if each.group is None}
+        """The mean of each metric over all users, for a logger; "model/metric" with models."""
+        return {
+            each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
+            for each in self.records
+            if each.group is None
+        }
 
     def __iter__(self) -> Iterator[MetricSummary]:
         return iter(self.records)
@@ -145,11 +154,11 @@ class Summary:
         return [self._grid(records) for records in (overall, of_groups) if records]
 
     def _grid(self, records: Sequence[MetricSummary]) -> Grid:
-        by_group = records[0].group is not None
+        names = [each for each in ("model", "group") if getattr(records[0], each) is not None]
         left_out = any(each.n_undefined for each in records)
         weighted = self.n_weightless is not None
         columns = [
-            *([Column("group", is_number=False)] if by_group else []),
+            *(Column(each, is_number=False) for each in names),
             Column("metric", is_number=False),
             Column("mean"),
             Column(f"{percent(self.level)} interval"),
@@ -163,7 +172,7 @@ class Summary:
             places = decimals_of(same)
             rows.append(
                 [
-                    *([one_line(each.group)] if by_group else []),
+                    *(one_line(getattr(each, name)) for name in names),
                     one_line(each.metric),
                     shown(each.mean, places),
                     shown_interval(each.low, each.high, places),
@@ -173,7 +182,7 @@ class Summary:
                     *([shown_count(each.n_undefined)] if left_out else []),
                 ]
             )
-        return Grid(columns, ditto(rows, 1) if by_group else rows)
+        return Grid(columns, ditto(rows, [[getattr(r, name) for name in names] for r in records]))
 
     def _legend(self) -> list[str]:
         """The notes below the tables."""
@@ -192,7 +201,8 @@ class Summary:
         for each in of_users:
             if each.n_undefined:
                 key = each.n_undefined, each.n_users, each.why
-                reasons.setdefault(key, []).append(one_line(each.metric))
+                of_model = "" if each.model is None else f" of {each.model}"
+                reasons.setdefault(key, []).append(one_line(each.metric + of_model))
         for (n_undefined, n_users, why), metrics in reasons.items():
             of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
             have = "has" if n_undefined == 1 else "have"

@@ -3,7 +3,7 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputError, MetricSpecError
 from recmetrics._spec import lacking, spec_of
-from recmetrics.comparison._samples import check_share, read_result, read_seed
+from recmetrics.comparison._samples import check_share, read_columns, read_result, read_seed
 from recmetrics.comparison._statistics import (
     N_RESAMPLES,
     NOTHING,
@@ -34,6 +34,8 @@ _QUANTILES = (0.1, 0.5, 0.9)
 def summary(
     values: Any,
     *,
+    metrics: str | Sequence[str] | None = None,
+    model: str | None = None,
     by: Any = None,
     weights: Any = None,
     level: float = 0.95,
@@ -57,8 +59,11 @@ def summary(
     values
         What ``Metrics.compute`` returns, {metric: (n_users,) values}; an evaluator, or any object
         whose ``.compute()`` returns that; a data frame (pandas, polars, pyarrow) with one row per
-        user, whose float columns are metrics, such as ``tables.evaluate_table`` returns; or the
-        path of a file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
+        user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
+        file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
+    metrics, model
+        As in ``compare``. Each model has a block of its own, and no two of its rows may have equal
+        ids.
     by
         The group of each user: (n_users,) labels in the order of the users, or the name of a column
         of the data frame. Adds the same statistics for each group, in order of first appearance.
@@ -102,11 +107,12 @@ def summary(
     one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
-    read = read_result(values, by, weights)
+    read = read_result(values, by, weights, read_columns(metrics, model, by, weights))
     found = summarise(
         read.values,
         groups=read.groups,
         weights=read.weights,
+        models=read.models,
         level=check_share("level", level, 0.0),
         seed=read_seed(rng),
         otherwise=", or no update" if read.has_missing else "",
@@ -128,6 +134,7 @@ def summarise(
     *,
     groups: Mapping[Any, npt.NDArray[np.intp]] | None = None,
     weights: Floats | None = None,
+    models: Mapping[str | None, npt.NDArray[np.intp]] | None = None,
     level: float = 0.95,
     seed: int | None = None,
     otherwise: str = "",
@@ -140,14 +147,19 @@ def summarise(
     n_users = next((column.size for column in values.values() if column.ndim), 0)
     records: list[MetricSummary] = []
     samples: list[Sums] = []
-    for group, members in [(None, np.arange(n_users)), *(groups or {}).items()]:
+    rows = models or {None: np.arange(n_users)}
+    parts = [(model, None, users) for model, users in rows.items()]
+    for model, users in rows.items():
+        parts += [(model, g, users[np.isin(users, each)]) for g, each in (groups or {}).items()]
+    for model, group, members in parts:
         users = members if weights is None else members[weights[members] > 0]
         for metric, column in values.items():
             if column.ndim:
                 own = None if weights is None else weights[users]
                 row, own = defined(column[users], own)
                 why = _why(metric) + otherwise if row.size < users.size else ""
-                records.append(_of_users(metric, group, row, own, users.size, why))
+                of_users = _of_users(metric, group, row, own, users.size, why)
+                records.append(replace(of_users, model=model))
                 samples.append(sums_of(row, own, seed) if np.isfinite(row).all() else NOTHING)
             elif group is None:  # one value for all users: none for a group
                 records.append(_of_all_lists(metric, float(column), weighted=weights is not None))
@@ -159,9 +171,12 @@ def summarise(
             for record, (low, high) in zip(records, intervals, strict=True)
         ),
         groups=tuple(groups or ()),
+        models=tuple(model for model in rows if model is not None),
         level=level,
         n_resamples=N_RESAMPLES,
-        n_weightless=None if weights is None else int(np.count_nonzero(weights == 0)),
+        n_weightless=None
+        if weights is None
+        else max(int(np.count_nonzero(weights[users] == 0)) for users in rows.values()),
     )
 
 

@@ -47,6 +47,13 @@ from recmetrics.metrics._reference import (
 )
 
 _MANNING = "Manning, Raghavan, Schuetze: Introduction to Information Retrieval, 2008, ch. 8"
+_YANG = (
+    "Yang et al.: Unbiased offline recommender evaluation for missing-not-at-random implicit "
+    "feedback, RecSys 2018"
+)
+_JAIN = "Jain, Prabhu, Varma: Extreme multi-label loss functions, KDD 2016"
+_EXP2_SOURCES = {"exp2": "Burges et al.: Learning to rank using gradient descent, ICML 2005"}
+_WEIGH_SOURCES = {"ips": f"{_YANG}; {_JAIN}", "snips": _YANG, "ps": _JAIN}
 _JARVELIN = "Jarvelin, Kekalainen: Cumulated gain-based evaluation of IR techniques, TOIS 2002"
 
 # --- Options that several metrics have -----------------------------------------------------------
@@ -287,6 +294,7 @@ def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weig
     varies=("denom",),
     latex=r"\frac{1}{k} \sum_{r=1}^{k} h_r",
     citation=_MANNING,
+    sources={"weigh": _WEIGH_SOURCES},
     aliases=("p",),
 )
 def precision_at_k(
@@ -369,6 +377,7 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: 
     varies=("denom",),
     latex=r"\frac{1}{\min(R, k)} \sum_{r=1}^{k} h_r",
     citation="Liang et al.: Variational autoencoders for collaborative filtering, WWW 2018",
+    sources={"denom": {"relevant": _MANNING}, "weigh": _WEIGH_SOURCES},
     aliases=("r",),
 )
 def recall_at_k(
@@ -779,6 +788,7 @@ def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
     },
     latex=r"\frac{\sum_{r=1}^{k} g_r / \log_2(r + 1)}{\sum_{r=1}^{k} g^*_r / \log_2(r + 1)}",
     citation=_JARVELIN,
+    sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
     divides_by_hits={"ideal": "retrieved"},
     # A list of equal relevances, however small, reaches 1; descending ones do not.
     ceiling_unless={"ideal": "retrieved", "ideal_depth": "full"},
@@ -844,8 +854,9 @@ def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
     words={"gain": _GAINS, "discount": _DISCOUNTS, "weigh": _WEIGHED},
     latex=r"\sum_{r=1}^{k} \frac{g_r}{\log_2(r + 1)}",
     citation=_JARVELIN,
+    sources={"gain": _EXP2_SOURCES, "weigh": _WEIGH_SOURCES},
     bounds=(0.0, math.inf),
-    nan_means="zero",
+    is_sum=True,
 )
 def dcg_at_k(
     pred_scores: Scores,
@@ -897,7 +908,7 @@ def _cg(hits: Hits, k: int, out: FloatArray) -> None:
     latex=r"\sum_{r=1}^{k} g_r",
     citation=_JARVELIN,
     bounds=(0.0, math.inf),
-    nan_means="zero",
+    is_sum=True,
 )
 def cg_at_k(
     pred_scores: Scores,

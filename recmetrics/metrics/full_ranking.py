@@ -240,7 +240,8 @@ def mean_rank(
     1 is the best rank. A relevant item that may not be recommended has the rank after the last one:
     the length of the list + 1. With a cutoff, every relevant item outside the top k has rank k + 1.
     Without a cutoff, a given ranking must contain all recommendable items. ``Metrics.ranks`` gives
-    the rank of each item.
+    the rank of each item. ``ties="best"`` is the best order of the whole list, in which only one of
+    several tied items is first; under ``Metrics.ranks(ties="best")`` each of them is.
 
     >>> from recmetrics import Metrics
     >>> Metrics.mean_rank([[4, 3, 2, 1]], [[1, 0, 0, 1]])  # (1 + 4) / 2
@@ -301,7 +302,8 @@ def percentile_rank(
 
     Without a cutoff, a random order has 0.5 on average. A relevant item that may not be recommended
     counts as 1; with a cutoff, so does an item below the top k. Without a cutoff, a given ranking
-    must contain all recommendable items.
+    must contain all recommendable items. As in ``mean_rank``, ``ties="best"`` is the best order of
+    the whole list: of several tied items, only one is first.
 
     Hu, Koren and Volinsky compute one mean over all relevant items of all users. For binary truth,
     this is the mean that ``recmetrics.summary(values, weights=n)`` gives, where n is the number of

@@ -220,9 +220,9 @@ def read_problem(
     n_truths = int(truth_ids.max(initial=-1 if columns.keys else 0)) + 1
     start, order = group(list_ids, n_lists)
     first_rows = order[start[:-1]] if n_recs else np.empty(0, np.int64)
-    if ties == "id" and columns.score is not None:
+    if ties == "trec" and columns.score is not None:
         _sort_by_id(recs, columns, start, order, items[:n_recs])
-    rank = _sort_lists(recs, columns, start, order)
+    rank = _sort_lists(recs, columns, start, order, ties)
     ranked = items[:n_recs][order]
     if repeats == "raise" and FlatLists(ranked, start).named_before().any():
         _refuse_repeats(recs, "recs", columns, columns.keys, [list_ids, items[:n_recs]])
@@ -309,7 +309,7 @@ def _refuse_repeats(
 
 
 def _sort_lists(
-    recs: Frame, columns: Columns, start: IntArray, order: IntArray
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, ties: TableTies
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
@@ -328,6 +328,9 @@ def _sort_lists(
                 "not recommended; leave such rows out"
             )
             raise InputError(msg)
+        if ties == "trec":
+            with np.errstate(over="ignore"):
+                score = score.astype(np.float32).astype(np.float64)
         sort_groups(start, order, -score[order])
     return None
 

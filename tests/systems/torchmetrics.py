@@ -13,7 +13,7 @@ from torchmetrics import retrieval
 REQUIREMENTS = ["torch==2.13.0", "torchmetrics==1.9.0"]
 ROWS = True
 SINGLE = [""]
-TIES = ["NormalizedDCG", "AUROC()"]
+TIES = ["NormalizedDCG", "AUROC("]
 BY_K = ["RetrievalPrecision(top_k"]
 
 

@@ -1,0 +1,240 @@
+"""Kernels: compiled with and without Numba's internals, and cached until the package changes."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recmetrics
+from recmetrics._jit import _WITHOUT_KERNELS
+
+PACKAGE = Path(recmetrics.__file__).parent
+HELPERS = """
+from recmetrics._jit import helper
+FACTOR = 1
+
+@helper
+def square(value):
+    return FACTOR * value * value
+"""
+KERNELS = """
+from recmetrics._jit import kernel, prefetch
+from recmetrics.metrics.helpers import square
+
+@kernel
+def total(values):
+    found = 0.0
+    for index, value in enumerate(values):
+        prefetch(values, index + 8)
+        found += square(value)
+    return found
+
+@kernel
+def largest(values):
+    found = 0.0
+    for value in values:
+        found = max(found, square(value))
+    return found
+"""
+CALL = """
+import sys
+import numpy as np
+from recmetrics import kernels
+from recmetrics.metrics.helpers import square
+from recmetrics._jit import while_compiling
+
+kernel, told = getattr(kernels, sys.argv[1]), []
+with while_compiling(told.append):
+    answer = kernel(np.array([1.0, -3.0, 2.0]))
+hits = [sum(each.stats.cache_hits.values()) for each in (kernel, square)]
+print(answer, *hits, *(type(each.library).__name__ for each in square.overloads.values()), *told)
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package of a kernel and a helper: the whole takes longer to import than to compile this."""
+    folder = tmp_path / "recmetrics"
+    (folder / "metrics").mkdir(parents=True)
+    files = {name: (PACKAGE / name).read_text() for name in ("_jit.py", "_numba.py")}
+    files |= {"metrics/helpers.py": HELPERS, "kernels.py": KERNELS}
+    files |= {"__init__.py": "", "metrics/__init__.py": ""}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def run(package, before="", kernel="total", **environment):
+    """The answer, cache hits of kernel and helper, the helper's kind of code, what was told."""
+    return subprocess.check_output(
+        [sys.executable, "-c", f"{before}\n{CALL}", kernel],
+        cwd=package.parent,
+        text=True,
+        timeout=300,
+        env=os.environ
+        | {"PYTHONPATH": "", "NUMBA_DISABLE_JIT": "0"}
+        | {"NUMBA_CACHE_DIR": str(package.parent / "cache")}
+        | environment,
+    ).split()
+
+
+UNKNOWN = "import numba; numba.__version__ = '0.99.0'"
+COMPILED = ["14.0", "0", "0", "_LinkedCode", "True", "False"]
+PLAINLY = ["14.0", "0", "0", "JITCodeLibrary"]
+
+
+def test_a_helper_is_compiled_in_kernels_alone_also_one_that_an_earlier_process_cached(package):
+    """A helper with machine code of its own would be optimised twice, or more often."""
+    assert run(package) == COMPILED
+    assert run(package, kernel="largest")[:3] == ["9.0", "0", "1"]
+
+
+@pytest.mark.parametrize("before", ["", UNKNOWN], ids=["internals", "plain"])
+def test_a_kernel_is_compiled_anew_where_a_helper_in_another_file_has_changed(package, before):
+    assert run(package, before)[:2] == ["14.0", "0"]
+    assert run(package, before)[:2] == ["14.0", "1"]
+    helpers = package / "metrics" / "helpers.py"
+    helpers.write_text(HELPERS.replace("FACTOR = 1", "FACTOR = 2"))
+    assert run(package, before)[:2] == ["28.0", "0"]
+
+
+def test_files_without_kernels_and_the_times_of_files_leave_machine_code_as_it_is(package):
+    assert run(package) == COMPILED
+    (package / "cli").mkdir()
+    (package / "cli" / "command.py").write_text("OPTION = 1")
+    for file in package.rglob("*.py"):
+        os.utime(file, (1e9, 1e9))  # an image of a container rounds them to seconds
+    assert run(package)[:2] == ["14.0", "1"]
+
+
+def test_no_kernel_stands_where_changes_are_not_seen():
+    decorator = re.compile(r"_jit import .*(kernel|helper)")
+    folders = [PACKAGE / name for name in _WITHOUT_KERNELS]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    assert files
+    assert [path for path in files if decorator.search(path.read_text())] == []
+
+
+def private_names():
+    """The modules of Numba that ``_numba`` imports, each with a name."""
+    for node in ast.parse((PACKAGE / "_numba.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("numba.core"):
+            yield from ((node.module, each.name) for each in node.names)
+
+
+@pytest.mark.parametrize(("module", "name"), list(private_names()))
+def test_without_an_internal_name_it_compiles_plainly(package, module, name):
+    """Numba needs some of the names itself, so each is away while the package is imported."""
+    before = f"""
+import {module} as module
+{name} = module.{name}
+del module.{name}
+import recmetrics.kernels
+module.{name} = {name}
+"""
+    assert run(package, before) == PLAINLY
+
+
+@pytest.mark.parametrize(("before", "expected"), [("", COMPILED), (UNKNOWN, PLAINLY)])
+def test_without_a_folder_for_machine_code_every_process_compiles(package, before, expected):
+    nowhere = package.parent / "file"
+    nowhere.touch()
+    names = ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")
+    options = dict.fromkeys(names, str(nowhere)) | {"PYTHONDONTWRITEBYTECODE": "1"}
+    for folder in (package, package / "metrics"):
+        (folder / "__pycache__").touch()  # a file where Numba wants a folder
+    for _ in range(2):
+        assert run(package, before, **options) == expected
+
+
+@pytest.mark.thorough
+def test_a_call_with_an_unknown_numba():
+    code = f"""
+{UNKNOWN}
+from recmetrics import Metrics
+print(Metrics.compute([[1.0, 3.0, 2.0]], [[1, 0, 1]], ["mrr@2", "auc"], ties="expected"))
+"""
+    done = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert done == "{'mrr@2': array([0.5]), 'auc': array([0.])}\n"
+
+
+def test_one_file_reads_internals_of_numba():
+    private = re.compile(r"^\s*(from|import) (numba\.core|llvmlite)", re.MULTILINE)
+    files = [path.name for path in PACKAGE.rglob("*.py") if private.search(path.read_text())]
+    assert files == ["_numba.py"]
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from recmetrics._jit import kernel
+
+def new():
+    @kernel
+    def total(values):
+        found = 0.0
+        for value in values:
+            found += value
+        return found
+    return total
+
+for limit in sys.stdin:
+    most = int(limit) if limit.strip() else resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    total = new()
+    print(total(np.ones(3)), sum(total.stats.cache_hits.values()), flush=True)
+"""
+
+
+@pytest.fixture
+def limited(package):
+    """Call a kernel as new; gives its result and how often the cache was used.
+
+    A kernel that is made anew looks into the cache as the first call of a process does, and a
+    process for each call would take most of the time of these tests.
+    """
+    pytest.importorskip("resource", reason="no limits for files here")
+    script, folder = package.parent / "kernel.py", package.parent / "cache"
+    script.write_text(LIMITED)
+    child = subprocess.Popen(
+        [sys.executable, script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": "", "NUMBA_CACHE_DIR": str(folder), "NUMBA_DISABLE_JIT": "0"},
+    )
+
+    def call(limit=""):
+        child.stdin.write(f"{limit}\n")
+        child.stdin.flush()
+        return child.stdout.readline().split()
+
+    yield folder, call
+    _, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize("limit", ["0", "1000"])  # bytes of a file: no index, or no code behind it
+def test_on_a_full_disk_every_process_compiles(limited, limit):
+    folder, call = limited
+    assert call(limit) == call(limit) == ["3.0", "0"]
+    assert call() == ["3.0", "0"]
+    assert call() == ["3.0", "1"]
+    assert not list(folder.rglob("*.tmp.*"))
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_file_in_the_cache_is_replaced(limited, kind):
+    folder, call = limited
+    assert [call(), call()] == [["3.0", "0"], ["3.0", "1"]]
+    for part in (b"", b"rubbish", None):  # None is half of it
+        (file,) = folder.rglob(f"*.{kind}")
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2] if part is None else part)
+        assert [call(), call()] == [["3.0", "0"], ["3.0", "1"]], part
