@@ -404,7 +404,7 @@ FAULTS = [
     ),
     Fault(
         "the users of a sparse block from the first on", "_inputs/sets.py",
-        "own = slice(start[0], start[-1])", "own = slice(0, start[-1] - start[0])",
+        "slice(own[0], own[-1])", "slice(0, own[-1] - own[0])",
         SCORES,
     ),
     Fault(

@@ -425,12 +425,14 @@ PYRIGHT = {
 UNKNOWN_KEYWORD = 'evaluate_table(recs, relevant, "mrr", summary=True)'  # reportCallIssue
 
 
-def test_the_overloads_of_evaluate_table_have_its_keywords():
+def test_evaluate_table_shows_its_keywords_and_takes_no_other():
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     module = importlib.import_module("recmetrics.tables._evaluate")
-    of_all = typing.get_type_hints(module.evaluate_table)
-    own = {name: of_all[name] for name in keywords(module.evaluate_table)}
-    assert own == typing.get_type_hints(module._Options) | {"return_summary": bool}
+    own = keywords(module.evaluate_table)
+    assert set(own) == {*typing.get_type_hints(module.TableOptions), "return_summary"}
+    assert (own["user"], own["unknown"], own["include_missing"]) == ("user", "raise", True)
+    with pytest.raises(TypeError, match=r"evaluate_table\(\) got an unexpected .* 'rating'"):
+        module.evaluate_table(None, None, "mrr", rating="stars")
 
 
 def test_there_are_enough_lines():

@@ -10,6 +10,7 @@ users, 500 items, two metrics and dense truth; one thread, everything compiled.
 import argparse
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -57,8 +58,20 @@ def way_of(job: Callable[[], object]) -> Way:
     return Way(steps)
 
 
+def of_tables(scores: np.ndarray, truth: np.ndarray) -> Callable[[], object]:
+    """The job of tables."""
+    import pandas as pd
+
+    from recmetrics.tables import evaluate_table
+
+    chosen = np.argwhere(scores > 1.5)
+    recs = pd.DataFrame(chosen, columns=["user", "item"]).assign(score=scores[tuple(chosen.T)])
+    relevant = pd.DataFrame(np.argwhere(truth), columns=["user", "item"])
+    return lambda: evaluate_table(recs, relevant, METRICS, n_threads=1)
+
+
 def ways() -> dict[str, Way]:
-    """The ways of three jobs."""
+    """The ways of four jobs."""
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((200, 500)).astype(np.float32)
     users, items = (rng.standard_normal((n, 16)).astype(np.float32) for n in (200, 500))
@@ -71,6 +84,8 @@ def ways() -> dict[str, Way]:
         ),
         "Evaluator.update": lambda: evaluator.update(scores),
     }
+    if find_spec("pandas") and find_spec("narwhals"):
+        jobs["evaluate_table"] = of_tables(scores, truth)
     found = {}
     for name, job in jobs.items():
         for _ in range(2):

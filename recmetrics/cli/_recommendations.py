@@ -99,7 +99,8 @@ def evaluate_recommendations(args: Namespace) -> None:
     else:
         recs = read(sources["recs"], ("rank", "score"), maybe=None, advice=advice_of_recs)
     rated = {"required": True} if args.relevance else {"maybe": ("score", "rank")}
-    truth = read(sources["truth"], [args.relevance or "rating"], **rated)
+    grades = [args.relevance] if args.relevance else ["relevance", "rating"]
+    truth = read(sources["truth"], grades, **rated)
     train = None if args.popularity is None else read(sources["popularity"], ())
     stratum = Columns(
         f"{_TABLE} {item}, or {user} and {item}", [item], (), advice=advice, maybe_ids=[user]
@@ -126,7 +127,7 @@ def evaluate_recommendations(args: Namespace) -> None:
             item=item,
             rank=args.rank,
             score=args.score,
-            rating=args.relevance,
+            relevance=args.relevance,
             in_order=args.in_order,
             rank_gaps=args.rank_gaps,
             include_missing=args.include_missing is not False,
