@@ -1,4 +1,4 @@
-"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.py``.
+"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.py`` and ``systems.py``.
 
 The agreement with the installed systems is that of agreement.json, which ``tests/peers.py`` writes.
 """
@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from systems import OTHERS, PROSE
+
 from recmetrics._spec.conventions import NUMBERS
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, OTHERS, Line, System
+from recmetrics._spec.systems import CONVENTIONS, Line, System
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"
@@ -122,7 +124,7 @@ def page(agreement: dict[str, Any]) -> str:
     parts = [HEAD, _overview(), _agreement(agreement), f"## Systems\n\n{SYSTEMS_TEXT}"]
     parts += [_section(system, key) for key, system in CONVENTIONS.items()]
     parts += [f"## Without a convention\n\n{OTHERS_TEXT}"]
-    parts += [_section(system) for system in OTHERS.values()]
+    parts += [_section(system, key) for key, system in OTHERS.items()]
     parts += [f"## Documents\n\n{DOCUMENTS_TEXT}"]
     parts += [_document(name, calls) for name, calls in DOCUMENTS.items()]
     return "\n".join(parts)
@@ -166,7 +168,7 @@ def _agreement(agreement: dict[str, Any]) -> str:
     for key, system in {**CONVENTIONS, **OTHERS}.items():
         if key not in agreement:
             recorded = "recorded numbers in the tests"
-            rows.append([system.name, system.version, "", "", "", "", recorded])
+            rows.append([system.name, PROSE[key].version, "", "", "", "", recorded])
             continue
         found = agreement[key]
         first = [system.name, found["version"]]
@@ -189,7 +191,8 @@ def _figures(calls: dict[str, list[float]], problems: int) -> list[str]:
     ]
 
 
-def _section(system: System, convention: str | None = None) -> str:
+def _section(system: System, key: str) -> str:
+    prose = PROSE[key]
     rows = [
         [
             f"`{line.call.format(k='k')}`",
@@ -199,17 +202,17 @@ def _section(system: System, convention: str | None = None) -> str:
         ]
         for line in (*system.lines, *system.variants)
     ]
-    as_of = f"Version {system.version}."
-    if convention is not None:
-        as_of = f'`convention="{convention}"` follows version {system.version}.'
+    as_of = f"Version {prose.version}."
+    if key in CONVENTIONS:
+        as_of = f'`convention="{key}"` follows version {prose.version}.'
     facts = [
         f"### {system.name}\n\n{as_of}\n",
         _table([*CALLS, "user without relevant items", "what differs"], rows),
-        f"Ties: {_with_stop(system.ties)}",
+        f"Ties: {_with_stop(prose.ties)}",
     ]
     facts += [
-        _bullets("Differences", system.gaps),
-        _bullets("Bugs that recmetrics does not reproduce", system.wrong),
+        _bullets("Differences", prose.gaps),
+        _bullets("Bugs that recmetrics does not reproduce", prose.wrong),
     ]
     return "\n\n".join(fact.rstrip("\n") for fact in facts if fact) + "\n"
 

@@ -20,12 +20,11 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from recmetrics._evaluator import Evaluator
+from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
 from recmetrics._explain import explain
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
 from recmetrics._overlap import overlap, overlap_ranked
-from recmetrics._results import EventCounts, NotUpdatedWarning, UserCounts
-from recmetrics._stream import StreamEvaluator
+from recmetrics._stream import EventCounts, StreamEvaluator
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, Summary, compare, summary
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._inputs import (
-    InvalidItems,
-    Rankings,
-    UserIndex,
-    Users,
-    as_array,
-    n_chosen,
-    read_whole_users,
+from recmetrics._errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    RecmetricsWarning,
+    ShapeError,
+    warn,
 )
+from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
 from recmetrics._options import ForBatches, shared_of, takes
 from recmetrics._results import (
-    UserCounts,
-    UserResults,
+    Accumulator,
+    Store,
     UserRows,
     check_truth,
-    gather,
     logger_key,
-    merge,
     warn_of_swallowed,
 )
 from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
@@ -50,7 +46,19 @@ from recmetrics._types import (
 from recmetrics.comparison import mean_of, read_weights
 
 
-class Evaluator:
+class NotUpdatedWarning(RecmetricsWarning):
+    """Results were requested although some users were never updated."""
+
+
+class UserCounts(NamedTuple):
+    """The number of users for whom a metric is defined, undefined and never updated."""
+
+    defined: int
+    undefined: int
+    not_updated: int
+
+
+class Evaluator(Accumulator):
     """Metrics of users that come in batches, equal to those of one ``Metrics.compute`` call.
 
     The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
@@ -100,6 +108,9 @@ class Evaluator:
     batch is added as a whole or not at all.
     """
 
+    _keeps = ("rows",)
+    _users: Users | None = None  # None where no update is taken
+
     @takes(ForBatches)
     def __init__(
         self,
@@ -125,12 +136,12 @@ class Evaluator:
         shared = shared_of(locals())
         request = Request(metrics_list, **shared)
         known = read_whole_users(ground_truth, n_items, shared, request)
-        self._users: Users | None = known.own()
-        self._results = UserResults(request, known.truth.n_users, known.n_items or 0, self._users)
-        relevance = self._users.truth.rows(slice(0, self._results.n_users)).values
+        self._users = users = known.own()
+        self._results = Store(request, "rows", (known.truth.n_users, known.n_items or 0), users)
+        relevance = users.truth.rows(slice(0, self._results.n_users)).values
         check_truth(relevance, request, self._results.cutoffs)
         # Here, for all users, and not for each batch, whose counts would differ.
-        warn_of_swallowed(*self._users.swallowed())
+        warn_of_swallowed(*users.swallowed())
 
     def update(self, scores: Scores, users: WhichUsers = None) -> None:
         """Add a batch of users.
@@ -241,7 +252,7 @@ class Evaluator:
         UndefinedMetricError
             As in ``Metrics.compute``.
         """
-        self._results.warn_of_missing()
+        self._warn_of_missing()
         return self._results.compute()
 
     def mean(
@@ -278,7 +289,7 @@ class Evaluator:
             If some users were never updated; ``counts`` gives the number of users in each mean.
         """
         read = None if weights is None else read_weights(weights, self._results.n_users)
-        self._results.warn_of_missing()
+        self._warn_of_missing()
         return self._means(prefix, at, read)
 
     def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
@@ -293,122 +304,45 @@ class Evaluator:
         A user whose undefined value is replaced by a number, such as 0, counts as defined. For a
         metric of all lists, all updated users count as defined.
         """
-        return self._results.counts()
+        n_users = self._results.n_users
+        return {
+            text: UserCounts(defined, undefined, n_users - defined - undefined)
+            for text, (defined, undefined) in self._results.counts().items()
+        }
 
-    def invalid_items(self) -> InvalidItems:
-        """Count the items of rankings that ``repeats`` or ``unknown`` wasted or dropped.
-
-        >>> from recmetrics import Evaluator
-        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
-        >>> evaluator.update_ranked([[0, 0], [7, 8]], repeats="drop", unknown="waste")
-        >>> evaluator.invalid_items()
-        InvalidItems(repeats=1, lists_with_repeats=1, unknown=2, lists_with_unknown=1)
-        """
-        return self._results.invalid_items()
-
-    def merge(self, other: Evaluator) -> Evaluator:
-        """Add the users of another evaluator of the same metrics, users and items.
-
-        If both have values of a user, those of ``other`` are kept. The result is the same, bit for
-        bit, as that of one evaluator with all batches. Returns this evaluator, for use with
-        ``functools.reduce``.
-
-        Raises
-        ------
-        ArgumentError
-            If the two differ in metrics, policies, users or items, or were built with different
-            data, such as another truth.
-        """
-        if not isinstance(other, Evaluator):
-            msg = f"merge takes an Evaluator, got {type(other).__name__}"
-            raise InputTypeError(msg)
-        merge(self._results, other._results)
-        return self
-
-    def all_gather(self, group: Any = None) -> Evaluator:
-        """Gather the users of all processes of ``torch.distributed``, in every process.
-
-        Every process of the group must call it. This evaluator does not change. The returned
-        evaluator gives results but takes no updates, like one from ``from_state``. If two processes
-        have the same user, as with samplers that pad, the user counts once, with the values of the
-        process of higher rank.
-
-        Parameters
-        ----------
-        group
-            The process group; None means the default one.
-
-        Raises
-        ------
-        ArgumentError
-            If torch.distributed is not initialised, or the evaluators cannot be merged.
-        """
-        return Evaluator._of(gather(self._results, group))
-
-    def reset(self) -> None:
-        """Remove all users, for the next epoch; truth and metrics stay."""
-        self._results.clear()
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Export all updated users as plain arrays: for checkpoints, files and other machines.
-
-        The arrays contain neither truth nor scores.
-
-        >>> import numpy as np
-        >>> from recmetrics import Evaluator
-        >>> evaluator = Evaluator([[1, 0, 0], [0, 1, 1]], "hit@1")
-        >>> evaluator.update([[1, 2, 3]], users=[1])
-        >>> state = evaluator.state()  # np.savez("state.npz", **state) writes it
-        >>> state["users"], state["values"]
-        (array([1]), array([[1.]]))
-        >>> Evaluator.from_state(state).counts() == evaluator.counts()
-        True
-        """
-        return self._results.state()
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Evaluator:
-        """Make an evaluator from the arrays of ``state``, for results and merging.
-
-        It has no truth, so it takes no updates. To continue updating, merge it into an evaluator
-        built with the same arguments as the first one, and give ``users`` with each batch.
-
-        Raises
-        ------
-        InputError
-            If the arrays are not those of ``state``.
-        """
-        return cls._of(UserResults.from_state(state))
-
-    @classmethod
-    def _of(cls, results: UserResults) -> Evaluator:
-        evaluator = cls.__new__(cls)
-        evaluator._users = None
-        evaluator._results = results
-        return evaluator
+    def _warn_of_missing(self) -> None:
+        """Warn of users who were never updated, in the code that called the caller."""
+        missing = np.flatnonzero(~self._results.updated)
+        if missing.size:
+            msg = (
+                f"{missing.size} of {self._results.n_users} users were never updated, the first is "
+                f"user {missing[0]}; their values are NaN, and means leave them out"
+            )
+            warn(msg, NotUpdatedWarning)
 
     def __repr__(self) -> str:
         results = self._results
         return (
             f"Evaluator({list(results.request.definitions)}, "
-            f"{results.n_users} users x {results.n_items} items, "
-            f"{np.count_nonzero(results.updated)} updated)"
+            f"{results.n_users} users x {results.shape[1]} items, "
+            f"{results.n_rows} updated)"
         )
 
     def _measured(self, scores: Source, users: WhichUsers) -> UserRows:
         """The rows of a batch, which are not added."""
-        return self._results.measured(*self._find(scores, users))
+        chosen, found = self._find(scores, users)
+        return self._results.measured(found, chosen)
 
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
         chosen, found = self._find(scores, users)
-        self._results.add(chosen, found, in_order=users is None)
+        self._results.add(found, chosen, in_order=users is None)
 
     def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Found]:
         """The users of a batch, and their hits."""
         n_rows, n_items = scores.shape
-        if n_items not in (None, self._results.n_items):
+        if n_items not in (None, self._results.shape[1]):
             msg = (
-                f"scores must have the {self._results.n_items} items of the truth, got a batch of "
+                f"scores must have the {self._results.shape[1]} items of the truth, got a batch of "
                 f"shape {scores.shape}"
             )
             raise ShapeError(msg)
@@ -420,7 +354,7 @@ class Evaluator:
             )
             raise ArgumentError(msg)
         results, known = self._results, self._users.take(chosen)
-        sink = results.sink(n_rows)
+        sink = results.sink(n_rows, results.cutoffs)
         return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
 
     def _chosen(self, users: WhichUsers, n_rows: int, what: str) -> UserIndex:

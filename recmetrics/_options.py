@@ -32,6 +32,9 @@ from recmetrics._types import (
     Undefined,
 )
 
+if typing.TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -76,6 +79,17 @@ class Side(_OfItems, total=False):
     """Side information."""
 
     profile: Matrix | None
+
+
+class SideTables(TypedDict, total=False):
+    """Side information as tables."""
+
+    propensity: IntoDataFrame | None
+    popularity: IntoDataFrame | None
+    features: IntoDataFrame | None
+    similarity: IntoDataFrame | None
+    genres: IntoDataFrame | None
+    profile: IntoDataFrame | None
 
 
 class Shared(_Sets, _Relevant, _Meaning, _Order, _Threads, _Progress, Side, total=False):
@@ -126,7 +140,6 @@ class ForTruth(_Sets, _Relevant, _Meaning, total=False):
 
 
 _NAMES = tuple(typing.get_type_hints(Shared))
-SIDE = tuple(typing.get_type_hints(Side))
 
 
 def shared_of(arguments: Mapping[str, Any]) -> Shared:

@@ -27,9 +27,9 @@ from recmetrics._inputs import (
 from recmetrics._options import ForLists, ForRankedLists, takes
 from recmetrics._results import KeptLists
 from recmetrics._selection import (
+    AnyScores,
     Lists,
     Ranker,
-    Selector,
     longest_list,
     ranker_of,
     read_factors,
@@ -198,7 +198,7 @@ def overlap_ranked(
     return _compare(*rankings, users, bound, asked, rules)
 
 
-def _read_model(given: Any) -> ScoreMatrix | Selector:
+def _read_model(given: Any) -> AnyScores:
     """Read scores, or a factor model."""
     if isinstance(given, tuple) and len(given) in (2, 3) and all(map(_is_matrix, given[:2])):
         user_factors, item_factors, item_bias = (*given, None)[:3]
@@ -222,7 +222,7 @@ class _Model(NamedTuple):
     """One of the two models, with its name in errors."""
 
     name: str
-    scores: ScoreMatrix | Selector | Rankings
+    scores: AnyScores | Rankings
 
     def place(self) -> int:
         """The priority of this kind of model for leading."""
@@ -258,8 +258,8 @@ def _no_truth(n_users: int, n_items: int | None) -> SparseSets:
 
 
 def _compare(
-    a: ScoreMatrix | Selector | Rankings,
-    b: ScoreMatrix | Selector | Rankings,
+    a: AnyScores | Rankings,
+    b: AnyScores | Rankings,
     users: Users,
     n_items: int,
     asked: Mapping[str, Asked],

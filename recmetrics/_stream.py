@@ -2,15 +2,12 @@
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
-from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
 
-import numpy.typing as npt
-
-from recmetrics._errors import ArgumentError, InputTypeError
+from recmetrics._errors import ArgumentError
 from recmetrics._inputs import (
     NO_SIDE,
-    InvalidItems,
     Rankings,
     Side,
     read_count,
@@ -18,23 +15,21 @@ from recmetrics._inputs import (
     read_users,
     with_profile,
 )
-from recmetrics._options import ForStreams, takes
-from recmetrics._results import (
-    EventCounts,
-    EventResults,
-    Keep,
-    check_truth,
-    gather,
-    logger_key,
-    merge,
-    warn_of_swallowed,
-)
+from recmetrics._options import ForStreams, one_of, takes
+from recmetrics._results import Accumulator, Keep, Store, check_truth, logger_key, warn_of_swallowed
 from recmetrics._selection import Source, find_hits, longest_list, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Candidates, Invalid, ItemValues, Matrix, Scores, Truth, UserValues
 
 
-class StreamEvaluator:
+class EventCounts(NamedTuple):
+    """The number of events for which a metric is defined and undefined."""
+
+    defined: int
+    undefined: int
+
+
+class StreamEvaluator(Accumulator):
     """Metrics of events that come in batches: each row is a new event with its own truth.
 
     Use it for models that predict the next item of a session or sequence, and if the users are not
@@ -78,6 +73,8 @@ class StreamEvaluator:
     nothing.
     """
 
+    _keeps = ("values", "means")
+    _side: Side | None = None  # None where no update is taken
     _largest = -1.0  # of the relevances that were checked
 
     @takes(ForStreams)
@@ -91,16 +88,17 @@ class StreamEvaluator:
     ) -> None:
         # A profile comes with each update.
         request = Request(metrics_list, **shared, profile=())
+        one_of("keep", keep, Keep)
         specs = request.of_side
         self._needs_profile = next(
             (str(s) for s in specs if any("profile" in group for group in s.metric.needs)), None
         )
         n_items = read_count(n_items)
-        self._side: Side | None = NO_SIDE  # None where no update is taken
+        self._side = NO_SIDE
         if specs:
             self._side = read_side(specs, shared, None, n_items)
             n_items = self._side.n_items
-        self._results = EventResults(request, n_items, keep, self._side)
+        self._results = Store(request, keep, (None, n_items), self._side)
 
     def update(
         self,
@@ -225,7 +223,13 @@ class StreamEvaluator:
         UndefinedMetricError
             An event without relevant items under ``undefined="raise"``.
         """
-        return self._results.values()
+        if self._results.keep == "means":
+            msg = (
+                "the stream has keep='means' and keeps no values of events; type "
+                "StreamEvaluator(..., keep='values'), or call mean()"
+            )
+            raise ArgumentError(msg)
+        return self._results.compute()
 
     def mean(self, *, prefix: str = "", at: str = "@") -> dict[str, float]:
         """Compute the mean of each metric over the events that have a value, for a logger.
@@ -276,93 +280,7 @@ class StreamEvaluator:
         An event whose undefined value is replaced by a number, such as 0, counts as defined. For a
         metric of all lists, all events count as defined.
         """
-        return self._results.counts()
-
-    def invalid_items(self) -> InvalidItems:
-        """Count the invalid items of all rankings, as ``Evaluator.invalid_items`` does.
-
-        >>> from recmetrics import StreamEvaluator
-        >>> stream = StreamEvaluator("hit@1", n_items=3)
-        >>> stream.update_ranked([[0, 0], [7, 8]], [0, 1], repeats="drop", unknown="waste")
-        >>> stream.invalid_items()
-        InvalidItems(repeats=1, lists_with_repeats=1, unknown=2, lists_with_unknown=1)
-        """
-        return self._results.invalid_items()
-
-    def merge(self, other: StreamEvaluator) -> StreamEvaluator:
-        """Add the events of another stream with the same metrics after those of this one.
-
-        Returns this stream, for use with ``functools.reduce``.
-
-        Raises
-        ------
-        ArgumentError
-            If the two differ in metrics, policies, ``keep``, items or side information.
-        """
-        if not isinstance(other, StreamEvaluator):
-            msg = f"merge takes a StreamEvaluator, got {type(other).__name__}"
-            raise InputTypeError(msg)
-        merge(self._results, other._results)
-        return self
-
-    def all_gather(self, group: Any = None) -> StreamEvaluator:
-        """Gather the events of all processes of ``torch.distributed``, in every process.
-
-        Every process of the group must call it, even one without events. This stream does not
-        change. The returned stream gives results but takes no updates. Events have no index, so
-        duplicates are not detected: a row that a ``DistributedSampler`` repeats as padding counts
-        twice.
-
-        Parameters
-        ----------
-        group
-            As in ``Evaluator.all_gather``.
-
-        Raises
-        ------
-        ArgumentError
-            If torch.distributed is not initialised, or the streams cannot be merged.
-        """
-        return StreamEvaluator._of(gather(self._results, group))
-
-    def reset(self) -> None:
-        """Remove all events, for the next epoch.
-
-        A catalogue size that was taken from scores is also removed.
-        """
-        self._results.clear()
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Export all events as plain arrays: for checkpoints, files and other machines.
-
-        >>> from recmetrics import StreamEvaluator
-        >>> stream = StreamEvaluator("hit@1", keep="means")
-        >>> stream.update([[3, 2, 1], [3, 2, 1]], [0, 1])
-        >>> state = stream.state()  # np.savez("state.npz", **state) writes it
-        >>> StreamEvaluator.from_state(state).mean()
-        {'hit@1': 0.5}
-        """
-        return self._results.state()
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> StreamEvaluator:
-        """Make a stream from the arrays of ``state``, for results and merging.
-
-        It has no side information, so it takes no updates. To continue updating, merge it into a
-        stream built with the same arguments as the first one.
-
-        Raises
-        ------
-        InputError
-            If these are not the arrays of a stream.
-        """
-        return cls._of(EventResults.from_state(state))
-
-    @classmethod
-    def _of(cls, results: EventResults) -> StreamEvaluator:
-        stream = cls.__new__(cls)
-        stream._results, stream._side = results, None
-        return stream
+        return {text: EventCounts(*both) for text, both in self._results.counts().items()}
 
     def hook(
         self, prepare: Callable[[Any], tuple[Any, Any]] | None = None, *, at: str = "@"
@@ -401,7 +319,7 @@ class StreamEvaluator:
         n_items = "an unknown number of" if results.n_items is None else results.n_items
         return (
             f"StreamEvaluator({list(results.request.definitions)}, {n_items} items, "
-            f"{results.n_events} events)"
+            f"{results.n_rows} events)"
         )
 
     def _take_in(
@@ -421,7 +339,7 @@ class StreamEvaluator:
             raise ArgumentError(msg)
         n_rows, n_items = scores.shape
         longest = longest_list(scores)
-        cutoffs = results.cutoffs(n_items, longest)
+        cutoffs = results.cutoffs_for(n_items, longest)
         if self._needs_profile is not None:
             if profile is None:
                 msg = (
@@ -433,7 +351,7 @@ class StreamEvaluator:
         given = {"exclude": exclude, "candidates": candidates}
         users = read_users(scores, truth, given, request, side)
         if cutoffs.n_items is None and users.n_items is not None:  # which a matrix of truth gives
-            cutoffs = results.cutoffs(users.n_items, longest)
+            cutoffs = results.cutoffs_for(users.n_items, longest)
         sink = results.sink(n_rows, cutoffs)
         found = find_hits(scores, users._replace(n_items=cutoffs.n_items), request, sink, cutoffs)
         largest = float(found.hits.ideal.max(initial=0.0))

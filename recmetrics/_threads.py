@@ -134,12 +134,9 @@ def _call(
 
 @contextmanager
 def reporting(
-    progress: Literal[True] | Callable[[int, int], object], rows: int, what: str = ""
+    progress: Literal[True] | Callable[[int, int], object], rows: int
 ) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that takes the number of rows just done, or None without tqdm.
-
-    The bar says ``what`` is done with the rows.
-    """
+    """Yield a function that takes the number of rows just done, or None without tqdm."""
     if progress is True:
         try:
             from tqdm.auto import tqdm
@@ -148,9 +145,9 @@ def reporting(
             return
 
         def tell(compiling: bool) -> None:
-            bar.set_description("compiling" if compiling else what or None)
+            bar.set_description("compiling" if compiling else None)
 
-        with tqdm(total=rows, unit=" users", desc=what or None) as bar, while_compiling(tell):
+        with tqdm(total=rows, unit=" users") as bar, while_compiling(tell):
 
             def advance(done: int) -> None:
                 bar.update(done)
@@ -168,16 +165,12 @@ def reporting(
 
 
 def in_blocks(
-    work: Callable[[slice], Any],
-    blocks: Sequence[slice],
-    n_threads: int,
-    progress: Progress,
-    what: str = "",
+    work: Callable[[slice], Any], blocks: Sequence[slice], n_threads: int, progress: Progress
 ) -> list[Any]:
     """Run ``work`` for each block in threads and report the progress of the call."""
     if not progress:
         return map_blocks(work, blocks, n_threads)
-    with reporting(progress, blocks[-1].stop, what) as done:
+    with reporting(progress, blocks[-1].stop) as done:
         return map_blocks(work, blocks, n_threads, done)
 
 

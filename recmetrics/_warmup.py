@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._compute import Metrics
-from recmetrics._spec import METRICS, MetricsList, MetricSpec, parse
+from recmetrics._spec import METRICS, SIDE, MetricsList, MetricSpec, parse
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
@@ -47,8 +47,7 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
     strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
 
     def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:
-        side: dict[str, Any] = {name: np.eye(n_items) for name in ("features", "genres", "profile")}
-        side |= {name: np.ones(n_items) for name in ("popularity", "propensity")}
+        side: dict[str, Any] = {name: s.warm(n_items) for name, s in SIDE.items() if s.warm}
         side |= {"strata": strata} if strata else {}
         scores, truth = np.zeros((n_items, n_items), dtype), np.eye(n_items, dtype=np.float32)
         if n_items > 2:

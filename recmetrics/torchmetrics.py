@@ -134,9 +134,10 @@ class RankingMetrics(Metric):
         self._prefix, self._at = prefix, at
         for name in _STRUNG:
             self.add_state(name, [], dist_reduce_fx="cat")
-        nothing = self._evaluator._results.part()
-        self._n_values = len(nothing.values)
-        self.add_state("offered", _offered(nothing), dist_reduce_fx="max")
+        store = self._evaluator._results
+        self._n_values = len(store.request.per_user)
+        n_offered = store.shape[1] if store.cutoffs.exposure else 0
+        self.add_state("offered", torch.zeros(n_offered or 0, dtype=torch.uint8), "max")
         # A MetricCollection merges metrics whose states are equal after the first batch, as those
         # of two truths can be by chance. The number tells them apart; clones share it.
         self.add_state("number", torch.tensor(next(_NUMBERS)), dist_reduce_fx="max")
@@ -170,7 +171,8 @@ class RankingMetrics(Metric):
             np.count_nonzero(is_item, axis=1),
         )
         tensors = [torch.from_numpy(array).to(self.device) for array in batch]
-        offered = torch.maximum(self.offered, _offered(part).to(self.device))
+        may = torch.from_numpy(part.offered.astype(np.uint8)).to(self.device)
+        offered = torch.maximum(self.offered, may)
         states = {
             name: [*getattr(self, name), tensor]
             for name, tensor in zip(_STRUNG, tensors, strict=True)
@@ -215,7 +217,7 @@ class RankingMetrics(Metric):
         values = bits.view(np.float64).reshape(len(users), self._n_values).T
         offered = self.offered.cpu().numpy().astype(np.bool_)
         results = self._evaluator._results.empty()
-        results.take(UserRows(users, values, lists, offered))
+        results.take(results.schema, UserRows(users, values, lists, offered))
         return Evaluator._of(results)
 
     def _strung(self, name: str) -> npt.NDArray[np.int64]:
@@ -245,7 +247,3 @@ class RankingMetrics(Metric):
     def set_dtype(self, dst_type: str | torch.dtype) -> RankingMetrics:  # noqa: ARG002
         """Do nothing: the states contain indices and exact values."""
         return self
-
-
-def _offered(part: UserRows) -> torch.Tensor:
-    return torch.from_numpy(part.offered.astype(np.uint8))

@@ -15,31 +15,25 @@ import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
 from fuzz_problems import INDEX_FORMS, SHARED_FORMS, TENSORS
-from interruption import in_threads, interrupt, seen, settings
+from interruption import in_threads
 from tables_problems import read
 
 import recmetrics._inputs.scores
 import recmetrics._inputs.sets
-import recmetrics._results.state
+import recmetrics._results.rows
+import recmetrics._results.store
 import recmetrics._selection.device
 import recmetrics._selection.factors
 import recmetrics._selection.matrix
 import recmetrics._selection.rankings
 import recmetrics._selection.sources
 import recmetrics._selection.tied
-from recmetrics import (
-    Evaluator,
-    InputError,
-    Metrics,
-    NotUpdatedWarning,
-    StreamEvaluator,
-    UndefinedMetricError,
-)
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics import Evaluator, Metrics, StreamEvaluator
+from recmetrics._spec import METRICS, parse
 
 try:
     import torch
+    from elsewhere import elsewhere
 except ImportError:
     torch = None
 
@@ -50,7 +44,7 @@ TABLES = ["pandas", "polars", "pyarrow"]
 # Sizes that cut even a small problem into blocks and tiles, and send it into threads.
 TIGHT = {
     recmetrics._selection.tied: {"_ENTRIES": 8},
-    recmetrics._selection.device: {"_SCRATCH_BYTES": 64, "_READ_SCORES": 8, "_LEAST_CHUNK": 1},
+    recmetrics._selection.device: {"_BLOCK": 8, "_MANY": 2},
     recmetrics._selection.factors: {
         "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
         "_POOL_BYTES": 64,
@@ -63,7 +57,8 @@ TIGHT = {
         "_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
     },
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    recmetrics._results.state: {"_ADDED": 4, "WAITING": (3, 8), "MOST": 3},
+    recmetrics._results.rows: {"_ADDED": 4},
+    recmetrics._results.store: {"WAITING": (3, 8, 1 << 22), "MOST": 3},
     recmetrics._selection.sources: {"_HOST_BYTES": 64},
 }  # fmt: skip
 
@@ -350,30 +345,16 @@ def factors(problem):
 
 @entry("torch")
 def device_factors(problem):
-    users, items, bias = (_dense(array, "tensor") for array in _factors(problem))
-    with on_device():
-        return Metrics.compute_factors(
-            users,
-            items,
-            truth_of(problem),
-            list(problem.metrics),
-            item_bias=bias,
-            **_scored(problem),
-        )
-
-
-@contextlib.contextmanager
-def on_device():
-    """The code of a device, on torch's CPU."""
-    values = {"on_device": lambda value: isinstance(value, torch.Tensor), "as_tensor": lambda t: t}
-    with patched({recmetrics._selection.sources: values}):
-        yield
+    users, items, bias = (elsewhere(_dense(array, "tensor")) for array in _factors(problem))
+    return Metrics.compute_factors(
+        users, items, truth_of(problem), list(problem.metrics), item_bias=bias, **_scored(problem)
+    )
 
 
 @entry("torch")
 def device(problem):
-    with on_device():
-        return compute(problem)
+    scores = elsewhere(scores_of(problem))
+    return Metrics.compute(scores, truth_of(problem), list(problem.metrics), **_scored(problem))
 
 
 @entry()
@@ -490,37 +471,6 @@ def _per_row(value):
 
 
 @entry()
-def interrupted(problem):
-    """Calls that Ctrl-C ends at random lines, compared with an evaluator that nothing disturbs."""
-    rng = np.random.default_rng(problem.seed)
-    compute(problem)  # compiled: a trace function makes Numba slow
-    unchanged = settings()
-    interrupt(lambda: compute(problem), int(rng.integers(1, 400)))
-    assert settings() == unchanged
-    n_users, n_items = problem.shape
-    one, twin = (
-        Evaluator(truth_of(problem), list(problem.metrics), **_scored(problem), n_items=n_items)
-        for _ in range(2)
-    )
-    scores = scores_of(problem)
-    asked = [Evaluator.counts, Evaluator.state, Evaluator.compute, Evaluator.mean, pickle.dumps]
-    for batch in np.array_split(rng.permutation(n_users), 3):
-        ask, rows, before = asked[rng.integers(len(asked))], _rows(scores, batch), seen(twin)
-        twin.update(rows, batch)
-        after = seen(twin)
-        with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
-            ask(twin)
-        interrupt(lambda rows=rows, batch=batch: one.update(rows, batch), int(rng.integers(1, 400)))
-        assert seen(one) in (before, after)
-        one.update(rows, batch)
-        with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
-            interrupt(lambda ask=ask: ask(one), int(rng.integers(1, 100)))
-        assert seen(one) == after
-        assert settings() == unchanged
-    return one.compute()
-
-
-@entry()
 def threads(problem):
     """Threads that update and read one evaluator at once."""
     n_users, n_items = problem.shape
@@ -534,56 +484,6 @@ def threads(problem):
     in_threads(*updates, one.counts, one.state)
     assert all(not counts.not_updated for counts in one.counts().values())
     return one.compute()
-
-
-@entry()
-def damaged(problem):
-    """A sparse truth with a structure that leads outside it, and then the whole one."""
-    rng = np.random.default_rng(problem.seed)
-    form = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"][rng.integers(7)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
-        matrix = sp.csr_array(np.array(problem.truth)).asformat(form)
-    if _damage(matrix, rng):
-        message = "no error"
-        try:
-            Metrics.compute(scores_of(problem), matrix, list(problem.metrics), **_scored(problem))
-        except InputError as error:
-            message = str(error)
-        assert message.startswith("truth is a corrupt sparse matrix"), (form, message)
-    return compute(problem)
-
-
-def _damage(matrix, rng):
-    """Make one field of a sparse matrix wrong; False where it has no entry to damage."""
-    far = int(rng.choice([-1, -(10**9), max(matrix.shape), 10**9]))
-    if matrix.format == "dok":
-        matrix._dict[(0, far) if rng.random() < 0.5 else (far, 0)] = 1.0
-    elif matrix.format == "lil":
-        row = int(rng.integers(matrix.shape[0]))
-        matrix.rows[row] = [*matrix.rows[row], far]
-        if rng.random() < 0.7:
-            matrix.data[row] = [*matrix.data[row], 1.0]
-    elif matrix.format == "dia":
-        matrix.offsets = np.append(matrix.offsets, 0)
-    else:
-        names = ["row", "col", "data"] if matrix.format == "coo" else ["indptr", "indices", "data"]
-        name = names[rng.integers(3)]
-        array = getattr(matrix, name)
-        if not matrix.nnz:
-            return False
-        if name == "data" or rng.random() < 0.3:
-            array = array[:-1] if rng.random() < 0.7 or name == "data" else array.astype(float)
-        else:
-            array = array.astype(np.int64)
-            # Of a pointer the largest of the shape may be right.
-            array[rng.integers(len(array))] = far if name != "indptr" or far < 0 else 10**9
-        if matrix.format == "coo" and name != "data":
-            axis = name == "col"
-            matrix.coords = (*matrix.coords[:axis], array, *matrix.coords[axis + 1 :])
-        else:
-            setattr(matrix, name, array)
-    return True
 
 
 @entry()

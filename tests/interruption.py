@@ -17,11 +17,10 @@ import recmetrics
 _PACKAGE = str(Path(recmetrics.__file__).parent)
 
 
-def interrupt(call, line, handler=None):
-    """Make a call that is interrupted at its ``line``-th line of the package, counted from 1.
+def interrupt(call, line):
+    """Make a call that Ctrl-C interrupts at its ``line``-th line of the package, counted from 1.
 
-    By Ctrl-C, or by a handler of a signal after which the call goes on. Gives the number of lines
-    that were reached. Lines count in the calling thread, as Ctrl-C does.
+    Gives the number of lines that were reached. Lines count in the calling thread, as Ctrl-C does.
     """
     reached = 0
 
@@ -31,10 +30,7 @@ def interrupt(call, line, handler=None):
             return None
         if event == "line":
             reached += 1
-            if reached == line and handler is not None:
-                sys.settrace(None)  # traces nothing more, nor what the handler calls
-                handler()
-            elif reached == line:
+            if reached == line:
                 raise KeyboardInterrupt
         return trace
 

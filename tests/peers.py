@@ -27,8 +27,12 @@ from peers_run import Given, load
 from recmetrics import Metrics
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, OTHERS
+from recmetrics._spec.systems import CONVENTIONS
 from recmetrics.tables import evaluate_table
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+
+from systems import OTHERS, PROSE  # noqa: F401
 
 SYSTEMS = Path(__file__).parent / "systems"
 AGREEMENT = Path(__file__).parents[1] / "docs" / "agreement.json"

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import EVERY_CONVENTION, side_information
+from problems import side_information
 
 import recmetrics
 from recmetrics import (
@@ -81,8 +81,7 @@ def ranking(error, message, wrong, right):
     return Mistake(error, message, wrong={"ranking": wrong}, right={"ranking": right}, call=ranked)
 
 
-def check_all(table):
-    return pytest.mark.parametrize("mistake", table.values(), ids=table)
+MISTAKES = {}  # by what they are made in, and by name  # fmt: skip
 
 
 # --- Scores --------------------------------------------------------------------------------------
@@ -95,78 +94,65 @@ def of_dtype(dtype, shown, hint=""):
     return scores(InputTypeError, f"scores {REAL} {shown}{hint}", SCORES.astype(dtype))
 
 
-@check_all(
-    {
-        "one user": scores(
-            ShapeError,
-            "scores must be 2-d (n_users, n_items), got 1-d of shape (3,); "
-            "for one user type np.atleast_2d(scores)",
-            SCORES[0],
+NOT_2D = "must be 2-d (n_users, n_items), got"
+ONE_ENTRY = "must be an array or a list with one entry per user, got"
+MASKED = "is a masked array, whose mask would be lost; expected a plain array; type"
+PARTS = "whichever orders the items"
+
+for name, of, whole in (("scores", scores, SCORES), ("truth", truth, TRUTH)):
+    masked = np.ma.masked_equal(whole, 1)
+    text = {
+        "masked": (
+            f"{name} {MASKED} {name}.filled(...) with the value for masked entries",
+            masked,
+            masked.filled(0),
         ),
-        "one user as a list": scores(
-            ShapeError,
-            "scores must be 2-d (n_users, n_items), got 1-d of shape (3,); "
-            "for one user type np.atleast_2d(scores)",
-            [3, 2, 1],
-            SCORES.tolist(),
+        "complex": (
+            f"{name} {REAL} complex128; type np.real({name}) or np.abs({name}), {PARTS}",
+            whole + 0j,
+            whole,
         ),
-        "3-d": scores(
-            ShapeError,
-            "scores must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); for the "
-            "last position of each sequence type scores[:, -1], for every one "
-            "scores.reshape(-1, 3) with target.reshape(-1)",
-            SCORES[None],
+        "object": (
+            f"{name} {REAL} object; type np.asarray({name}, np.float64)",
+            whole.astype(object),
+            whole,
         ),
-        "a number": scores(
-            InputTypeError,
-            "scores must be an array or a list with one entry per user, got 5 of type int",
-            5,
-        ),
-        "nothing": scores(
-            InputTypeError,
-            "scores must be an array or a list with one entry per user, got None of type NoneType",
-            None,
-        ),
-        "a file name": scores(
-            InputTypeError,
-            "scores must be an array or a list with one entry per user, "
-            "got 'scores.npy' of type str",
-            "scores.npy",
-        ),
-        "ragged": scores(
-            InputTypeError,
-            "scores must be a matrix of numbers, rows of the same length, got rows of 2 to 3",
-            [[3, 2, 1], [1, 2]],
-            [[3, 2, 1], [1, 2, 3]],
-        ),
-        "masked": scores(
-            InputTypeError,
-            "scores is a masked array, whose mask would be lost; expected a plain array; type "
-            "scores.filled(...) with the value for masked entries",
-            np.ma.masked_equal(SCORES, 1),
-            np.ma.masked_equal(SCORES, 1).filled(-INF),
-        ),
-        "object": of_dtype(object, "object", AS_FLOAT),
-        "None among numbers": scores(
-            InputTypeError,
-            f"scores {REAL} object{AS_FLOAT}",
-            [[3, None, 1], [1, 2, 3]],
-            [[3, -INF, 1], [1, 2, 3]],
-        ),
-        "text": of_dtype("U3", "<U3", AS_FLOAT),
-        "bytes": of_dtype("S3", "|S3", AS_FLOAT),
-        "complex": of_dtype(
-            complex,
-            "complex128",
-            "; type np.real(scores) or np.abs(scores), whichever orders the items",
-        ),
-        "datetime": of_dtype("M8[s]", "datetime64[s]"),
-        "timedelta": of_dtype("m8[s]", "timedelta64[s]"),
-        "structured": of_dtype([("score", "<f8")], "[('score', '<f8')]"),
+        "a mapping": (f"{name} {ONE_ENTRY} {{0: [0]}} of type dict", {0: [0]}, whole),
     }
-)
-def test_scores(mistake):
-    mistake.check()
+    MISTAKES[name] = {fault: of(InputTypeError, *rest) for fault, rest in text.items()}
+    flat = "position of each sequence type {0}[:, -1], for every one {0}.reshape(-1, 3)"
+    flat += " with target.reshape(-1)" * (name == "scores")
+    MISTAKES[name]["3-d"] = of(
+        ShapeError,
+        f"{name} {NOT_2D} 3-d of shape (1, 2, 3); for the last " + flat.format(name),
+        whole[None],
+    )
+MISTAKES["scores"] |= {
+    **{
+        f"one user, {form}": scores(
+            ShapeError,
+            f"scores {NOT_2D} 1-d of shape (3,); for one user type np.atleast_2d(scores)",
+            wrong,
+        )
+        for form, wrong in (("array", SCORES[0]), ("list", [3, 2, 1]))
+    },
+    **{
+        f"scores, {kind}": scores(
+            InputTypeError, f"scores {ONE_ENTRY} {wrong!r} of type {kind}", wrong
+        )
+        for kind, wrong in (("int", 5), ("NoneType", None), ("str", "scores.npy"))
+    },
+    "ragged": scores(InputTypeError,
+        "scores must be a matrix of numbers, rows of the same length, got rows of 2 to 3",
+        [[3, 2, 1], [1, 2]], [[3, 2, 1], [1, 2, 3]]),
+    "None among numbers": scores(InputTypeError, f"scores {REAL} object{AS_FLOAT}",
+        [[3, None, 1], [1, 2, 3]], [[3, -INF, 1], [1, 2, 3]]),
+    "text": of_dtype("U3", "<U3", AS_FLOAT),
+    "bytes": of_dtype("S3", "|S3", AS_FLOAT),
+    "datetime": of_dtype("M8[s]", "datetime64[s]"),
+    "timedelta": of_dtype("m8[s]", "timedelta64[s]"),
+    "structured": of_dtype([("score", "<f8")], "[('score', '<f8')]"),
+}  # fmt: skip
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
@@ -188,75 +174,37 @@ def test_sparse_scores_that_store_an_item_twice(form):
     ).check()
 
 
-class OnGpu:
-    device = "cuda:0"
+class Exported:
+    """Speaks DLPack, from that device, and ends in the error given."""
+
+    def __init__(self, device, error):
+        self.device, self.error = device, error
 
     def __dlpack__(self):
-        raise BufferError
+        raise self.error
 
     def __dlpack_device__(self):
-        return (2, 0)
+        return (2 if self.device == "cuda:0" else 1, 0)
 
 
-class OnGpuOfJax(OnGpu):
+class Converted(Exported):
     def __array__(self, dtype=None, copy=None):
-        raise NotImplementedError
+        raise TypeError(*self.error.args)
 
 
-class NoArray:
-    """Speaks DLPack alone, and that of a dtype NumPy does not know."""
-
-    def __dlpack__(self):
-        msg = "no such dtype"
-        raise BufferError(msg)
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-
-class Closed:
-    """Says that it can hand out its memory, and cannot."""
-
-    def __dlpack__(self):
-        msg = "the buffer\n is closed"
-        raise BufferError(msg)
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-    def __array__(self, dtype=None, copy=None):
-        msg = "the buffer\n is closed"
-        raise TypeError(msg)
-
-
-@check_all(
-    {
-        "on a GPU": scores(
-            InputTypeError,
-            "scores is on the device cuda:0, expected an array on the CPU; type scores.cpu()",
-            OnGpu(),
-        ),
-        "on a GPU, of JAX": scores(
-            InputTypeError,
-            "scores is on the device cuda:0, expected an array on the CPU; type np.asarray(scores)",
-            OnGpuOfJax(),
-        ),
-        "of a dtype without a name": scores(
-            InputTypeError,
-            "scores cannot be read as an array (no such dtype); expected a dense array of real "
-            "numbers on the CPU",
-            NoArray(),
-        ),
-        "unreadable": scores(
-            InputTypeError,
-            "scores cannot be read as an array (the buffer is closed); expected a dense array of "
-            "real numbers on the CPU",
-            Closed(),
-        ),
-    }
-)
-def test_scores_of_another_library(mistake):
-    mistake.check()
+ON_GPU = "scores is on the device cuda:0, expected an array on the CPU; type"
+UNREADABLE = "expected a dense array of real numbers on the CPU"
+MISTAKES["scores of another library"] = {
+    "on a GPU": scores(InputTypeError, f"{ON_GPU} scores.cpu()", Exported("cuda:0", BufferError())),
+    "on a GPU, of JAX": scores(InputTypeError, f"{ON_GPU} np.asarray(scores)",
+        Converted("cuda:0", BufferError())),
+    "of a dtype without a name": scores(InputTypeError,
+        f"scores cannot be read as an array (no such dtype); {UNREADABLE}",
+        Exported("cpu", BufferError("no such dtype"))),
+    "unreadable": scores(InputTypeError,
+        f"scores cannot be read as an array (the buffer is closed); {UNREADABLE}",
+        Converted("cpu", BufferError("the buffer\n is closed"))),
+}  # fmt: skip
 
 
 # --- NaN among the scores ------------------------------------------------------------------------
@@ -367,139 +315,47 @@ def sparse_not_2d():
             yield array
 
 
-@check_all(
-    {
-        "transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", TRUTH.T),
-        "sparse transposed": truth(
-            ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", sp.csc_array(TRUTH.T), sp.csc_array(TRUTH)
-        ),
-        "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
-        "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
-        **{
-            f"sparse and {wrong.ndim}-d": truth(
-                ShapeError,
-                f"truth must be 2-d (n_users, n_items), got {wrong.ndim}-d of shape {wrong.shape}",
-                wrong,
-            )
-            for wrong in sparse_not_2d()
-        },
-        "1-d": truth(
-            InputTypeError,
-            "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
-            "each row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for "
-            "the relevances of one user",
-            TRUTH[0],
-        ),
-        "a mask of one user": truth(
-            InputTypeError,
-            "truth is 1-d of dtype bool, expected integers: the index of the relevant item of "
-            "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
-            TRUTH[0] > 0,
-        ),
-        "text as item indices": truth(
-            InputTypeError,
-            "truth is 1-d of dtype <U1, expected integers: the index of the relevant item of each "
-            "row, -1 for none",
-            ["1", "2"],
-            [1, 2],
-        ),
-        "a column of item indices": truth(
+MISTAKES["truth as a matrix"] = {
+    "transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", TRUTH.T),
+    "sparse transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", sp.csc_array(TRUTH.T),
+        sp.csc_array(TRUTH)),
+    "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
+    "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
+    **{
+        f"sparse and {wrong.ndim}-d": truth(
             ShapeError,
-            f"{SHAPE} (2, 1); for one item index of each row type np.ravel(truth)",
-            np.array([[0], [2]]),
-            np.array([[0], [2]]).ravel(),
-        ),
-        "item indices of other rows": truth(
-            ShapeError,
-            "truth has 3 item indices, expected one for each of the 2 rows, -1 for none",
-            np.array([0, 1, 2]),
-            np.array([0, 1]),
-        ),
-        "an item index beyond the catalogue": truth(
-            InputError,
-            "truth of row 1 is item 3, which is outside the catalogue; expected 0 .. 2, or -1 for "
-            "none",
-            [0, 3],
-            [0, 2],
-        ),
-        "an item index below -1": truth(
-            InputError,
-            "truth of row 1 is item -100, which is outside the catalogue; expected 0 .. 2, or -1 "
-            "for none; type np.maximum(truth, -1)",
-            [0, -100],
-            [0, -1],
-        ),
-        "3-d": truth(
-            ShapeError,
-            "truth must be 2-d (n_users, n_items), got 3-d of shape (1, 2, 3); for the last "
-            "position of each sequence type truth[:, -1], for every one truth.reshape(-1, 3)",
-            TRUTH[None],
-        ),
-        "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
-        "a mapping": truth(
-            InputTypeError,
-            "truth must be an array or a list with one entry per user, "
-            "got {0: [0], 1: [1, 2]} of type dict",
-            dict(enumerate(LISTS)),
-            list(dict(enumerate(LISTS)).values()),
-        ),
-        "object": truth(
-            InputTypeError,
-            f"truth {REAL} object; type np.asarray(truth, np.float64)",
-            TRUTH.astype(object),
-        ),
-        "complex": truth(
-            InputTypeError,
-            f"truth {REAL} complex128; type np.real(truth) or np.abs(truth), whichever orders the "
-            "items",
-            TRUTH + 0j,
-        ),
-        "sparse complex": truth(
-            InputTypeError,
-            "truth must hold real numbers, got a sparse matrix of dtype complex128",
-            sp.csr_array(TRUTH + 0j),
-            sp.csr_array(TRUTH),
-        ),
-        "masked": truth(
-            InputTypeError,
-            "truth is a masked array, whose mask would be lost; expected a plain array; type "
-            "truth.filled(...) with the value for masked entries",
-            np.ma.masked_equal(TRUTH, 0),
-            np.ma.masked_equal(TRUTH, 0).filled(0),
-        ),
-    }
-)
-def test_truth_as_a_matrix(mistake):
-    mistake.check()
-
-
-@pytest.mark.parametrize("pointers", [[1, 2, 3], [0, 3, 2], [0, 2, 9]])
-def test_truth_with_corrupt_row_pointers(pointers):
-    good = sp.csr_array([[0.0, 1, 1], [1, 0, 0]])
-    bad = good.copy()
-    bad.indptr[:] = pointers
-    Metrics.compute([[3, 2, 1], [3, 2, 1]], good, "ndcg@2")
-    expected = (
-        "truth is a corrupt sparse matrix: expected 3 pointers that rise from 0 to at most 3, "
-        f"got [{' '.join(map(str, pointers))}]"
-    )
-    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
-        Metrics.compute([[3, 2, 1], [3, 2, 1]], bad, "ndcg@2")
-
-
-@pytest.mark.parametrize("form", ["csc", "coo", "bsr"])
-def test_truth_with_indices_outside_its_shape(form):
-    good = sp.csr_array([[0.0, 1, 1], [1, 0, 0]]).asformat(form)
-    bad = good.copy()
-    if form == "coo":
-        bad.row[0] = 77
-    else:
-        bad.indices[0] = 77
-    Metrics.compute([[3, 2, 1], [3, 2, 1]], good, "ndcg@2")
-    with pytest.raises(
-        InputError, match=r"^truth is a corrupt sparse matrix: expected indices 0 .."
-    ):
-        Metrics.compute([[3, 2, 1], [3, 2, 1]], bad, "ndcg@2")
+            f"truth must be 2-d (n_users, n_items), got {wrong.ndim}-d of shape {wrong.shape}",
+            wrong,
+        )
+        for wrong in sparse_not_2d()
+    },
+    "1-d": truth(InputTypeError,
+        "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
+        "each row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for "
+        "the relevances of one user", TRUTH[0]),
+    "a mask of one user": truth(InputTypeError,
+        "truth is 1-d of dtype bool, expected integers: the index of the relevant item of "
+        "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
+        TRUTH[0] > 0),
+    "text as item indices": truth(InputTypeError,
+        "truth is 1-d of dtype <U1, expected integers: the index of the relevant item of each "
+        "row, -1 for none", ["1", "2"], [1, 2]),
+    "a column of item indices": truth(ShapeError,
+        f"{SHAPE} (2, 1); for one item index of each row type np.ravel(truth)",
+        np.array([[0], [2]]), np.array([[0], [2]]).ravel()),
+    "item indices of other rows": truth(ShapeError,
+        "truth has 3 item indices, expected one for each of the 2 rows, -1 for none",
+        np.array([0, 1, 2]), np.array([0, 1])),
+    "an item index beyond the catalogue": truth(InputError,
+        f"truth of row 1 is item 3, {OUTSIDE}, or -1 for none", [0, 3], [0, 2]),
+    "an item index below -1": truth(InputError,
+        f"truth of row 1 is item -100, {OUTSIDE}, or -1 for none; type np.maximum(truth, -1)",
+        [0, -100], [0, -1]),
+    "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
+    "sparse complex": truth(InputTypeError,
+        "truth must hold real numbers, got a sparse matrix of dtype complex128",
+        sp.csr_array(TRUTH + 0j), sp.csr_array(TRUTH)),
+}  # fmt: skip
 
 
 def _damaged(form, **fields):
@@ -518,12 +374,26 @@ def _damaged(form, **fields):
                 for axis, index in zip(("row", "col"), matrix.coords, strict=True)
             )
         else:
-            setattr(matrix, name, np.array(value))
+            setattr(matrix, name, np.array(value) if isinstance(value, list | range) else value)
     return matrix
 
 
 # The expected part of the message, the format and its damaged fields.
 DAMAGED = {
+    **{
+        f"csr, pointers {pointers}": (
+            "3 pointers that rise from 0 to at most 4, got "
+            f"[{' '.join(map(str, pointers))}]", "csr", {"indptr": pointers},
+        )
+        for pointers in ([1, 2, 4], [0, 5, 4], [0, 2, 9])
+    },
+    **{
+        f"csr, values as {type(values).__name__}": ("its values as a", "csr", {"data": values})
+        for values in (None, np.ma.masked_equal([1.0, 1, 1, 2], 2))
+    },
+    "csr, index beyond": ("indices 0 .. 3, got 0 .. 7", "csr", {"indices": [1, 2, 0, 7]}),
+    "csc, index beyond": ("indices 0 .. 1, got 0 .. 77", "csc", {"indices": [77, 0, 0, 1]}),
+    "coo, row beyond": ("indices 0 .. 1, got 0 .. 77", "coo", {"row": [77, 0, 1, 1]}),
     "csr, pointers of floats": (
         "integers in indptr, got 1-d of dtype float64", "csr", {"indptr": [0.0, 2, 4]},
     ),
@@ -605,192 +475,88 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
             call(_damaged(form, **fields))
 
 
-@pytest.mark.parametrize(
-    "values", [[1.0, 1, 1, 2], None, np.ma.masked_equal([1.0, 1, 1, 2], 2)], ids=type
-)
-def test_a_sparse_matrix_without_an_array_of_values_is_refused(values):
-    matrix = _damaged("csr")
-    matrix.data = values
-    for given in ({"ground_truth": matrix}, {"ground_truth": np.eye(2, 4), "exclude": matrix}):
-        with pytest.raises(InputError, match=r" is a corrupt sparse matrix: expected "):
-            Metrics.compute(np.ones((2, 4)), metrics_list="recall@2", **given)
+MISTAKES["truth as lists"] = {
+    "None for a user": truth(InputTypeError,
+        "truth of user 0 is None, expected a collection of item indices; "
+        "type [] for a user without items", [None, [1]], [[], [1]]),
+    "a number for a user": truth(InputTypeError,
+        "truth of user 1 is 2, expected a collection of item indices; "
+        "type [] for a user without items", [[1], 2], [[1], [2]]),
+    "items as floats": truth(InputTypeError,
+        "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
+        "length 3; got 1-d of shape (1,) and dtype float64",
+        [np.array([0.0]), np.array([1.0, 2.0])], [np.array([0]), np.array([1, 2])]),
+    "items as text": truth(InputTypeError,
+        "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
+        "length 3; got 1-d of shape (1,) and dtype <U2", [["i0"], ["i1", "i2"]], LISTS),
+    "a matrix for a user": truth(ShapeError,
+        "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
+        "type [np.ravel(items) for items in truth]", [[[0]], [[1]]], [[0], [1]]),
+    "a sparse matrix for a user": truth(InputTypeError,
+        "truth of user 0 is sparse (csr_array), expected a dense array; type .toarray()",
+        [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])]),
+}  # fmt: skip
 
 
-def test_truth_as_a_corrupt_sparse_matrix():
-    broken = sp.csr_array(TRUTH)
-    broken.indices[-1] = 7
-    truth(
-        InputError,
-        "truth is a corrupt sparse matrix: expected indices 0 .. 2, got 0 .. 7",
-        broken,
-        sp.csr_array(TRUTH),
-    ).check()
+# --- Lists of item indices -----------------------------------------------------------------------
 
-
-@check_all(
-    {
-        "item beyond the catalogue": truth(
-            InputError, f"truth of user 1 names item 3, {OUTSIDE}", [[0], [1, 3]], LISTS
-        ),
-        "negative item": truth(
-            InputError,
-            f"truth of user 1 names item -1, {OUTSIDE}",
-            [np.array([0]), np.array([1, -1])],
-            [np.array([0]), np.array([1])],
-        ),
-        "item twice": truth(
-            InputError,
-            "truth of user 1 names item 2 twice; expected each item index once; "
-            "type np.array(truth) if this is a matrix of relevances",
-            [[0], [2, 1, 2]],
-            [[0], [2, 1]],
-        ),
-        "too few users": truth(
-            ShapeError, f"truth lists the items of 1 users, {ONE_EACH}", [[0]], [[0], []]
-        ),
-        "too many users": truth(
-            ShapeError, f"truth lists the items of 3 users, {ONE_EACH}", [{0}, {1}, {2}], [{0}, {1}]
-        ),
-        "no users": truth(
-            ShapeError, f"truth lists the items of 0 users, {ONE_EACH}", [], [[], []]
-        ),
-        "None for a user": truth(
-            InputTypeError,
-            "truth of user 0 is None, expected a collection of item indices; "
-            "type [] for a user without items",
-            [None, [1]],
-            [[], [1]],
-        ),
-        "a number for a user": truth(
-            InputTypeError,
-            "truth of user 1 is 2, expected a collection of item indices; "
-            "type [] for a user without items",
-            [[1], 2],
-            [[1], [2]],
-        ),
-        "items as floats": truth(
-            InputTypeError,
-            "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
-            "length 3; got 1-d of shape (1,) and dtype float64",
-            [np.array([0.0]), np.array([1.0, 2.0])],
-            [np.array([0]), np.array([1, 2])],
-        ),
-        "items as text": truth(
-            InputTypeError,
-            "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
-            "length 3; got 1-d of shape (1,) and dtype <U2",
-            [["i0"], ["i1", "i2"]],
-            LISTS,
-        ),
-        "a matrix for a user": truth(
-            ShapeError,
-            "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
-            "type [np.ravel(items) for items in truth]",
-            [[[0]], [[1]]],
-            [[0], [1]],
-        ),
-        "a sparse matrix for a user": truth(
-            InputTypeError,
-            "truth of user 0 is sparse (csr_array), expected a dense array; type .toarray()",
-            [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])],
-        ),
+TWICE = "expected each item index once; type np.array({}) if this is a matrix of relevances"
+for name in ("truth", "exclude", "candidates"):
+    of_user = f"{name} of user 1 names item"
+    MISTAKES[f"{name} as lists"] = {
+        fault: Mistake(error, message, wrong={name: wrong}, right={"truth": TRUTH, name: right})
+        for fault, error, message, wrong, right in (
+            ("beyond", InputError, f"{of_user} 3, {OUTSIDE}", [[0], [1, 3]], [[0], [1, 2]]),
+            ("negative", InputError, f"{of_user} -1, {OUTSIDE}", [[0], [1, -1]], [[0], [1]]),
+            ("twice", InputError, f"{of_user} 2 twice; {TWICE.format(name)}", [[0], [2, 2]], LISTS),
+            *(
+                (
+                    f"of {len(lists)} users",
+                    ShapeError,
+                    f"{name} lists the items of {len(lists)} users, {ONE_EACH}",
+                    lists,
+                    [{0}, {1}],
+                )
+                for lists in ([], [[2]], [{0}, {1}, {2}])
+            ),
+        )
     }
-)
-def test_truth_as_lists(mistake):
-    mistake.check()
-
+del MISTAKES["exclude as lists"]["twice"]  # which is excluded all the same
+del MISTAKES["candidates as lists"]["of 0 users"]  # one empty list is for all
 
 # --- Exclude and candidates ----------------------------------------------------------------------
 
 
-@check_all(
-    {
-        "exclude transposed": option(
-            ShapeError,
-            "exclude must have the users and items of the truth, (2, 3), got (3, 2); "
-            "it looks transposed: type exclude.T",
-            exclude=np.zeros((3, 2)),
-            right={"exclude": np.zeros((2, 3))},
-        ),
-        "exclude beyond the catalogue": option(
-            InputError,
-            f"exclude of user 0 names item 3, {OUTSIDE}",
-            exclude=[[3], []],
-            right={"exclude": [[2], []]},
-        ),
-        "exclude of other users": option(
-            ShapeError,
-            f"exclude lists the items of 1 users, {ONE_EACH}",
-            exclude=[[2]],
-            right={"exclude": [[2], []]},
-        ),
-        "NaN in exclude": option(
-            InputError,
-            "exclude must hold numbers (0: not in the set), got nan at (user 0, item 1)",
-            exclude=np.array([[0, NAN, 0], [0, 0, 0]]),
-            right={"exclude": np.array([[0, -INF, 0], [0, 0, 0]])},
-        ),
-        "NaN in sparse candidates": option(
-            InputError,
-            "candidates must hold numbers (0: not in the set), got nan at (user 0, item 1)",
-            candidates=sp.coo_array([[0, NAN, 0], [0, 0, 0]]),
-            right={"candidates": sp.coo_array([[0, -1.0, 0], [0, 0, 0]])},
-        ),
-        "shared candidates beyond the catalogue": option(
-            InputError,
-            f"candidates names item 3, {OUTSIDE}",
-            candidates=np.array([0, 3]),
-            right={"candidates": np.array([0, 2])},
-        ),
-        "shared candidates twice": option(
-            InputError,
-            "candidates names item 1 twice; expected each item index once; "
-            "type np.unique(candidates)",
-            candidates=[1, 0, 1],
-            right={"candidates": [1, 0]},
-        ),
-        "a user's candidates beyond the catalogue": option(
-            InputError,
-            f"candidates of user 1 names item -1, {OUTSIDE}",
-            candidates=[[0], [-1]],
-            right={"candidates": [[0], [1]]},
-        ),
-        "a user's candidates twice": option(
-            InputError,
-            "candidates of user 1 names item 1 twice; expected each item index once; "
-            "type np.array(candidates) if this is a matrix of relevances",
-            candidates=[[0], [1, 1]],
-            right={"candidates": [[0], [1]]},
-        ),
-        "candidates of other users": option(
-            ShapeError,
-            f"candidates lists the items of 1 users, {ONE_EACH}",
-            candidates=[[0]],
-            right={"candidates": [[0], []]},
-        ),
-        "candidates as a short mask": option(
-            ShapeError,
-            "candidates as a mask for all users must have n_items = 3 entries, got 2",
-            candidates=np.array([True, False]),
-            right={"candidates": np.array([True, False, True])},
-        ),
-        "candidates as floats": option(
-            InputTypeError,
-            "candidates must hold integer item indices, got dtype float64; type "
-            "np.asarray(candidates, np.int64) if these are indices",
-            candidates=np.array([0.0, 2.0]),
-            right={"candidates": np.array([0, 2])},
-        ),
-        "candidates as a number": option(
-            InputTypeError,
-            "candidates must be an array or a list with one entry per user, got 2 of type int",
-            candidates=2,
-            right={"candidates": [2]},
-        ),
-    }
-)
-def test_exclude_and_candidates(mistake):
-    mistake.check()
+MISTAKES["sets"] = {
+    "exclude transposed": option(ShapeError,
+        "exclude must have the users and items of the truth, (2, 3), got (3, 2); "
+        "it looks transposed: type exclude.T", exclude=np.zeros((3, 2)),
+        right={"exclude": np.zeros((2, 3))}),
+    "NaN in exclude": option(InputError,
+        "exclude must hold numbers (0: not in the set), got nan at (user 0, item 1)",
+        exclude=np.array([[0, NAN, 0], [0, 0, 0]]),
+        right={"exclude": np.array([[0, -INF, 0], [0, 0, 0]])}),
+    "NaN in sparse candidates": option(InputError,
+        "candidates must hold numbers (0: not in the set), got nan at (user 0, item 1)",
+        candidates=sp.coo_array([[0, NAN, 0], [0, 0, 0]]),
+        right={"candidates": sp.coo_array([[0, -1.0, 0], [0, 0, 0]])}),
+    "shared candidates beyond the catalogue": option(InputError,
+        f"candidates names item 3, {OUTSIDE}", candidates=np.array([0, 3]),
+        right={"candidates": np.array([0, 2])}),
+    "shared candidates twice": option(InputError,
+        "candidates names item 1 twice; expected each item index once; type np.unique(candidates)",
+        candidates=[1, 0, 1], right={"candidates": [1, 0]}),
+    "candidates as a short mask": option(ShapeError,
+        "candidates as a mask for all users must have n_items = 3 entries, got 2",
+        candidates=np.array([True, False]), right={"candidates": np.array([True, False, True])}),
+    "candidates as floats": option(InputTypeError,
+        "candidates must hold integer item indices, got dtype float64; type "
+        "np.asarray(candidates, np.int64) if these are indices", candidates=np.array([0.0, 2.0]),
+        right={"candidates": np.array([0, 2])}),
+    "candidates as a number": option(InputTypeError,
+        "candidates must be an array or a list with one entry per user, got 2 of type int",
+        candidates=2, right={"candidates": [2]}),
+}  # fmt: skip
 
 
 def test_no_item_is_in_an_empty_catalogue():
@@ -810,146 +576,81 @@ UNKNOWN = ACCEPTS.format("unknown")
 IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOWN}"
 
 
-@check_all(
-    {
-        "item twice": ranking(
-            InputError,
-            "ranking of user 1 names at rank 3 item 2 twice; expected each item once; "
-            f"{ACCEPTS.format('repeats')}",
-            np.array([[0, 1, 2], [2, 1, 2]]),
-            np.array([[0, 1, 2], [2, 1, 0]]),
-        ),
-        "item beyond the catalogue": ranking(
-            InputError,
-            f"ranking of user 1 names at rank 2 item 3, {IN_CATALOGUE}",
-            [[0, 1], [2, 3]],
-            [[0, 1], [2, 1]],
-        ),
-        "item below -1": ranking(
-            InputError,
-            f"ranking of user 0 names at rank 1 item -2, {IN_CATALOGUE}",
-            [[-2, 1], [2, 1]],
-            [[-1, -1], [2, 1]],
-        ),
-        "item after the end": ranking(
-            InputError,
-            "ranking of user 1 names at rank 2 item 2 after the end of the list; "
-            "expected -1 only after the last item",
-            np.array([[0, 1], [-1, 2]]),
-            np.array([[0, 1], [2, -1]]),
-        ),
-        "float": ranking(
-            InputTypeError,
-            "ranking must hold integer item indices, got dtype float64; type "
-            "np.asarray(ranking, np.int64) if these are indices",
-            np.array([[0.0, 1.0], [2.0, 1.0]]),
-            np.array([[0, 1], [2, 1]]),
-        ),
-        "float in a list": ranking(
-            InputTypeError,
-            "ranking of user 1 must hold integer item indices, got dtype float64; type "
-            "[np.asarray(items, np.int64) for items in ranking] if these are indices",
-            [[0], np.array([2.0, 1.0])],
-            [[0], np.array([2, 1])],
-        ),
-        "bool": ranking(
-            InputTypeError,
-            "ranking must hold integer item indices, got dtype bool; type "
-            "np.asarray(ranking, np.int64) if these are indices",
-            np.array([[True], [False]]),
-            np.array([[1], [0]]),
-        ),
-        "one user": ranking(
-            ShapeError,
-            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
-            "got 1-d of shape (2,); for one user type [ranking]",
-            np.array([0, 1]),
-            [np.array([0, 1]), []],
-        ),
-        "3-d": ranking(
-            ShapeError,
-            "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
-            "got 3-d of shape (1, 2, 2)",
-            np.zeros((1, 2, 2), int),
-            np.array([[0, 1], [0, 1]]),
-        ),
-        "a set": ranking(
-            InputTypeError,
-            "ranking of user 1 is a set, which has no order; expected a list",
-            [[0, 1], {2, 1}],
-            [[0, 1], [2, 1]],
-        ),
-        "sparse": ranking(
-            InputTypeError,
-            "ranking is sparse (csr_array), expected a dense array; type .toarray()",
-            sp.csr_array([[0, 1], [2, 1]]),
-            sp.csr_array([[0, 1], [2, 1]]).toarray(),
-        ),
-        "of other users than the truth": ranking(
-            ShapeError,
-            "truth must have the users of the ranking, (1, n_items), got (2, 3)",
-            [[0, 1]],
-            [[0, 1], []],
-        ),
-        "with nested lists that may be either": Mistake(
-            InputTypeError,
-            "truth is ambiguous: it may hold item indices or be a matrix of relevances; type "
-            "[np.array(items) for items in truth] for indices, or np.array(truth) for a matrix",
-            wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
-            right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]},
-            call=ranked,
-        ),
-    }
-)
-def test_rankings(mistake):
-    mistake.check()
+MISTAKES["ranking"] = {
+    "item twice": ranking(InputError,
+        "ranking of user 1 names at rank 3 item 2 twice; expected each item once; "
+        f"{ACCEPTS.format('repeats')}", np.array([[0, 1, 2], [2, 1, 2]]),
+        np.array([[0, 1, 2], [2, 1, 0]])),
+    "item beyond the catalogue": ranking(InputError,
+        f"ranking of user 1 names at rank 2 item 3, {IN_CATALOGUE}", [[0, 1], [2, 3]],
+        [[0, 1], [2, 1]]),
+    "item below -1": ranking(InputError,
+        f"ranking of user 0 names at rank 1 item -2, {IN_CATALOGUE}", [[-2, 1], [2, 1]],
+        [[-1, -1], [2, 1]]),
+    "item after the end": ranking(InputError,
+        "ranking of user 1 names at rank 2 item 2 after the end of the list; "
+        "expected -1 only after the last item", np.array([[0, 1], [-1, 2]]),
+        np.array([[0, 1], [2, -1]])),
+    "float": ranking(InputTypeError,
+        "ranking must hold integer item indices, got dtype float64; type "
+        "np.asarray(ranking, np.int64) if these are indices", np.array([[0.0, 1.0], [2.0, 1.0]]),
+        np.array([[0, 1], [2, 1]])),
+    "float in a list": ranking(InputTypeError,
+        "ranking of user 1 must hold integer item indices, got dtype float64; type "
+        "[np.asarray(items, np.int64) for items in ranking] if these are indices",
+        [[0], np.array([2.0, 1.0])], [[0], np.array([2, 1])]),
+    "bool": ranking(InputTypeError,
+        "ranking must hold integer item indices, got dtype bool; type "
+        "np.asarray(ranking, np.int64) if these are indices", np.array([[True], [False]]),
+        np.array([[1], [0]])),
+    "one user": ranking(ShapeError,
+        "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
+        "got 1-d of shape (2,); for one user type [ranking]", np.array([0, 1]),
+        [np.array([0, 1]), []]),
+    "3-d": ranking(ShapeError,
+        "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
+        "got 3-d of shape (1, 2, 2)", np.zeros((1, 2, 2), int), np.array([[0, 1], [0, 1]])),
+    "a set": ranking(InputTypeError,
+        "ranking of user 1 is a set, which has no order; expected a list", [[0, 1], {2, 1}],
+        [[0, 1], [2, 1]]),
+    "sparse": ranking(InputTypeError,
+        "ranking is sparse (csr_array), expected a dense array; type .toarray()",
+        sp.csr_array([[0, 1], [2, 1]]), sp.csr_array([[0, 1], [2, 1]]).toarray()),
+    "of other users than the truth": ranking(ShapeError,
+        "truth must have the users of the ranking, (1, n_items), got (2, 3)", [[0, 1]],
+        [[0, 1], []]),
+    "with nested lists that may be either": Mistake(InputTypeError,
+        "truth is ambiguous: it may hold item indices or be a matrix of relevances; type "
+        "[np.array(items) for items in truth] for indices, or np.array(truth) for a matrix",
+        wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
+        right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]}, call=ranked),
+}  # fmt: skip
 
 
 INDICES = [np.array([0, 5]), np.array([2])]
 OF_SIX = "which is outside the catalogue; expected 0 .. 5"
 
 
-@check_all(
-    {
-        "an item of a ranking": Mistake(
-            InputError,
-            f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; {UNKNOWN}",
-            wrong={"ranking": [[0, 1], [2, 6]]},
-            right={"ranking": [[0, 1], [2, 5]]},
-            call=lambda **given: ranked(truth=INDICES, n_items=6, **given),
-        ),
-        "an item of truth": Mistake(
-            InputError,
-            f"truth of user 1 names item 6, {OF_SIX}",
-            wrong={"truth": [np.array([0]), np.array([2, 6])]},
-            right={"truth": [np.array([0]), np.array([2, 5])]},
-            call=lambda **given: ranked(n_items=6, **given),
-        ),
-        "another size than that of a matrix": Mistake(
-            ShapeError,
-            "truth has 3 items, got n_items=4; leave n_items out",
-            wrong={"n_items": 4},
-            right={"n_items": 3},
-            call=lambda **given: ranked(truth=np.eye(2, 3), **given),
-        ),
-        "users of a matrix": Mistake(
-            ShapeError,
-            "truth must have the users of the ranking, (1, n_items), got (2, 3)",
-            wrong={"ranking": [[0]]},
-            right={"ranking": [[0], [1]]},
-            call=lambda **given: ranked(truth=np.eye(2, 3), n_items=3, **given),
-        ),
-        "no number": Mistake(
-            ArgumentError,
-            "n_items must be a number of items, such as 3700, got 6.5",
-            wrong={"n_items": 6.5},
-            right={"n_items": 6},
-            call=lambda **given: ranked(truth=INDICES, **given),
-        ),
-    }
-)
-def test_the_catalogue_of_rankings(mistake):
-    mistake.check()
+MISTAKES["catalogue of rankings"] = {
+    "an item of a ranking": Mistake(InputError,
+        f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; {UNKNOWN}",
+        wrong={"ranking": [[0, 1], [2, 6]]}, right={"ranking": [[0, 1], [2, 5]]},
+        call=lambda **given: ranked(truth=INDICES, n_items=6, **given)),
+    "an item of truth": Mistake(InputError, f"truth of user 1 names item 6, {OF_SIX}",
+        wrong={"truth": [np.array([0]), np.array([2, 6])]},
+        right={"truth": [np.array([0]), np.array([2, 5])]},
+        call=lambda **given: ranked(n_items=6, **given)),
+    "another size than that of a matrix": Mistake(ShapeError,
+        "truth has 3 items, got n_items=4; leave n_items out", wrong={"n_items": 4},
+        right={"n_items": 3}, call=lambda **given: ranked(truth=np.eye(2, 3), **given)),
+    "users of a matrix": Mistake(ShapeError,
+        "truth must have the users of the ranking, (1, n_items), got (2, 3)",
+        wrong={"ranking": [[0]]}, right={"ranking": [[0], [1]]},
+        call=lambda **given: ranked(truth=np.eye(2, 3), n_items=3, **given)),
+    "no number": Mistake(ArgumentError, "n_items must be a number of items, such as 3700, got 6.5",
+        wrong={"n_items": 6.5}, right={"n_items": 6},
+        call=lambda **given: ranked(truth=INDICES, **given)),
+}  # fmt: skip
 
 
 def test_k_is_cut_to_the_catalogue_of_rankings():
@@ -1047,83 +748,30 @@ COUNT = "must be an integer >= 1, got"
 ALL_CORES = "leave it out to use all cores"
 
 
-@check_all(
-    {
-        "undefined": option(
-            ArgumentError,
-            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
-            undefined="none",
-            right={"undefined": "zero"},
-        ),
-        "an unknown convention": option(
-            ArgumentError,
-            f"convention must be {EVERY_CONVENTION}, got 'rank'; did you mean 'ranx'?",
-            convention="rank",
-            right={"convention": "ranx"},
-        ),
-        "undefined=NaN": option(
-            ArgumentError,
-            "undefined must be 'nan', 'zero', 'one' or 'raise', got nan",
-            undefined=NAN,
-            right={"undefined": "nan"},
-        ),
-        "nan": option(
-            ArgumentError,
-            "nan must be 'raise' or 'exclude', got 'ignore'",
-            nan="ignore",
-            right={"nan": "exclude"},
-        ),
-        "no thread": option(
-            ArgumentError, f"n_threads {COUNT} 0; {ALL_CORES}", n_threads=0, right={"n_threads": 1}
-        ),
-        "negative threads": option(
-            ArgumentError,
-            f"n_threads {COUNT} -1; {ALL_CORES}",
-            n_threads=-1,
-            right={"n_threads": None},
-        ),
-        "float threads": option(
-            ArgumentError,
-            f"n_threads {COUNT} 2.0; {ALL_CORES}",
-            n_threads=2.0,
-            right={"n_threads": 2},
-        ),
-        "bool threads": option(
-            ArgumentError,
-            f"n_threads {COUNT} True; {ALL_CORES}",
-            n_threads=True,
-            right={"n_threads": 1},
-        ),
-        "progress": option(
-            ArgumentError,
-            "progress must be True, False or a callable of (rows done, rows), got 3",
-            progress=3,
-            right={"progress": print},
-        ),
-        "unknown": option(
-            TypeError,
-            "Metrics.compute() got an unexpected keyword argument 'tresholds'",
-            tresholds=3,
-            right={},
-        ),
-        "undefined of rankings": option(
-            ArgumentError,
-            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
-            call=ranked,
-            undefined="none",
-            right={"undefined": "zero"},
-        ),
-        "threads of rankings": option(
-            ArgumentError,
-            f"n_threads {COUNT} 0; {ALL_CORES}",
-            call=ranked,
-            n_threads=0,
-            right={"n_threads": 1},
-        ),
-    }
-)
-def test_options(mistake):
-    mistake.check()
+UNDEFINED = "undefined must be 'nan', 'zero', 'one' or 'raise', got"
+MISTAKES["option"] = {
+    **{
+        f"{name}={wrong!r} of {call.__name__}": option(
+            ArgumentError, message, call=call, right={name: right}, **{name: wrong}
+        )
+        for call in (compute, ranked)
+        for name, wrong, right, message in (
+            ("undefined", "none", "zero", f"{UNDEFINED} 'none'"),
+            ("undefined", NAN, "nan", f"{UNDEFINED} nan"),
+            ("n_threads", 0, 1, f"n_threads {COUNT} 0; {ALL_CORES}"),
+            ("n_threads", -1, None, f"n_threads {COUNT} -1; {ALL_CORES}"),
+            ("n_threads", 2.0, 2, f"n_threads {COUNT} 2.0; {ALL_CORES}"),
+            ("n_threads", True, 1, f"n_threads {COUNT} True; {ALL_CORES}"),
+        )
+    },
+    "nan": option(ArgumentError, "nan must be 'raise' or 'exclude', got 'ignore'", nan="ignore",
+        right={"nan": "exclude"}),
+    "progress": option(ArgumentError,
+        "progress must be True, False or a callable of (rows done, rows), got 3", progress=3,
+        right={"progress": print}),
+    "unknown": option(TypeError, "Metrics.compute() got an unexpected keyword argument 'tresholds'",
+        tresholds=3, right={}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", ["abc", "0", "-2", "1.5"])
@@ -1172,6 +820,11 @@ def test_undefined_values_under_raise():
     assert compute(undefined="raise")["ndcg@2"].tolist() == compute()["ndcg@2"].tolist()
     assert compute(truth=wrong, undefined="zero")["ndcg@2"].tolist() == [0, 0]
     assert np.isnan(compute(truth=wrong)["ndcg@2"]).all()
+
+
+@pytest.mark.parametrize(("of", "name"), [(of, name) for of in MISTAKES for name in MISTAKES[of]])
+def test_a_mistake_is_answered_word_for_word(of, name):
+    MISTAKES[of][name].check()
 
 
 # --- The tree ------------------------------------------------------------------------------------

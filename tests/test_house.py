@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import os
 import re
 import shutil
@@ -175,7 +176,7 @@ def test_the_methods_read_as_the_data_flow():
 MOST = {
     "Metrics.compute": (14, 40, 100),
     "Metrics.compute_factors": (16, 70, None),
-    "Evaluator.update": (10, 28, None),
+    "Evaluator.update": (10, 26, 64),
     "evaluate_table": (21, 80, None),
 }
 
@@ -288,15 +289,16 @@ print(*evaluator.mean().values(), "at_most" in str(inspect.signature(Metrics.com
 """
 
 
-def test_a_new_shared_option_is_at_most_six_edits(tmp_path):
+def ran_in_a_copy(edits, code, tmp_path):
+    """What a script prints with a copy of the package in which the edits are made."""
     package = tmp_path / "recmetrics"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file, old, new in EDITS:
+    for file, old, new in edits:
         text = (package / file).read_text()
         assert text.count(old) == 1
         (package / file).write_text(text.replace(old, new))
     done = subprocess.run(
-        [sys.executable, "-c", USE],
+        [sys.executable, "-c", code],
         cwd=tmp_path,
         # No kernel changes; compiling those of the copy would take a quarter of a minute.
         env=os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
@@ -305,6 +307,125 @@ def test_a_new_shared_option_is_at_most_six_edits(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def test_a_new_shared_option_is_at_most_six_edits(tmp_path):
     expected = ["0.333 0.333", "0.0 0.0", "0.0 0.0", "0.0 0.0", "0.0", "0.333", "0.0 0.0 True"]
-    assert done.stdout.split("\n")[:-1] == expected
+    assert ran_in_a_copy(EDITS, USE, tmp_path) == expected
     assert len(EDITS) <= 6
+
+
+# --- New side information ------------------------------------------------------------------------
+
+TOPICS = [
+    (
+        "_options.py",  # of arrays, then of tables
+        "    genres: Matrix | None\n",
+        "    genres: Matrix | None\n    topics: Matrix | None\n",
+    ),
+    (
+        "_options.py",
+        "    genres: IntoDataFrame | None\n",
+        "    genres: IntoDataFrame | None\n    topics: IntoDataFrame | None\n",
+    ),
+    *(
+        (
+            file,
+            "        genres: Matrix | None = None,\n",
+            "        genres: Matrix | None = None,\n        topics: Matrix | None = None,\n",
+        )
+        for file in ("_compute.py", "_evaluator.py")
+    ),
+    (
+        "_inputs/side.py",
+        '    "profile": SideInput(\n',
+        '    "topics": SideInput(content="the topics of each item", shape="(n_items, t)",\n'
+        '        read=_read_items, make="topics=topics", warm=np.eye, option="--topics FILE",\n'
+        '        table="a table of items and their topics", help="topics of the items"),\n'
+        '    "profile": SideInput(\n',
+    ),
+]
+# A metric that reads them: the mean number of the first topic in the list.
+OF_TOPICS = """
+import inspect, sys
+import numpy as np
+from recmetrics import Evaluator, Metrics, StreamEvaluator, _options, warmup
+from recmetrics._spec import SIDE, metric
+
+def kernel(lists, topics, k, out):
+    for user, length in enumerate(lists.length):
+        out[user] = np.mean(topics[lists.items[user, :length][:k], 0])
+
+@metric(reads="lists", kernel=kernel, reference=kernel, needs=(("topics",),), formula="", latex="",
+        citation="", prepare=lambda side, options: side.values["topics"].entries)
+def topical_at_k(pred_scores, ground_truth, k: int = 100, **shared): ...
+"""
+USE_TOPICS = f"""{OF_TOPICS}
+import pandas as pd
+from recmetrics.tables import evaluate_table
+
+scores, truth, topics = [[3.0, 2.0, 1.0]], np.array([[0, 0, 1]]), [[4.0], [2.0], [1.0]]
+text = "topical@2"
+both = Evaluator(truth, text, topics=topics), StreamEvaluator(text, topics=topics)
+both[0].update(scores)
+both[1].update(scores, truth)
+recs = pd.DataFrame({{"user": 1, "item": [0, 1, 2], "score": scores[0]}})
+table = pd.DataFrame({{"item": [2, 1, 0], "topic": [1.0, 2.0, 4.0]}})
+values = [
+    Metrics.compute(scores, truth, text, topics=topics),
+    Metrics.compute_ranked([[0, 1, 2]], truth, text, topics=topics),
+    *(each.compute() for each in both),
+    evaluate_table(recs, recs, text, topics=table),
+]
+print(*(float(np.asarray(each[text])[0]) for each in values))
+try:
+    Metrics.compute(scores, truth, text)
+except ValueError as error:
+    print(error)
+warmup(text)
+files = {{"scores": scores, "truth": truth, "topics": topics}}
+for name, array in files.items():
+    np.save(f"{{name}}.npy", np.asarray(array))
+argv = ["evaluate", "scores.npy", "truth.npy", "-m", text, "--topics", "topics.npy", "--json"]
+from recmetrics.cli import main
+main(argv)
+"""
+PLACES = f"""{OF_TOPICS}
+def written_out(function):
+    return set(inspect.signature(inspect.unwrap(function)).parameters)
+
+places = {{
+    "Side of _options.py": {{*_options.Side.__annotations__, "propensity"}},
+    "SideTables of _options.py": set(_options.SideTables.__annotations__),
+    "Metrics.compute": written_out(Metrics.compute),
+    "Evaluator": written_out(Evaluator.__init__),
+    "SIDE of _inputs/side.py": set(SIDE),
+}}
+every = set(SIDE) | places["Side of _options.py"] | places["SideTables of _options.py"]
+print(*(f"{{place}} lacks {{name}}" for place in places for name in sorted(every - places[place])))
+"""
+
+
+def test_new_side_information_takes_four_files(tmp_path):
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    values, error, *by_command = ran_in_a_copy(TOPICS, USE_TOPICS, tmp_path)
+    assert values == "3.0 3.0 3.0 3.0 3.0"
+    assert error == (
+        "topical@2 needs topics= (the topics of each item, (n_items, t)), got none; type "
+        "topics=topics"
+    )
+    assert json.loads("\n".join(by_command))["metrics"]["topical@2"]["mean"] == 3.0
+    assert len({file for file, _, _ in TOPICS}) <= 4
+
+
+def test_a_place_that_side_information_lacks_is_named(tmp_path):
+    assert ran_in_a_copy([], PLACES, tmp_path / "as it is") == [""]
+    named = ["Side of", "SideTables of", "Metrics.compute", "Evaluator", "SIDE of"]
+    for number, place in enumerate(named):
+        edits = TOPICS[:number] + TOPICS[number + 1 :]
+        (told,) = ran_in_a_copy(edits, PLACES, tmp_path / str(number))
+        assert told.startswith(place)
+        assert told.endswith("lacks topics")
+        assert told.count("lacks") == 1

@@ -46,6 +46,7 @@ EXCLUDE = np.array(
 )
 BINARY = (TRUTH > 0).astype(np.float64)
 SPECS = [f"{m.name}@3" if m.default_k else m.name for m in of_kind("hits")]
+SWAPPED = [">f2", ">f4", ">f8", ">i2", ">i4", ">i8", ">u2", ">u8"]
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
@@ -70,16 +71,11 @@ def lists_of(matrix):
 # --- Scores: dtypes ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "dtype", ["f2", "f4", "f8", *INTEGERS, ">f2", ">f4", ">f8", ">i2", ">i4", ">i8", ">u2", ">u8"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "f2", "f4", "f8", *INTEGERS, *SWAPPED])
 def test_scores_of_any_real_dtype(dtype):
-    assert_same(values(SCORES.astype(dtype)), values())
-
-
-def test_scores_of_bool():
-    likes = SCORES > 3
-    assert_same(values(likes), values(likes.astype(np.float64)))
+    expected = SCORES > 3 if dtype == "bool" else SCORES
+    scores = bfloat16(SCORES) if dtype == "bfloat16" else expected.astype(dtype)
+    assert_same(values(scores), values(expected.astype(np.float64)))
 
 
 @pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4"])
@@ -127,10 +123,6 @@ def test_the_imaginary_part_of_a_conjugate():
     assert_same(values(conjugate.imag), values())
     with pytest.raises(InputTypeError, match=r"^scores "):
         values(conjugate)
-
-
-def test_scores_of_bfloat16():
-    assert_same(values(bfloat16(SCORES)), values())
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, ">i2", ">u8"])
@@ -316,6 +308,7 @@ CONTAINERS = {
     "list of arrays": list,
     "__array__": HasArray,
     "DLPack": HasDLPack,
+    "pinned for a GPU": lambda matrix: HasDLPack(matrix, (3, 0)),  # kDLCUDAHost
     "on several devices": OnSeveralDevices,
     "2-d memoryview": memoryview,
     "cast memoryview": lambda matrix: (
@@ -329,24 +322,15 @@ CONTAINERS = {
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_scores_and_truth_in_any_container(container):
     assert_same(values(container(SCORES), container(TRUTH)), values())
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_truth_in_any_container_where_it_alone_tells_the_shape(container):
-    expected = Metrics.ceiling(TRUTH, ["ndcg@2", "recall@3"])
-    assert_same(Metrics.ceiling(container(TRUTH.astype(float)), ["ndcg@2", "recall@3"]), expected)
+    # Where no scores tell the shape:
+    metrics = ["ndcg@2", "recall@3"]
+    assert_same(Metrics.ceiling(container(TRUTH), metrics), Metrics.ceiling(TRUTH, metrics))
 
 
 @pytest.mark.parametrize("container", [HasArray, HasDLPack, memoryview], ids=lambda c: c.__name__)
 def test_a_container_that_hands_out_its_memory_is_not_copied(container):
     matrix = SCORES.copy()
     assert np.shares_memory(ScoreMatrix(container(matrix)).array, matrix)
-
-
-def test_memory_that_is_pinned_for_a_gpu_is_read():
-    kdl_cuda_host = (3, 0)
-    assert_same(values(HasDLPack(SCORES, kdl_cuda_host)), values())
 
 
 def test_scores_in_a_memory_map(tmp_path):
@@ -588,10 +572,18 @@ def scipy_state(matrix):
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix, sp.csc_array])
 def test_sparse_inputs_are_not_changed(make):
-    truth, exclude = make(csr(UNSORTED)), make(EXCLUDE)
-    before = scipy_state(truth), scipy_state(exclude)
+    repeated = csr(UNSORTED + UNSORTED)
+    matrices = [
+        make(csr(UNSORTED)),
+        make(EXCLUDE),
+        repeated if make is sp.csr_array else make(TRUTH),
+    ]
+    before = list(map(scipy_state, matrices))
+    truth, exclude, candidates = matrices
     values(truth=truth, exclude=exclude)
-    assert (scipy_state(truth), scipy_state(exclude)) == before
+    values(truth=candidates, candidates=candidates, exclude=candidates)
+    assert list(map(scipy_state, matrices)) == before
+    assert repeated.nnz == 2 * len(UNSORTED)
 
 
 @pytest.mark.parametrize("n_relevant", [1, 2, 64, 65, 300])
@@ -611,14 +603,6 @@ def test_relevant_items_in_no_order_are_sorted_with_their_relevances(n_relevant)
         for metric in metrics:
             np.testing.assert_array_equal(got[metric], expected[metric])
     np.testing.assert_array_equal(unsorted.indices, items.ravel())
-
-
-def test_repeated_and_unsorted_entries_are_not_changed():
-    truth = csr(UNSORTED + UNSORTED)
-    before = scipy_state(truth)
-    values(truth=truth, candidates=truth, exclude=truth)
-    assert scipy_state(truth) == before
-    assert truth.nnz == 2 * len(UNSORTED)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f2", "i1", ">f4"])
@@ -756,6 +740,7 @@ NOTHING_TO_RECOMMEND = {
     "all excluded": {"exclude": np.ones(SCORES.shape)},
     "no candidates": {"candidates": [[]] * 5},
     "no shared candidates": {"candidates": np.array([], int)},
+    "an empty list of candidates": {"candidates": []},
     "candidates excluded": {"candidates": EXCLUDE, "exclude": EXCLUDE},
 }
 
@@ -824,11 +809,6 @@ def test_nan_at_an_excluded_candidate_is_an_error_too():
             NaNScoreError, match=r"^scores hold 1 NaN, the first at \(user 0, item 0\)"
         ):
             Metrics.compute(scores, truth, "hit@1", exclude=[np.array([0])], **options)
-
-
-def test_no_candidates_for_anybody():
-    got = Metrics.compute([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 1, 0]], "hit@1", candidates=[])
-    assert got["hit@1"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("of", [2**63, 2**64 - 1])

@@ -227,12 +227,6 @@ def test_an_error_in_a_callable_reaches_the_caller():
             Metrics.compute(scores, truth, "hit@1", progress=stop, n_threads=n_threads)
 
 
-def test_true_shows_a_bar(capsys):
-    pytest.importorskip("tqdm")
-    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
-    assert "1/1" in capsys.readouterr().err
-
-
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_true_says_that_a_first_call_compiles(tmp_path):
@@ -256,7 +250,10 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
     assert not said("progress=None")
 
 
-def test_no_bar_is_shown_unless_asked_or_without_tqdm(capsys, monkeypatch):
+def test_a_bar_is_shown_if_asked_and_with_tqdm(capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
+    assert "1/1" in capsys.readouterr().err
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
@@ -338,7 +335,7 @@ same: dict[str, npt.NDArray[np.float64]] = recmetrics.overlap(
     scores, (scores, np.eye(3), [0.0, 1.0, 2.0]), ["rbo(p=0.9)@10"], exclude=lists, nan="exclude"
 )
 recmetrics.overlap_ranked(lists, np.array([[0], [1]]), "overlap@10", n_items=3, repeats="drop")
-found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], weights=[1, 2], level=0.9)
+found: recmetrics.Summary = recmetrics.summary(values, by=["x", "y"], confidence=0.9, rng=None)
 means: dict[str, float] = found.means
 weighted: dict[str, float] = evaluator.mean(weights=np.ones(2))
 evaluator.update(scores, np.array([1, 0]))
@@ -384,7 +381,7 @@ WRONG = {
     'Metrics.novelty_at_k(scores, lists, unseen="none")': "[arg-type]",
     "Metrics.novelty_at_k(scores, lists, popularity=5)": "[arg-type]",
     'recmetrics.compare({"a": values}, tests="z")': "[arg-type]",
-    'recmetrics.summary(values, level="95 %")': "[arg-type]",
+    'recmetrics.summary(values, confidence="95 %")': "[arg-type]",
     "recmetrics.summary(values, weight=[1, 2])": "[call-arg]",
     'recmetrics.compare({"a": values}, correction="bonferroni")': "[arg-type]",
     'Metrics.compute_factors(scores, scores, lists, "mrr", exlude=lists)': "[call-arg]",
@@ -429,7 +426,7 @@ def test_evaluate_table_shows_its_keywords_and_takes_no_other():
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     module = importlib.import_module("recmetrics.tables._evaluate")
     own = keywords(module.evaluate_table)
-    assert set(own) == {*typing.get_type_hints(module.TableOptions), "return_summary"}
+    assert set(own) == {*module.TableOptions.__annotations__, "return_summary"}
     assert (own["user"], own["unknown"], own["include_missing"]) == ("user", "raise", True)
     with pytest.raises(TypeError, match=r"evaluate_table\(\) got an unexpected .* 'rating'"):
         module.evaluate_table(None, None, "mrr", rating="stars")

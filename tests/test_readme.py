@@ -29,7 +29,6 @@ MODULES = [
 
 # What a module needs that the library does not.
 NEEDS = {
-    "recmetrics._selection.cuda": "torch",
     "recmetrics.dask": "dask",
     "recmetrics.tables": "narwhals",
     "recmetrics.torchmetrics": "torchmetrics",

@@ -1,7 +1,7 @@
 """Scores that select their own lists, factors and tensors of a device, give the metrics of scores.
 
-Factors are small whole numbers, so that products are exact and many scores are equal. Without a GPU
-the code of the device runs on torch's CPU.
+Factors are small whole numbers, so that products are exact and many scores are equal. The device is
+torch's CPU: see ``elsewhere``.
 """
 
 import numpy as np
@@ -9,10 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
-from recmetrics._selection import sources
-from recmetrics._selection.device import DeviceScores
-from recmetrics._selection.device_factors import DeviceFactors
-from recmetrics._spec.registry import METRICS
+from recmetrics._selection.factors import FactorScores
+from recmetrics._spec import METRICS
 
 N_USERS, N_ITEMS = 120, 700
 RNG = np.random.default_rng(0)
@@ -48,17 +46,19 @@ def assert_same(found, expected):
 
 
 @pytest.fixture
-def on_torch(monkeypatch):
-    """What the library reads is taken for a tensor of a device."""
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    monkeypatch.setattr(sources, "on_device", lambda _: True)
-    monkeypatch.setattr(sources, "as_tensor", torch.as_tensor)
-    return torch
+def sent():
+    """Sends an array to a device."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    from elsewhere import elsewhere
+
+    return elsewhere
 
 
+@pytest.mark.parametrize("short_rows", [0, 1 << 20], ids=["lists", "whole rows"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
-def test_factors_give_the_metrics_of_their_scores(case, metrics):
+def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows, monkeypatch):
+    monkeypatch.setattr(FactorScores, "short_rows", short_rows)
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
     found = Metrics.compute_factors(
         USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, **CASES[case], **SIDE
@@ -68,29 +68,16 @@ def test_factors_give_the_metrics_of_their_scores(case, metrics):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
-def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, on_torch):
+def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, sent):
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
-    tensor = on_torch.as_tensor(SCORES)
-    assert isinstance(sources.read_scores(tensor), DeviceScores)
-    assert_same(Metrics.compute(tensor, TRUTH, metrics, **CASES[case], **SIDE), expected)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_factors_on_a_device_give_the_metrics_of_their_scores(case, on_torch):
-    tensors = [on_torch.as_tensor(array) for array in (USERS, ITEMS)]
-    assert isinstance(sources.read_factors(*tensors, None), DeviceFactors)
-    found = Metrics.compute_factors(*tensors, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE)
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE
-    )
-    assert_same(found, expected)
+    assert_same(Metrics.compute(sent(SCORES), TRUTH, metrics, **CASES[case], **SIDE), expected)
 
 
 @pytest.mark.parametrize("ties", ["expected", "worst", "best"])
-def test_tie_policies_reach_factors_and_devices(ties, on_torch):
+def test_tie_policies_reach_factors_and_devices(ties, sent):
     metrics = ["ndcg@10", "map@5", "hit@1", "auc"]
     by_factors = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, ties=ties)
-    on_device = Metrics.compute(on_torch.as_tensor(SCORES), TRUTH, metrics, ties=ties)
+    on_device = Metrics.compute(sent(SCORES), TRUTH, metrics, ties=ties)
     assert_same(on_device, by_factors)
     by_index = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, item_bias=BIAS)
     assert not np.array_equal(by_index["ndcg@10"], by_factors["ndcg@10"], equal_nan=True)
@@ -106,24 +93,13 @@ def test_an_evaluator_takes_factors_in_batches(n_threads):
     assert_same(evaluator.compute(), expected)
 
 
-def test_an_evaluator_takes_tensors_of_a_device(on_torch):
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, exclude=SEEN, **SIDE
-    )
-    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, **SIDE)
-    scores = on_torch.as_tensor(SCORES).requires_grad_()
-    for first in range(0, N_USERS, 32):
-        evaluator.update(scores[first : first + 32])
-    assert_same(evaluator.compute(), expected)
-
-
-def test_nan_is_named_by_its_user(on_torch):
+def test_nan_is_named_by_its_user(sent):
     users = USERS.copy()
     users[77, 0] = np.nan
     message = f"scores hold {N_ITEMS} NaN, the first at \\(user 77, item 0\\)"
     with pytest.raises(NaNScoreError, match=message):
         Metrics.compute_factors(users, ITEMS, TRUTH, "ndcg@10")
-    scores = on_torch.as_tensor(users[70:] @ ITEMS.T)
+    scores = sent(users[70:] @ ITEMS.T)
     evaluator = Evaluator(TRUTH, "ndcg@10")
     with pytest.raises(NaNScoreError, match=message):
         evaluator.update(scores, slice(70, None))
@@ -131,11 +107,11 @@ def test_nan_is_named_by_its_user(on_torch):
     assert found[77] == 0.0
 
 
-def test_factors_of_a_device_must_fit(on_torch):
-    tensors = on_torch.zeros(3, 2), on_torch.zeros(5, 4)
+def test_factors_of_a_device_must_fit(sent):
+    tensors = sent(np.zeros((3, 2))), sent(np.zeros((5, 4)))
     with pytest.raises(ShapeError, match=r"must have the same d, got \(3, 2\) and \(5, 4\)"):
         Metrics.compute_factors(*tensors, np.zeros((3, 5)), "hit@1")
     with pytest.raises(ShapeError, match="item_bias must hold one number for each of the 5 items"):
         Metrics.compute_factors(
-            tensors[0], on_torch.zeros(5, 2), np.zeros((3, 5)), "hit@1", item_bias=[0.0]
+            tensors[0], sent(np.zeros((5, 2))), np.zeros((3, 5)), "hit@1", item_bias=[0.0]
         )

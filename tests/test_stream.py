@@ -32,8 +32,7 @@ from recmetrics import (
     StreamEvaluator,
     UndefinedMetricError,
 )
-from recmetrics._results import EventResults
-from recmetrics._results.events import _added
+from recmetrics._results.totals import _added
 
 ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
 SCORES = np.array([[0.1, 2.0, 0.3], [1.5, 0.2, 0.9], [0.1, 0.3, 0.2], [3.0, 2.0, 1.0]])
@@ -221,10 +220,10 @@ def test_intervals_of_values_too_large_for_one():
             one.mean()
         assert one.mean() == {"novelty(unseen=inf)@1": math.inf}
         assert np.isnan(one.interval()["novelty(unseen=inf)@1"]).all()
-    squares = stream("dcg(gain=exp2)@1")
-    squares.update(SCORES[:2], [[0, 1000, 0], [0, 0, 1000]])
-    assert squares.mean() == {"dcg(gain=exp2)@1": 2.0**999}
-    assert squares.interval() == {"dcg(gain=exp2)@1": (-math.inf, math.inf)}
+    squares = stream("dcg(weigh=ips)@1", propensity=[1e-100, 1e-100, 1e-100])
+    squares.update(SCORES[:2], [[0, 1e100, 0], [0, 0, 1e100]])
+    assert squares.mean() == {"dcg(weigh=ips)@1": pytest.approx(1e200 / 2)}
+    assert squares.interval() == {"dcg(weigh=ips)@1": (-math.inf, math.inf)}
 
 
 @pytest.mark.needs_jit
@@ -314,10 +313,10 @@ def test_damaged_states_are_refused():
         "values": np.zeros((1, 3)),
         "n_defined": np.array([np.nan]),
         "sums": np.array([[[0.0, 0.0], [-1.0, 0.0]]]),
-        "n_events": np.array(-4),
+        "n_rows": np.array(-4),
         "keep": np.array("all"),
         "ties": np.array(["first", "index"]),
-        "n_items": np.array(-5),
+        "shape": np.array([-1, -5]),
         "exposure_1_count": np.zeros(3),
         "swallowed": np.array([1]),
     }.items():
@@ -351,7 +350,7 @@ def test_the_hook_of_a_trainer():
 
 @pytest.mark.parametrize("keep", ["values", "means"])
 def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
-    monkeypatch.setattr("recmetrics._results.state.MOST", 2)  # every other update adds up
+    monkeypatch.setattr("recmetrics._results.store.MOST", 2)  # every other update adds up
     line, reached = 0, 0
     while reached == line:
         line += 1
@@ -378,24 +377,6 @@ def test_ctrl_c_while_a_result_is_computed_changes_nothing():
             reached = interrupt(lambda one=one, ask=ask: ask(one), line)
             one.update(SCORES[:0], [])
             assert values_in(one) == expected
-
-
-def test_a_signal_handler_may_use_the_stream_that_it_interrupts():
-    line, reached = 0, 0
-    while reached >= line:
-        line += 1
-        one, told = filled(), []
-
-        def handler(one=one, told=told):
-            one.update(SCORES[:1], NEXT[:1])
-            told.append(one.counts()["mrr"].defined)
-            one.mean()
-
-        reached = interrupt(one.mean, line, handler)
-        assert told == ([4] if line <= reached else [])
-        assert one.counts()["mrr"].defined == (4 if line <= reached else 3)
-        assert one.compute()["mrr"].size == (5 if line <= reached else 4)
-    assert line > 30
 
 
 def test_threads_may_share_a_stream():
@@ -573,7 +554,7 @@ def test_streams_that_differ_are_not_merged():
     ):
         with pytest.raises(ArgumentError, match="cannot be merged"):
             filled().merge(other)
-    with pytest.raises(InputTypeError, match=r"^merge takes a StreamEvaluator, got Evaluator"):
+    with pytest.raises(InputTypeError, match="takes another StreamEvaluator, got Eval"):
         filled().merge(Evaluator(np.eye(2), "hit@1"))
     stream().merge(filled())  # whose catalogue is not known yet
 
@@ -590,4 +571,3 @@ def test_an_evaluator_that_is_given_a_truth_names_the_class_that_takes_it():
 def test_what_it_shows():
     assert repr(filled()) == "StreamEvaluator(['hit@1', 'mrr'], 3 items, 4 events)"
     assert repr(stream()).endswith("an unknown number of items, 0 events)")
-    assert isinstance(stream()._results, EventResults)

@@ -129,18 +129,10 @@ def ranking_metrics(_, truth, metrics, **keywords):
 
 
 def device_scores(scores, truth, metrics, **keywords):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    from recmetrics._inputs import read_users
-    from recmetrics._results import values_of
-    from recmetrics._selection import find_hits
-    from recmetrics._selection.device import DeviceScores
-    from recmetrics._spec import Request
+    pytest.importorskip("torch", reason="torch is not installed")
+    from elsewhere import elsewhere
 
-    request = Request(metrics, **keywords)
-    there = DeviceScores(torch.tensor(scores))
-    return values_of(
-        find_hits(there, read_users(there, truth, keywords, request), request), request
-    )
+    return Metrics.compute(elsewhere(scores), truth, metrics, **keywords)
 
 
 CALLS = {

@@ -358,37 +358,41 @@ class SharedSet(ItemSets):
         return SharedSet(within - items.start, self.n_users, items.stop - items.start)
 
 
+class ItemMatrix(NamedTuple):
+    """The numbers of each item, dense or as the entries of each item."""
+
+    entries: npt.NDArray[Any] | Rows
+    shape: tuple[int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Side information, checked; empty or None where no metric of the call needs it."""
+    """Side information, checked; only what a metric of the call needs."""
 
     n_items: int | None = None  # according to the side information
-    popularity: FloatArray = field(default_factory=lambda: np.empty(0))
-    features: npt.NDArray[Any] | Rows | None = None  # dense, or the entries of each item
-    n_features: int = 0
-    similarity: npt.NDArray[Any] | Rows | None = None
-    genres: Rows = field(default_factory=lambda: NO_ROWS)
-    n_genres: int = 0
-    profile: ItemSets | None = None
-    profile_of_items: bool = False  # True: weights of items; False: weights of genres
+    values: Mapping[str, Any] = field(default_factory=dict)  # by name, as ``SideInput.read`` gives
     strata: Mapping[str, ItemSets] = field(default_factory=dict)
-    propensity: FloatArray = field(default_factory=lambda: np.empty(0))
     # The results of ``Metric.prepare`` by spec, computed once for all batches.
     prepared: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def of_users(self) -> dict[str, ItemSets]:
+        """What belongs to users, not to items."""
+        return {name: one for name, one in self.values.items() if isinstance(one, ItemSets)}
 
     def own(self) -> "Side":
         """Convert the sets of each user to the internal form; arrays about items are not copied."""
         strata = {name: sets.own() for name, sets in self.strata.items()}
-        profile = None if self.profile is None else self.profile.in_memory()
-        return replace(self, profile=profile, strata=strata)
+        of_users = {name: sets.in_memory() for name, sets in self.of_users.items()}
+        return replace(self, values={**self.values, **of_users}, strata=strata)
 
     def take(self, users: UserIndex) -> "Side":
         """The side information of some users, in the order given."""
-        if self.profile is None and not self.strata:
+        if not (self.of_users or self.strata):
             return self
         strata = {name: sets.take(users) for name, sets in self.strata.items()}
-        profile = None if self.profile is None else self.profile.take(users)
-        return replace(self, profile=profile, strata=strata)
+        of_users = {name: sets.take(users) for name, sets in self.of_users.items()}
+        return replace(self, values={**self.values, **of_users}, strata=strata)
 
 
 NO_SIDE = Side()

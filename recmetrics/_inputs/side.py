@@ -1,13 +1,15 @@
-"""Side information about items and users, which the metrics beyond accuracy need.
+"""Side information about items and users: a record for each piece of it, and its readers.
 
-It is checked once per call, not per metric, and only if a metric of the call needs it.
+It is checked once per call, not per metric, and only if a metric of the call needs it. The records
+stand at the end. A new one also takes a line in ``Side`` and ``SideTables`` of ``_options`` and one
+in the signatures of ``Metrics.compute`` and ``Evaluator``, which spell the keywords out.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +18,9 @@ import scipy.sparse as sp
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_half, is_real
 from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
-from recmetrics._inputs.sets import ItemSets, Rows, Side
-from recmetrics._options import SIDE, one_of
-from recmetrics._spec import MetricSpec
+from recmetrics._inputs.sets import ItemMatrix, ItemSets, Side
+from recmetrics._options import one_of
+from recmetrics._spec import SIDE, MetricSpec, SideInput
 from recmetrics._threads import row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray, Truth
 
@@ -26,6 +28,14 @@ from recmetrics._types import BoolArray, FloatArray, IntArray, Truth
 HEAD_SLACK = 1e-9
 LEAST_PROPENSITY = 1e-100  # sums of weights stay finite
 _BLOCK = 1 << 20  # entries of a dense training matrix read at once
+
+
+class Known(NamedTuple):
+    """What a reader of side information may look at."""
+
+    found: Mapping[str, Any]  # the side information read before
+    n_users: int
+    n_items: int | None
 
 
 def read_side(
@@ -37,69 +47,41 @@ def read_side(
     it; then the side information gives it.
     """
     specs = list(specs)
-    needed = {name for spec in specs for group in spec.metric.needs for name in group}
-    values = {name: given.get(name) for name in SIDE if name in needed}
+    needed = {name for spec in specs for group in spec.needs for name in group}
     found: dict[str, Any] = {}
-    sizes: list[int] = [] if n_items is None else [n_items]
-
-    def catalogue(length: int, what: str, shape: tuple[int, ...], expected: str) -> None:
-        """Refuse a size of the catalogue other than the first one read."""
-        if not sizes:
-            sizes.append(length)
-        if length != sizes[0]:
-            hint = f"; it looks transposed: type {what}.T" if shape[1:] == (sizes[0],) else ""
-            msg = f"{what} must be of shape {expected} with n_items = {sizes[0]}, got {shape}{hint}"
-            raise ShapeError(msg)
-
-    if values.get("popularity") is not None:
-        popularity = _read_popularity(values["popularity"])
-        catalogue(len(popularity), "popularity", popularity.shape, "(n_items,)")
-        found["popularity"] = popularity
-    if any(spec.is_weighed for spec in specs):
-        propensity = read_propensity(given["propensity"], None)
-        catalogue(len(propensity), "propensity", propensity.shape, "(n_items,)")
-        found["propensity"] = propensity
-    if values.get("features") is not None:
-        found["features"], shape = _read_items(values["features"], "features")
-        catalogue(shape[0], "features", shape, "(n_items, d)")
-        found["n_features"] = shape[1]
-    if values.get("similarity") is not None:
-        found["similarity"], shape = _read_items(values["similarity"], "similarity")
-        if shape[0] != shape[1]:
-            msg = f"similarity must be square, (n_items, n_items), got {shape}"
-            raise ShapeError(msg)
-        catalogue(shape[0], "similarity", shape, "(n_items, n_items)")
-    if values.get("genres") is not None:
-        genres = _read_matrix(values["genres"], "genres")
-        catalogue(genres.shape[0], "genres", genres.shape, "(n_items, g)")
-        found["genres"] = read_numbers(genres, "genres").rows(slice(0, genres.shape[0]))
-        found["n_genres"] = genres.shape[1]
-    if values.get("profile") is not None:
-        n_genres = found["n_genres"]
-        profile = _read_profile(values["profile"], n_users or 0, sizes[0], n_genres)
-        found["profile"], found["profile_of_items"] = profile, profile.n_items != n_genres
-    size = sizes[0] if sizes else None
+    for name, side_input in SIDE.items():
+        if name in needed and given.get(name) is not None:
+            one = side_input.read(given[name], name, Known(found, n_users or 0, n_items))
+            found[name] = one
+            if not isinstance(one, ItemSets):
+                n_items = one.shape[0] if n_items is None else n_items
+                _check_catalogue(name, one.shape, n_items)
     named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
-    strata = {name: read_stratum(name, given["strata"][name], (n_users, size)) for name in named}
-    side = Side(n_items=size, strata=strata, **found)
+    strata = {name: read_stratum(name, given["strata"][name], (n_users, n_items)) for name in named}
+    side = Side(n_items=n_items, values=found, strata=strata)
     for spec in specs:
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
     return side
 
 
+def _check_catalogue(name: str, shape: tuple[int, ...], n_items: int) -> None:
+    """Refuse a size of the catalogue other than the first one read."""
+    if shape[0] != n_items:
+        hint = f"; it looks transposed: type {name}.T" if shape[1:] == (n_items,) else ""
+        expected = f"{SIDE[name].shape} with n_items = {n_items}"
+        msg = f"{name} must be of shape {expected}, got {shape}{hint}"
+        raise ShapeError(msg)
+
+
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     """Add the profile of some users to side information that has been read."""
-    found = _read_profile(profile, n_users, side.n_items or 0, side.n_genres)
-    return replace(side, profile=found, profile_of_items=found.n_items != side.n_genres)
+    found = _read_profile(profile, "profile", Known(side.values, n_users, side.n_items))
+    return replace(side, values={**side.values, "profile": found})
 
 
-def read_propensity(value: Any, n_items: int | None) -> FloatArray:
-    """Read the propensity of each item of a catalogue, whose size may be unknown."""
-    propensity = _read_numbers(value, "propensity")
-    if n_items not in (None, len(propensity)):
-        msg = f"propensity must be of shape ({n_items},), got ({len(propensity)},)"
-        raise ShapeError(msg)
+def _read_propensity(value: Any, what: str, _: Known) -> FloatArray:
+    propensity = _read_numbers(value, what)
     wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))  # NaN is wrong, too
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
@@ -126,8 +108,8 @@ def _read_numbers(value: Any, what: str) -> FloatArray:
     return numbers
 
 
-def _read_popularity(value: Any) -> FloatArray:
-    popularity = _read_numbers(value, "popularity")
+def _read_popularity(value: Any, what: str, _: Known) -> FloatArray:
+    popularity = _read_numbers(value, what)
     wrong = ~((popularity >= 0.0) & (popularity <= 1.0))  # NaN is wrong, too
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
@@ -159,12 +141,12 @@ def _read_matrix(value: Any, what: str) -> Any:
     return matrix
 
 
-def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[int, int]]:
+def _read_items(value: Any, what: str, _: Known) -> ItemMatrix:
     """Read a matrix with one row per item, dense or as its entries, for the kernels."""
     matrix = _read_matrix(value, what)
     shape = matrix.shape
     if sp.issparse(matrix):
-        return read_numbers(matrix, what).rows(slice(0, shape[0])), shape
+        return _entries(matrix, what)
     # Each dtype costs a compilation: float32 is kept, anything else becomes float64.
     dtype = np.float32 if matrix.dtype == np.float32 else np.float64
     array = as_kernel_array(np.ascontiguousarray(matrix, dtype))
@@ -176,12 +158,29 @@ def _read_items(value: Any, what: str) -> tuple[npt.NDArray[Any] | Rows, tuple[i
             f"at (item {item}, column {column})"
         )
         raise InputError(msg)
-    return array, shape
+    return ItemMatrix(array, shape)
 
 
-def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> ItemSets:
+def _entries(matrix: Any, what: str) -> ItemMatrix:
+    return ItemMatrix(read_numbers(matrix, what).rows(slice(0, matrix.shape[0])), matrix.shape)
+
+
+def _read_similarity(value: Any, what: str, known: Known) -> ItemMatrix:
+    similarity = _read_items(value, what, known)
+    if similarity.shape[0] != similarity.shape[1]:
+        msg = f"{what} must be square, (n_items, n_items), got {similarity.shape}"
+        raise ShapeError(msg)
+    return similarity
+
+
+def _read_genres(value: Any, what: str, _: Known) -> ItemMatrix:
+    return _entries(_read_matrix(value, what), what)
+
+
+def _read_profile(value: Any, what: str, known: Known) -> ItemSets:
     """Read genres of users or the training matrix, by the shape; if both fit, genres."""
-    matrix = _read_matrix(value, "profile")
+    matrix, n_users, n_items = _read_matrix(value, what), known.n_users, known.n_items or 0
+    n_genres = known.found["genres"].shape[1]
     if matrix.shape not in ((n_users, n_genres), (n_users, n_items)):
         msg = (
             "profile must hold the genres of each user, (n_users, g) = "
@@ -189,7 +188,7 @@ def _read_profile(value: Any, n_users: int, n_items: int, n_genres: int) -> Item
             f"{(n_users, n_items)}, got {matrix.shape}"
         )
         raise ShapeError(msg)
-    return read_numbers(matrix, "profile")
+    return read_numbers(matrix, what)
 
 
 def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
@@ -366,3 +365,76 @@ def is_in_tail(popularity: FloatArray, tail: float) -> BoolArray:
     in_tail = np.ones(popularity.size, np.bool_)
     in_tail[order[before < target]] = False
     return in_tail
+
+
+# In the order in which they are read: a profile is compared with the genres.
+SIDE |= {
+    "popularity": SideInput(
+        content="the share of users who have each item",
+        shape="(n_items,)",
+        read=_read_popularity,
+        make="popularity=recmetrics.popularity_from(train)",
+        warm=np.ones,
+        table="a table of 'item' and the share of users who have it, or of the training "
+        "interactions, 'user' and 'item'",
+        form="shares",
+        option="--popularity-from TRAIN",
+        help="training interactions, in a format of TRUTH, for metrics such as novelty",
+        of_train=popularity_from,
+    ),
+    "propensity": SideInput(
+        content="the probability that a relevant item is observed",
+        shape="(n_items,)",
+        read=_read_propensity,
+        make="propensity=recmetrics.propensity_from(train)",
+        warm=np.ones,
+        table="a table of 'item' and the probability that it is observed if it is relevant, or of "
+        "the training interactions, 'user' and 'item'",
+        form="chances",
+        option="--propensity-from TRAIN",
+        help="training interactions, in a format of TRUTH, for metrics such as "
+        "'recall(weigh=snips)@20'",
+        of_train=lambda train, n_items: propensity_from(train, n_items=n_items),
+    ),
+    "features": SideInput(
+        content="a vector for each item",
+        shape="(n_items, d)",
+        read=_read_items,
+        make="features=train.T to compare items by the users who have them",
+        warm=np.eye,
+        table="a table of 'item' and the numbers of its vector",
+        option="--features FILE",
+        help="feature vectors of the items (n_items, d), .npy or .npz, for diversity",
+    ),
+    "similarity": SideInput(
+        content="the similarity of each pair of items",
+        shape="(n_items, n_items)",
+        read=_read_similarity,
+        table="a table of 'item', another item, and their similarity",
+        form="pairs",
+        option="--similarity FILE",
+        help="similarity of each pair of items (n_items, n_items), .npy or .npz, instead of "
+        "--features",
+    ),
+    "genres": SideInput(
+        content="1 if the item has the genre",
+        shape="(n_items, g)",
+        read=_read_genres,
+        make="genres=item_genres, such as pandas.get_dummies of one genre per item",
+        warm=np.eye,
+        table="a table of 'item' and a column for each genre, 1 if the item has it",
+        option="--genres FILE",
+        help="1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
+    ),
+    "profile": SideInput(
+        content="the genres of each user, (n_users, g), or the training matrix",
+        shape="(n_users, n_items)",
+        read=_read_profile,
+        make="profile=train",
+        warm=np.eye,
+        table="a table of 'user' and the columns of genres=",
+        form="users",
+        option="--profile FILE",
+        help="genres of the users (n_users, g), or training interactions, .npy or .npz",
+    ),
+}

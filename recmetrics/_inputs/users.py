@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import warn
 from recmetrics._inputs.ranked import Rankings
@@ -17,10 +16,9 @@ from recmetrics._inputs.read_sets import (
     read_whole_truth,
 )
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
-from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
+from recmetrics._inputs.sets import NO_SIDE, ItemMatrix, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
-from recmetrics._types import FloatArray
 
 _INSPECTED = 1 << 14  # scores, of the first rows
 _GRADES = 5  # the largest grade of a common scale
@@ -68,32 +66,25 @@ def read_users(
 
 
 def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
-    """Warn of a truth without a 0 beside sparse scores, or of fractions beside grades.
-
-    The first rows decide; mostly, the first one alone.
-    """
+    """Warn of a truth without a 0 beside sparse scores, or of fractions beside grades."""
     n_users, n_items = scores.shape
-    if not truth.is_dense or n_items < 2:
+    if not truth.is_dense or n_items < 2 or not n_users:
         return
-    told = ""
+    first = slice(0, 1)
     if isinstance(scores, SparseScores):
-        if n_users and len(truth.rows(slice(0, 1)).items) == n_items:
-            told = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
-    elif n_users and all(
-        _is_share(truth.rows(rows).values, scores.array[rows])
-        for rows in (slice(0, 1), slice(0, min(n_users, 1 + _INSPECTED // n_items)))
-    ):
-        told = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
-    if told:
-        warn(f"{told}; {MAY_BE_EXCHANGED}")
-
-
-def _is_share(relevances: FloatArray, scores: npt.NDArray[Any]) -> bool:
-    """True where nearly all relevances are between 0 and 1, and all scores are grades."""
-    fractions = np.count_nonzero(relevances < 1.0)
-    if fractions < 0.9 * scores.size or scores.dtype.kind not in "biuf":
-        return False
-    return bool(scores.min() == 0 and scores.max() <= _GRADES and np.all(scores % 1 == 0))
+        if len(truth.rows(first).items) == n_items:
+            msg = f"all {n_items:,} items are relevant to the first user, and scores is sparse"
+            warn(f"{msg}; {MAY_BE_EXCHANGED}")
+        return
+    for rows in (first, slice(0, min(n_users, 1 + _INSPECTED // n_items))):
+        block = scores.array[rows]  # mostly, the first row decides
+        is_graded = block.dtype.kind in "biuf" and block.min() == 0 and block.max() <= _GRADES
+        if not (is_graded and np.all(block % 1 == 0)):
+            return
+        if np.count_nonzero(truth.rows(rows).values < 1.0) < 0.9 * block.size:
+            return
+    msg = "the truth holds fractions between 0 and 1, and the scores hold grades alone"
+    warn(f"{msg}; {MAY_BE_EXCHANGED}")
 
 
 def read_whole_users(
@@ -125,12 +116,12 @@ def _users(
 
 def digests_of_side(side: Side) -> dict[str, str]:
     """Hash the side information by name."""
-    return _digests(vars(side) | _strata_of(side), _strata_of(side))
+    return _digests({**side.values, **_strata_of(side)}, _strata_of(side))
 
 
 def digests_of(users: Users) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
-    given = users._asdict() | vars(users.side) | _strata_of(users.side)
+    given = users._asdict() | {**users.side.values, **_strata_of(users.side)}
     return _digests(given, ("exclude", "candidates", *_strata_of(users.side)))
 
 
@@ -145,7 +136,7 @@ def _digests(given: dict[str, Any], of_sets: Iterable[str]) -> dict[str, str]:
             rows = sets.rows(slice(0, sets.n_users))
             empty = name == "exclude" and not len(rows.items)
             given[name] = None if empty else rows._replace(values=np.empty(0))
-    kinds = (ItemSets, Rows, np.ndarray)
+    kinds = (ItemSets, ItemMatrix, Rows, np.ndarray)
     return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
 
 
@@ -154,6 +145,8 @@ def _digest(value: Any) -> str:
         value = value.items
     elif isinstance(value, ItemSets):
         value = value.rows(slice(0, value.n_users))
+    elif isinstance(value, ItemMatrix):
+        value = value.entries
     hashed = hashlib.blake2b(digest_size=8)
     for array in value if isinstance(value, Rows) else (value,):
         hashed.update(f"{array.dtype} {array.shape}".encode())

@@ -1,18 +1,16 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
-    batches   what an ``Evaluator`` keeps of a batch: its hits, and lists for metrics of all lists
-              until they are measured
-    events    ``EventResults``: the values or sums of events, which have no user
-    state     ``UserResults``: one row per user; merging, saving, gathering from processes
+    store     what an evaluator keeps: a log of batches, and the rows or totals of earlier ones;
+              merging, gathering from processes
+    rows      one row for each user, which later values replace
+    totals    counts and sums of events, which have no user
+    saved     the schema of a store; plain arrays of it, and back
 
-An ``Evaluator`` keeps its values in ``UserResults``. A user has one row, so a user who is added
-twice counts once, with the later values. The hits of small batches are kept, and their metrics are
-computed together.
+An ``Evaluator`` and a ``StreamEvaluator`` add their batches to a ``Store``. The hits of small
+batches are kept, and their metrics are computed together.
 """
 
-from recmetrics._results.batches import KeptLists, item_dtype
-from recmetrics._results.events import EventCounts, EventResults, Keep
 from recmetrics._results.measure import (
     NORMAL_95,
     RowNames,
@@ -30,11 +28,6 @@ from recmetrics._results.measure import (
     warn_of_swallowed,
     whole_values,
 )
-from recmetrics._results.state import (
-    NotUpdatedWarning,
-    UserCounts,
-    UserResults,
-    UserRows,
-    gather,
-    merge,
-)
+from recmetrics._results.rows import KeptLists, UserRows, item_dtype
+from recmetrics._results.store import Accumulator, Store
+from recmetrics._results.totals import Keep, Totals

@@ -1,13 +1,10 @@
 """Selection: the relevant items among the k best of each user, and their ranks.
 
-    sources    where scores come from; ``find_hits`` picks the ranker for them; ``SourceRanker``
-               for factor models and GPU scores, whose own code ranks or picks the k best
+    sources    where scores come from; ``find_hits`` picks the ranker for them; ``FactorRanker``,
+               for factor models, whose own code selects the k best
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, computed in tiles
-    device     scores on a GPU: ranked and selected there
-    device_factors
-               scores of a factor model whose factors are on a GPU
-    cuda       the kernels that count ranks on a GPU, run by Numba
+    device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
     rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
                item twice
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
@@ -20,7 +17,7 @@
 
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
 rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
-block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/batches``.
+block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/store``.
 The kernels share one file, since Numba's disk cache does not notice a change in a helper of another
 file.
 """
@@ -39,8 +36,8 @@ from recmetrics._selection.hits import (
 from recmetrics._selection.lists import Lists, Ranker
 from recmetrics._selection.matrix import MatrixRanker
 from recmetrics._selection.sources import (
+    AnyScores,
     Found,
-    Selector,
     Source,
     find_hits,
     longest_list,

@@ -1,75 +1,49 @@
-"""Scores in the memory of a device: ranks are counted there, lists are selected there.
+"""Scores in the memory of a device: the ranks of relevant items, and lists, by torch alone.
 
-Ranks are counted by the kernels of ``cuda``, where Numba can run them; then only the ranks are
-copied back. Lists are selected by torch, and so are ranks without these kernels.
+The rank of a relevant item is counted, as ``kernels`` says:
 
-``torch.topk`` reads a row several times. So the best score of each chunk of a row is found first,
-in one read. The k best items lie in the k best chunks, and are selected from the items of these.
+    rank(item) = 1 + #(scores > its score) + #(equal scores of lower items)
 
-The scores are read in place. Excluded items are hidden in copies of their chunks. Candidates, NaN,
-and excluded items of rows that are not cut into chunks, are handled in a copy of some rows at a
-time, so that the device never holds a second matrix.
+So a block of rows is compared once with each of the relevant items of its users. The rows of users
+who have many are sorted instead. A list is selected by ``topk``, which may take any of the items
+that are equal to the last one of a list; the first of them are taken.
+
+Only a block of bounded size is ever copied: with the lowest score where an item may not be
+recommended. All results leave the device as integers, since some devices have no float64.
+
+The tests run this code on torch's CPU device. It has not been run on a CUDA, ROCm or MPS device.
 """
 
 import contextlib
-import functools
 import importlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import DeviceMemoryError, InputTypeError
-from recmetrics._inputs import (
-    N_NAN,
-    NAN_ITEM,
-    NAN_ROW,
-    ItemSets,
-    Rows,
-    SharedSet,
-    as_array,
-    check_2d,
-)
-from recmetrics._selection import kernels
-from recmetrics._selection.hits import Hits, empty_hits
-from recmetrics._threads import row_blocks
+from recmetrics._inputs import N_NAN, NAN_ROW, Rows, SharedSet, Users, check_2d, refuse_nan
+from recmetrics._selection.factors import SWAPPED, check_bias, check_factors
+from recmetrics._selection.hits import Hits, empty_hits, join
+from recmetrics._selection.lists import Lists, Reader
+from recmetrics._spec import Request
+from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import IntArray
 
 _DLPACK_DEVICE = {2, 10}  # CUDA and ROCm
-_SCRATCH_BYTES = 256 << 20  # on the device beside the scores, for each of a few copies of rows
-_READ_SCORES = 1 << 30  # in one block: some milliseconds, so that Ctrl-C is handled soon
-_LEAST_CHUNK = 16  # items: where chunks would be smaller, whole rows are selected from
-_LIST_BYTES = 64  # of scratch for an item of a list: its score and index, both sorted twice
-_ENTRY_BYTES = 80  # for an item of a set: its row, its column, and its chunk, which is sorted
-_CHUNK_BYTES = 32  # for a chunk, and an item of a chosen one: its place, score and tie key
+_BLOCK = 1 << 23  # scores ranked together; with copies, masks and indices they take about 256 MB
+_MANY = 64  # relevant items of a user; from so many on, a sort of the row beats counting
+_SINGLE = {"float16", "bfloat16", "float32"}  # factors that are multiplied as float32
 _REAL = {"bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"} | {
     "float16", "bfloat16", "float32", "float64",
 }  # fmt: skip
 
-# torch cannot select from these dtypes; it selects from a view of the same bytes.
-_VIEWED_AS = {"bool": "uint8", "uint16": "int16", "uint32": "int32", "uint64": "int64"}
-
-
-class BestItems(NamedTuple):
-    """The lists of a block of users, and the NaN found."""
-
-    items: IntArray  # (rows, k) best first, -1 after the end of a shorter list
-    length: IntArray  # (rows,) the number of items of each row
-    nan_found: IntArray  # (3,) the number of NaN, and the row and item of the first
-
-
-class _Choice(NamedTuple):
-    """The scores to select from, all tensors."""
-
-    scores: Any  # (rows, width)
-    items: Any  # (rows, width) the item of each column, ascending; None: the column is the item
-    hidden: Any  # the rows and the columns of entries that may not be selected, or None
-
 
 def on_device(value: Any) -> bool:
-    """Say whether ``value`` is in the memory of a GPU."""
+    """Say whether ``value`` is in the memory of a device, such as a GPU."""
+    kind = getattr(getattr(value, "device", None), "type", "cpu")  # of torch
+    if kind not in {"cpu", "meta"}:
+        return True
     try:
         return value.__dlpack_device__()[0] in _DLPACK_DEVICE
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
@@ -92,406 +66,267 @@ def _torch() -> Any:
     return importlib.import_module("torch")
 
 
-class Way(NamedTuple):
-    """How the relevant items are ranked on a device."""
-
-    counting: Any  # the module ``cuda``, or None: lists are selected
-    words: str  # for a log and a progress bar
-
-
-@functools.cache
-def way_on(device: str) -> Way:
-    """Try the kernels on a device, once in a process."""
-    problem = "no CUDA device"
-    config: Any = numba.config
-    if device.startswith("cuda") or config.ENABLE_CUDASIM:
-        try:
-            counting = importlib.import_module("recmetrics._selection.cuda")
-            counting.check_kernels(device)
-            return Way(counting, f"ranks counted on {device} by numba.cuda")
-        except Exception as error:  # any: of the import, the driver, the compiler
-            reason = str(error).strip() or "no reason given"
-            problem = f"numba.cuda: {type(error).__name__}: {' '.join(reason.split())}"
-    return Way(None, f"lists selected on {device} by torch ({problem})")
-
-
 @contextlib.contextmanager
 def refuse_full_memory() -> Iterator[None]:
     """Raise one error wherever the memory of a device is full, as a decorator."""
     try:
         yield
     except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # a class whose place in torch has changed
+        if "out of memory" not in str(error):  # no class of error is common to all devices
             raise
         msg = (
             f"the device has no memory left to rank the scores, and nothing was added: {error}; "
-            "give fewer users at a time, or type torch.cuda.empty_cache() first"
+            "give fewer users at a time"
         )
         raise DeviceMemoryError(msg) from error
 
 
 class DeviceScores:
-    """The scores of one call as a tensor; lists are selected on its device."""
+    """The scores of one call as a tensor."""
 
-    short_rows = 0
+    if_transposed: str | None = None  # the hint where the truth has users and items exchanged
 
-    def __init__(self, tensor: Any, *, what: str = "scores") -> None:
-        _check(tensor, what)
-        torch = _torch()
-        self._what = what
+    def __init__(self, tensor: Any) -> None:
+        _check(tensor, "scores")
         self._tensor = tensor.detach()
-        name = _name(tensor.dtype)
-        self._viewed = self._tensor.view(getattr(torch, _VIEWED_AS.get(name, name)))
-        self._is_float = tensor.is_floating_point()
-        info = None if self._is_float else torch.iinfo(self._viewed.dtype)
-        self._lowest = float("-inf") if info is None else info.min
-        self._is_unsigned_view = name.startswith("uint") and name in _VIEWED_AS
         self.shape: tuple[int, int] = tuple(tensor.shape)
-        self.way = way_on(str(tensor.device))
-
-    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
-        """Row blocks for lists of ``k``, with ``row_items`` entries of a row read on the host.
-
-        One thread, since the device works in parallel.
-        """
-        n_users, n_items = self.shape
-        host_bytes = int(8 * k + 32 * row_items)
-        rows = min(_READ_SCORES // max(1, n_items), _SCRATCH_BYTES // max(1, host_bytes))
-        return row_blocks(n_users, rows, 1), 1
-
-    @refuse_full_memory()
-    def host(self, rows: slice) -> npt.NDArray[Any]:
-        """Copy a block of whole rows to the CPU."""
-        return as_array(self._tensor[rows].cpu(), self._what)
 
     def take(self, rows: slice) -> "DeviceScores":
         """Take the scores of some consecutive users."""
-        return DeviceScores(self._tensor[rows], what=self._what)
+        return DeviceScores(self._tensor[rows])
+
+    def block(self, rows: slice) -> Any:
+        """Give the scores of some consecutive users, (rows, n_items), as a tensor."""
+        return self._tensor[rows]
+
+
+class DeviceFactors(DeviceScores):
+    """The scores of a factor model whose factors are on a device: the products of a block of users.
+
+    They are rounded as the device rounds them. So items whose scores differ by a rounding may
+    change places against ``FactorScores``; ``factors`` states the bound. Factors that are neither
+    float32 nor half precision are multiplied as float64, which MPS does not have.
+    """
+
+    if_transposed = SWAPPED
 
     @refuse_full_memory()
-    def rank(
-        self,
-        rows: slice,
-        k: int,
-        relevant: Rows,
-        excluded: Rows | None = None,
-        candidates: ItemSets | Rows | None = None,
-        *,
-        ties: bool = False,
-    ) -> tuple[Hits, IntArray]:
-        """Count the ranks of the relevant items of a block, up to ``k``.
+    def __init__(self, user_factors: Any, item_factors: Any, item_bias: Any = None) -> None:
+        for factors, what in ((user_factors, "user_factors"), (item_factors, "item_factors")):
+            _check(factors, what)
+        if user_factors.device != item_factors.device:
+            msg = (
+                f"user_factors is on the device {user_factors.device} and item_factors on "
+                f"{item_factors.device}, expected one device; type "
+                f"item_factors.to({str(user_factors.device)!r})"
+            )
+            raise InputTypeError(msg)
+        check_factors(tuple(user_factors.shape), tuple(item_factors.shape))
+        self.shape = (len(user_factors), len(item_factors))
+        # As ``FactorScores`` computes them. On a GPU torch multiplies no whole numbers.
+        torch = _torch()
+        both = {_name(factors.dtype) for factors in (user_factors, item_factors)}
+        dtype = torch.float32 if both <= _SINGLE else torch.float64
+        self._users, self._items = user_factors.detach(), item_factors.detach().to(dtype)
+        self._bias = None
+        if item_bias is not None:
+            self._bias = torch.as_tensor(item_bias).detach().to(self._items)
+            check_bias(tuple(self._bias.shape), self.shape[1])
 
-        The sets are those of the block. Also gives the NaN, as ``best`` does.
+    def take(self, rows: slice) -> "DeviceFactors":
+        """Take the factors of some consecutive users."""
+        return DeviceFactors(self._users[rows], self._items, self._bias)
+
+    def block(self, rows: slice) -> Any:
+        """Compute the scores of some consecutive users, (rows, n_items)."""
+        scores = self._users[rows].to(self._items.dtype) @ self._items.T
+        return scores if self._bias is None else scores.add_(self._bias)
+
+
+class DeviceRanker:
+    """Scores on a device, and the truth, exclude and candidates of the same users."""
+
+    def __init__(self, scores: DeviceScores, users: Users) -> None:
+        self._scores, self._users = scores, users
+        self.n_users, self.n_items = scores.shape
+
+    @refuse_full_memory()
+    def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
+        """Rank the relevant items, as ``Ranker.hits`` says."""
+        users = self._users
+        ties = rules.ties and k is not None
+
+        def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
+            relevant = users.truth.rows(rows)
+            excluded = None if users.exclude is None else users.exclude.rows(rows)
+            scores, lowest, nan_found = self._recommendable(rows, excluded, reader)
+            nan_found[NAN_ROW] += rows.start
+            hits = empty_hits(relevant.start, relevant.values, ties=ties)
+            n_swallowed = 0
+            if k is not None:
+                n_listed = (scores > lowest).sum(1).cpu().numpy()
+                hits.length[:] = np.minimum(k, n_listed)
+                _keep_hits(_rank(scores, lowest, relevant), relevant, k, hits, ties=ties)
+                n_swallowed = 0 if excluded is None else relevant.n_within(excluded)
+            if reader is not None:
+                items = _select(scores, lowest, min(reader.depth, self.n_items))
+                reader.read(Lists(rows, items, np.count_nonzero(items >= 0, axis=1), relevant))
+            return hits, nan_found, n_swallowed
+
+        # One thread, since the device works in parallel.
+        blocks = row_blocks(self.n_users, _BLOCK // max(1, self.n_items))
+        results = in_blocks(rank_block, blocks, 1, rules.progress)
+        nan_found = np.array([nan_found for _, nan_found, _ in results])
+        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+            refuse_nan(nan_found, users)
+        hits = join([hits for hits, _, _ in results])
+        return hits, sum(n_swallowed for _, _, n_swallowed in results)
+
+    def _recommendable(
+        self, rows: slice, excluded: Rows | None, reader: Reader | None
+    ) -> tuple[Any, Any, IntArray]:
+        """The scores of a block, with the lowest for items that may not be recommended.
+
+        Also gives this lowest score, and the NaN of the rows, or of the candidates; excluded ones
+        are counted, too. The row of the first is counted within the block.
         """
-        if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
-            candidates = candidates.rows(slice(0, rows.stop - rows.start))
-        counts = self.way.counting.count_ranks(
-            self._tensor[rows], relevant, excluded, candidates, ties=ties
-        )
-        hits = empty_hits(relevant.start, relevant.values, ties=ties)
-        tied = kernels.tied_of(hits, ties=ties)
-        kernels.keep_counted(counts.ranks, relevant.values, k, hits, tied)
-        longest = int(np.diff(relevant.start).max(initial=0))
-        kernels.sort_hits(hits, tied, longest, self.shape[1] if ties else k)
-        n_listed, n_nan, first_nan = counts.tally.T
-        hits.length[:] = np.minimum(k, n_listed)
+        scores, lowest = _comparable(self._scores.block(rows))
+        candidates = self._users.candidates
+        if candidates is not None:
+            own: tuple[Any, Any]
+            if isinstance(candidates, SharedSet):
+                offered = candidates.items
+                own = slice(None), _send(offered, scores)
+            else:
+                sets = candidates.rows(rows)
+                offered, own = sets.items, _entries(sets, scores)
+            if reader is not None:
+                reader.offer(offered)
+            chosen = scores.new_full(scores.shape, lowest)
+            chosen[own] = scores[own]
+            scores = chosen
         nan_found = np.zeros(3, np.int64)
-        if n_nan.any():
-            row = int(np.flatnonzero(n_nan)[0])
-            nan_found[:] = n_nan.sum(dtype=np.int64), row, first_nan[row]
-        return hits, nan_found
-
-    @refuse_full_memory()
-    def best(
-        self,
-        rows: slice,
-        k: int,
-        excluded: Rows | None = None,
-        candidates: ItemSets | Rows | None = None,
-    ) -> BestItems:
-        """Select the ``k`` best items of each row of a block.
-
-        ``excluded`` and ``candidates`` are those of the block. NaN are counted over whole rows, or
-        the candidates, and not selected; the row of the first is counted within the block.
-        """
-        n_rows = rows.stop - rows.start
-        if isinstance(candidates, ItemSets) and not isinstance(candidates, SharedSet):
-            candidates = candidates.rows(slice(0, n_rows))
-        best = BestItems(
-            np.full((n_rows, k), -1, np.int64), np.zeros(n_rows, np.int64), np.zeros(3, np.int64)
-        )
-        for part in self._parts(n_rows, k, excluded, candidates):
-            own = slice(rows.start + part.start, rows.start + part.stop)
-            choice = self._choice(
-                own,
-                None if excluded is None else excluded.cut(part),
-                candidates.cut(part) if isinstance(candidates, Rows) else candidates,
-            )
-            depth = min(k, choice.scores.shape[1])
-            if not depth or not len(choice.scores):
-                continue
-            nan_found, columns = self._select(choice, depth)
-            if choice.items is not None:
-                items = choice.items.gather(1, columns.clamp(min=0))
-                columns = items.masked_fill(columns < 0, -1)
-            # int32 halves the bytes copied back; no catalogue has 2^31 items.
-            best.items[part, :depth] = columns.to(_torch().int32).cpu().numpy()
-            best.length[part] = (columns >= 0).sum(1).cpu().numpy()
-            if nan_found[N_NAN] and not best.nan_found[N_NAN]:
-                best.nan_found[NAN_ROW:] = nan_found[NAN_ROW] + part.start, nan_found[NAN_ITEM]
-            best.nan_found[N_NAN] += nan_found[N_NAN]
-        return best
-
-    def _parts(
-        self, n_rows: int, k: int, excluded: Rows | None, candidates: Rows | SharedSet | None
-    ) -> list[slice]:
-        """Cut the rows into parts whose copies fit into the scratch memory."""
-        itemsize, width = self._viewed.element_size(), self.shape[1]
-        n_hidden = most_hidden = 0
-        if excluded is not None:
-            n_hidden = -(-len(excluded.items) // max(1, n_rows))
-            most_hidden = int(np.diff(excluded.start).max(initial=0))
-        if isinstance(candidates, SharedSet):
-            width = len(candidates.items)
-        elif candidates is not None:
-            width = int(np.diff(candidates.start).max(initial=0))
-            n_hidden, most_hidden = n_hidden + width, width  # the padding
-        row_bytes = _LIST_BYTES * k + _ENTRY_BYTES * n_hidden
-        is_copied = candidates is not None or self._is_unsigned_view
-        if is_copied:
-            row_bytes += itemsize * width
-        size = _chunk_size(width, k)
-        if size:
-            row_bytes += _CHUNK_BYTES * (width // size + k * size)
-            row_bytes += (itemsize + 1) * min(width, most_hidden * size)
-        elif n_hidden or not (is_copied or self._viewed.is_contiguous()):
-            row_bytes += (itemsize + 1) * width
-        return row_blocks(n_rows, _SCRATCH_BYTES // max(1, row_bytes), 1)
-
-    def _choice(
-        self, rows: slice, excluded: Rows | None, candidates: Rows | SharedSet | None
-    ) -> _Choice:
-        block = self._viewed[rows]
-        if candidates is None:
-            hidden = None if excluded is None else self._entries(excluded)
-            return _Choice(self._ordered(block), None, hidden)
-        if isinstance(candidates, SharedSet):
-            items = self._send(candidates.items).expand(len(block), -1)
-            hidden = None if excluded is None else self._entries(excluded, candidates.items)
-            return _Choice(self._ordered(block.gather(1, items)), items, hidden)
-        length = np.diff(candidates.start)[:, None]
-        is_item = np.arange(length.max(initial=0)) < length
-        padded = np.zeros(is_item.shape, np.int64)
-        padded[is_item] = candidates.items
-        items, padding = self._send(padded), self._send(~is_item)
-        scores = self._ordered(block.gather(1, items)).masked_fill_(padding, self._lowest)
-        is_hidden = ~is_item
-        if excluded is not None:
-            keys = excluded.users() * self.shape[1] + excluded.items
-            is_hidden[is_item] = np.isin(
-                candidates.users() * self.shape[1] + candidates.items, keys, kind="sort"
-            )
-        return _Choice(scores, items, self._send(is_hidden).nonzero(as_tuple=True))
-
-    def _ordered(self, block: Any) -> Any:
-        """Convert viewed unsigned integers to signed ones in the same order; keep all others."""
-        return block ^ self._lowest if self._is_unsigned_view else block
-
-    def _entries(self, excluded: Rows, shared: IntArray | None = None) -> Any:
-        """The row and the column of each excluded item, among ``shared`` items where given."""
-        torch = _torch()
-        columns = self._send(excluded.items)
-        counts = self._send(np.diff(excluded.start))
-        rows = torch.repeat_interleave(counts, output_size=len(columns))
-        if shared is None:
-            return rows, columns
-        column_of = np.full(self.shape[1], -1)
-        column_of[shared] = np.arange(len(shared))
-        columns = self._send(column_of)[columns]
-        return rows[columns >= 0], columns[columns >= 0]
-
-    def _send(self, array: npt.NDArray[Any]) -> Any:
-        return _torch().as_tensor(array, device=self._viewed.device)
-
-    def _select(self, choice: _Choice, k: int) -> tuple[tuple[int, int, int], Any]:
-        """The NaN found, and the columns (rows, k) of the best, -1 after the end of a list."""
-        columns, has_nan = self._columns(choice, k)
-        nan_found = (0, 0, 0) if has_nan is None else self._drop_nan(choice, has_nan, columns)
-        return nan_found, columns
-
-    def _columns(self, choice: _Choice, k: int) -> tuple[Any, Any]:
-        """The columns (rows, k) of the best, wrong in rows with a NaN; and which rows have one.
-
-        A hidden NaN is one, too. Integers have None in place of the rows.
-        """
-        scores = choice.scores
-        size = _chunk_size(scores.shape[1], k)
-        if not size:
-            return self._from_rows(choice, k), scores.amax(1).isnan() if self._is_float else None
-        best = _best_of_chunks(scores, size)
-        has_nan = None
-        if self._is_float:
-            has_nan = best.isnan().any(1) | scores[:, best.shape[1] * size :].isnan().any(1)
-        return self._from_chunks(choice, k, size, best), has_nan
-
-    def _from_rows(self, choice: _Choice, k: int) -> Any:
-        """The columns (rows, k) of the best, selected from whole rows."""
-        torch = _torch()
-        scores, is_hidden = choice.scores, None
-        if choice.hidden is not None:
-            scores = scores.index_put(choice.hidden, scores.new_tensor(self._lowest))
-            is_hidden = torch.zeros_like(scores, dtype=torch.bool)
-            is_hidden[choice.hidden] = True
-        return self._k_best(scores, k, is_hidden)
-
-    def _from_chunks(self, choice: _Choice, k: int, size: int, best: Any) -> Any:
-        """The columns (rows, k) of the best, selected from the k best chunks of each row.
-
-        Chunks are ordered by their ``best`` score, equal ones from left to right. So each of the
-        first k chunks has an item before every item of the other chunks. The end of a row, which
-        fills no chunk, is always selected from, too.
-        """
-        torch = _torch()
-        scores, hidden = choice.scores, choice.hidden
-        (n_rows, width), n_chunks, device = scores.shape, best.shape[1], scores.device
-        is_whole = None if hidden is None else self._hide(scores, hidden, size, best)
-        # From left to right, as the items are ordered; -1 where a row has fewer.
-        chunks = self._k_best(best, k, is_whole).sort(1).values
-        chunks = torch.nn.functional.pad(chunks, (0, 1), value=n_chunks)  # the end of the row
-        items = (chunks[:, :, None] * size + torch.arange(size, device=device)).flatten(1)
-        items = items[:, : k * size + width - n_chunks * size]
-        is_hidden = items < 0
-        if hidden is not None:
-            rows, columns = hidden
-            # Each chunk gets its place among the chosen ones; -1 writes into the last column.
-            place = torch.full((n_rows, n_chunks + 2), -1, device=device)
-            every_row = torch.arange(n_rows, device=device)[:, None]
-            place[every_row, chunks] = torch.arange(k + 1, device=device)
-            place = place[rows, columns // size]
-            is_among = place >= 0
-            place = place * size + columns % size
-            is_hidden[rows[is_among], place[is_among]] = True
-        items = items.clamp_(min=0)
-        found = scores.gather(1, items).masked_fill_(is_hidden, self._lowest)
-        columns = self._k_best(found, k, None if hidden is None else is_hidden)
-        return items.gather(1, columns.clamp(min=0)).masked_fill(columns < 0, -1)
-
-    def _hide(self, scores: Any, hidden: Any, size: int, best: Any) -> Any:
-        """Change the ``best`` score of each chunk to that of its items that are not hidden.
-
-        Gives the chunks (rows, chunks) whose items are all hidden.
-        """
-        torch = _torch()
-        rows, columns = hidden
-        n_chunks = best.shape[1]
-        is_in_chunk = columns < n_chunks * size
-        keys = (rows * n_chunks + columns // size)[is_in_chunk]
-        keys, place = torch.unique(keys, return_inverse=True)
-        chunks = keys // n_chunks, keys % n_chunks
-        copies = scores.unfold(1, size, size)[chunks]
-        is_hidden = torch.zeros_like(copies, dtype=torch.bool)
-        is_hidden[place, columns[is_in_chunk] % size] = True
-        best[chunks] = copies.masked_fill_(is_hidden, self._lowest).amax(1)
-        is_whole = torch.zeros_like(best, dtype=torch.bool)
-        is_whole[chunks] = is_hidden.all(1)
-        return is_whole
-
-    def _k_best(self, scores: Any, k: int, is_hidden: Any) -> Any:
-        """The columns (rows, k) of the best scores, -1 after the end of a list.
-
-        Hidden scores are the lowest. ``is_hidden`` marks them, since an integer may be as low.
-        """
-        width = scores.shape[1]
-        # A few more than k, so that the scores equal to the k-th best, unless there are many, are
-        # all found and can be ordered.
-        n_found = min(width, k + max(6, k // 4))
-        found, columns = _sort(*scores.topk(n_found, sorted=False))
-        cutoff = found[:, k - 1]
-        is_open = (found[:, -1] == cutoff) & (n_found < width)
-        if self._is_float:
-            is_open &= cutoff > self._lowest
-        elif is_hidden is not None:
-            is_open |= cutoff == self._lowest
-        found, columns = found[:, :k], columns[:, :k]
-        if self._is_float:
-            columns = columns.masked_fill(found == self._lowest, -1)
-        for rows in self._few(is_open, width):
-            hidden = None if is_hidden is None else is_hidden[rows]
-            columns[rows] = _lowest_of_equals(scores[rows], hidden, found[rows], columns[rows])
-        return columns
-
-    def _drop_nan(self, choice: _Choice, has_nan: Any, columns: Any) -> tuple[int, int, int]:
-        """Count the NaN, hidden ones too, and select again in the rows that have some."""
-        torch = _torch()
-        count, user, item = 0, 0, 0
-        for rows in self._few(has_nan, choice.scores.shape[1]):
-            scores = choice.scores[rows]
+        if scores.is_floating_point():
             is_nan = scores.isnan()
-            if not count:
-                user, column = int(rows[0]), int(is_nan[0].nonzero()[0])
-                item = column if choice.items is None else int(choice.items[user, column])
-            count += int(is_nan.sum())
-            scores = scores.masked_fill_(is_nan, self._lowest)
-            if choice.hidden is not None:
-                place = torch.full((len(choice.scores),), -1, device=scores.device)
-                place[rows] = torch.arange(len(rows), device=scores.device)
-                among = place[choice.hidden[0]]
-                scores[among[among >= 0], choice.hidden[1][among >= 0]] = self._lowest
-            columns[rows] = self._columns(_Choice(scores, None, None), columns.shape[1])[0]
-        return count, user, item
-
-    def _few(self, chosen: Any, width: int) -> Iterator[Any]:
-        """Yield the indices of the chosen rows, as many at a time as copies of them fit."""
-        rows = chosen.nonzero().squeeze(1)
-        if len(rows):
-            row_bytes = (self._viewed.element_size() + 6) * width  # a copy, masks, int32 keys
-            yield from rows.split(max(1, _SCRATCH_BYTES // row_bytes))
+            nan_found[N_NAN] = int(is_nan.sum())
+            if nan_found[N_NAN]:
+                nan_found[NAN_ROW:] = is_nan.nonzero()[0].tolist()
+                scores = scores.masked_fill(is_nan, lowest)
+        if excluded is not None:
+            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(lowest))
+        return scores, lowest, nan_found
 
 
-def _chunk_size(width: int, k: int) -> int:
-    """The number of items of a chunk, or 0 where whole rows are selected from.
+def _comparable(scores: Any) -> tuple[Any, Any]:
+    """Scores of a dtype in which torch compares them, and one that is lower than all others.
 
-    It is about the square root of width / k, so that there are about as many chunks as items in k
-    of them. It is a power of two, as memory is read.
+    Only that of floats, -inf, may be among the scores.
     """
-    size = 1 << (width // max(1, k)).bit_length() // 2
-    return size if size >= _LEAST_CHUNK else 0
-
-
-def _best_of_chunks(scores: Any, size: int) -> Any:
-    """The best score of each whole chunk (rows, chunks); NaN where a chunk has one."""
-    if scores.stride(0) < scores.stride(1):  # a transposed matrix, which is read as it lies
-        return scores.T.unfold(0, size, size).amax(2).T
-    return scores.unfold(1, size, size).amax(2)
-
-
-def _sort(found: Any, columns: Any) -> tuple[Any, Any]:
-    """Sort each row by score, best first, equal scores by column."""
-    columns, order = columns.sort(dim=1)
-    found = found.gather(1, order)
-    # On some devices -0.0 sorts below the 0.0 that it equals.
-    found, order = found.masked_fill(found == 0, 0).sort(dim=1, descending=True, stable=True)
-    return found, columns.gather(1, order)
-
-
-def _lowest_of_equals(scores: Any, is_hidden: Any, found: Any, columns: Any) -> Any:
-    """The columns (rows, k) of rows where more scores equal the k-th best than were found.
-
-    All better scores were found. Of the equal scores, the first columns are selected by a key that
-    falls from column to column.
-    """
+    if scores.is_floating_point():
+        return scores, float("-inf")
     torch = _torch()
-    k, width, device = columns.shape[1], scores.shape[1], scores.device
-    cutoff = found[:, -1:]
-    falling = torch.arange(width, 0, -1, dtype=torch.int32, device=device)
-    keys = torch.where(scores == cutoff, falling, 0)
-    if is_hidden is not None:
-        keys.masked_fill_(is_hidden, 0)
-    equal = width - keys.topk(k).values.long()
-    equal = equal.masked_fill(equal == width, -1)
-    n_better = (found > cutoff).sum(1, keepdim=True)
-    rank = torch.arange(k, device=device) - n_better
-    return torch.where(rank < 0, columns, equal.gather(1, rank.clamp(min=0)))
+    whole, lowest = scores.to(torch.int64), torch.iinfo(torch.int64).min
+    if scores.dtype == torch.uint64:
+        whole = whole ^ lowest  # its bits, in the order of signed numbers
+    if (whole == lowest).any():
+        _, whole = whole.unique(return_inverse=True)  # numbers in the same order, from 0 on
+    return whole, lowest
+
+
+def _send(array: IntArray, scores: Any) -> Any:
+    return _torch().as_tensor(array, device=scores.device)
+
+
+def _entries(sets: Rows, scores: Any) -> tuple[Any, Any]:
+    """The row and the column of each item of the sets of a block."""
+    return _send(sets.users(), scores), _send(sets.items, scores)
+
+
+def _rank(scores: Any, lowest: Any, relevant: Rows) -> IntArray:
+    """Rank the relevant items: (3, slots) rank, scores greater, and scores at least as great.
+
+    The rank of an item that may not be recommended is 0.
+    """
+    n_relevant = np.diff(relevant.start)
+    ranks = np.zeros((3, len(relevant.items)), np.int64)
+    # Users who have more come first, so that the users who have an item for a slot are a slice.
+    users = np.argsort(-n_relevant, kind="stable")
+    n_many, n_any = (int(np.count_nonzero(n_relevant > n)) for n in (_MANY, 0))
+    for rank, chosen in ((_search, users[:n_many]), (_count, users[n_many:n_any])):
+        if not len(chosen):
+            continue
+        slots = np.arange(n_relevant[chosen[0]])
+        is_slot = slots < n_relevant[chosen, np.newaxis]
+        places = np.where(is_slot, relevant.start[chosen, np.newaxis] + slots, 0)
+        own, items = scores[_send(chosen, scores)], _send(relevant.items[places], scores)
+        found = rank(own, items, is_slot.sum(0).tolist())
+        found[0] *= own.gather(1, items) > lowest
+        ranks[:, places[is_slot]] = found.cpu().numpy()[:, is_slot]
+    return ranks
+
+
+def _count(scores: Any, items: Any, n_users: list[int]) -> Any:
+    """Count as ``_rank``, (3, rows, slots), slot by slot; the first ``n_users`` of it have one."""
+    counts = items.new_zeros((3, *items.shape))
+    columns = _torch().arange(scores.shape[1], device=scores.device)
+    for slot, n in enumerate(n_users):
+        rows, item = scores[:n], items[:n, slot, None]
+        own = rows.gather(1, item)
+        above, is_equal = (rows > own).sum(1), rows == own
+        counts[0, :n, slot] = 1 + above + (is_equal & (columns < item)).sum(1)
+        counts[1, :n, slot] = above
+        counts[2, :n, slot] = above + is_equal.sum(1)
+    return counts
+
+
+def _search(scores: Any, items: Any, n_users: list[int]) -> Any:  # noqa: ARG001
+    """Rank as ``_count``, by a sort of each row."""
+    torch = _torch()
+    n_items = scores.shape[1]
+    ordered, columns = _sort(scores)
+    ranks = torch.arange(1, n_items + 1, device=scores.device).expand_as(columns)
+    rank = torch.empty_like(columns).scatter_(1, columns, ranks).gather(1, items)
+    ascending, own = ordered.flip(1), scores.gather(1, items)
+    above = n_items - torch.searchsorted(ascending, own, right=True)
+    return torch.stack((rank, above, n_items - torch.searchsorted(ascending, own)))
+
+
+def _sort(scores: Any) -> Any:
+    """Sort each row, best first; also gives the column of each score, the lower one of equals."""
+    # On some devices -0.0 sorts below the 0.0 that it equals; with 0 added, it is that.
+    return (scores + 0).sort(dim=1, descending=True, stable=True)
+
+
+def _select(scores: Any, lowest: Any, k: int) -> IntArray:
+    """The ``k`` best items of each row, (rows, k), -1 after the end of a shorter list."""
+    if not k:
+        return np.empty((len(scores), 0), np.int64)
+    cutoff = scores.topk(k, sorted=False).values.amin(1, keepdim=True)
+    is_above, is_equal = scores > cutoff, scores == cutoff
+    room = k - is_above.sum(1, keepdim=True)
+    is_chosen = is_above | (is_equal & (is_equal.cumsum(1) <= room))
+    columns = is_chosen.nonzero()[:, 1].view(-1, k)  # row by row, ascending
+    found, order = _sort(scores.gather(1, columns))
+    items = columns.gather(1, order).masked_fill(found == lowest, -1)
+    return np.asarray(items.cpu().numpy(), np.int64)
+
+
+def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: bool) -> None:
+    """Fill ``hits`` with the items among the first ``k``, in rank order.
+
+    With ``ties`` an item among the first k in any order of equal scores is a hit.
+    """
+    rank, above, reaching = ranks
+    best = above + 1 if ties else rank
+    found = np.flatnonzero((rank > 0) & (best <= k))
+    users = relevant.users()[found]
+    found = found[np.lexsort((rank[found], users))]
+    hits.n_hits[:] = np.bincount(users, minlength=len(hits.n_hits))
+    before = np.cumsum(hits.n_hits) - hits.n_hits
+    slots = np.arange(len(found)) + (relevant.start[:-1] - before)[users]
+    hits.rank[slots], hits.gain[slots] = rank[found], relevant.values[found]
+    if ties:
+        hits.first[slots], hits.last[slots] = best[found], reaching[found]
 
 
 def _name(dtype: Any) -> str:

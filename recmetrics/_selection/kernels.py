@@ -752,28 +752,6 @@ def rank_candidates(
 
 
 @kernel
-def keep_counted(ranks: Any, relevance: FloatArray, k: int, hits: Hits, tied: Any) -> None:
-    """Fill ``hits`` from ranks that a GPU counted; then ``sort_hits``.
-
-    ranks: (1, slots), or (3, slots) with the other two numbers that ``tied`` takes; 0 is the rank
-    of an item that may not be recommended.
-    """
-    for user in range(hits.n_hits.size):
-        first = hits.start[user]
-        found = first
-        for slot in range(first, hits.start[user + 1]):
-            if ranks[0, slot] > 0:
-                hits.rank[found] = ranks[0, slot]
-                hits.gain[found] = relevance[slot]
-                if tied is not None:
-                    tied.first[found] = ranks[1, slot]
-                    tied.last[found] = ranks[2, slot]
-                found += 1
-        hits.n_hits[user] = found - first
-        _keep_hits(hits, user, k, tied)
-
-
-@kernel
 def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
     """Sort the hits of users with more than ``_FEW`` by a place for each rank.
 

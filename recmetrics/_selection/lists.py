@@ -96,8 +96,8 @@ class ListReader:
         self._relevant = relevant
         self.depth = cutoffs.lists or 0
         self.row_items = 0
-        if side.profile is not None and side.profile.is_dense:
-            self.row_items = int(side.profile.mean_items)
+        for sets in side.of_users.values():
+            self.row_items += int(sets.mean_items) if sets.is_dense else 0
         self.values: dict[str, UserValues] = {}
         self._runs = []
         for text, (spec, _, _) in request.of_lists.items():

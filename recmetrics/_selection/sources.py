@@ -1,24 +1,20 @@
 """The sources of scores, and the ranker of each.
 
-For scores on a device, the ranks of relevant items are counted on the device. If that is not
-possible, and for scores that exist only as factors, the source selects the lists itself, and they
+Scores of factor models exist only as factors: ``FactorScores`` selects the lists itself, and they
 are read like rankings. For metrics that need whole rows, because they have no cutoff, the scores of
-a block of rows are read instead.
+a block of rows are computed instead.
 """
 
-import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
     N_NAN,
     NAN_ROW,
     FlatLists,
-    ItemSets,
     Rankings,
     Rows,
     ScoreBlock,
@@ -30,8 +26,13 @@ from recmetrics._inputs import (
     read_matrix,
     refuse_nan,
 )
-from recmetrics._selection.device import DeviceScores, as_tensor, on_device
-from recmetrics._selection.device_factors import DeviceFactors
+from recmetrics._selection.device import (
+    DeviceFactors,
+    DeviceRanker,
+    DeviceScores,
+    as_tensor,
+    on_device,
+)
 from recmetrics._selection.exposure import exposures
 from recmetrics._selection.factors import FactorScores
 from recmetrics._selection.hits import Hits, Slots, join, read_labels
@@ -44,36 +45,11 @@ from recmetrics._threads import in_blocks, row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 
 _FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
-_log = logging.getLogger("recmetrics")
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
 
-class Selector(Protocol):
-    """Scores that are not an array on the CPU."""
-
-    shape: tuple[int, int]
-    # Up to so many items, ranks are counted in whole rows of scores rather than read in lists.
-    short_rows: int
-
-    def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:
-        """Row blocks for lists of ``k``, and the number of threads that pays off.
-
-        ``row_items`` dense entries of truth and other sets are read for each row.
-        """
-
-    def best(
-        self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Select the ``k`` best items of each row, -1 behind them; also their number, and NaN."""
-
-    def host(self, rows: slice) -> npt.NDArray[Any]:
-        """Give the scores of a block of rows on the CPU."""
-
-    def take(self, rows: slice) -> "Selector":
-        """Take the scores of some consecutive users."""
-
-
-Source = ScoreMatrix | Selector | Rankings | EqualScores
+AnyScores = ScoreMatrix | FactorScores | DeviceScores
+Source = AnyScores | Rankings | EqualScores
 
 
 class Found(NamedTuple):
@@ -110,7 +86,7 @@ def find_hits(
     """
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
-    marks = with_slots or users.side.strata or len(users.side.propensity)
+    marks = with_slots or users.side.strata or "propensity" in users.side.values
     relevant = _marked(users) if marks else None
     reader = None
     if cutoffs.lists is not None:
@@ -177,8 +153,9 @@ def _marked(users: Users) -> _Marked:
             strata[name] = np.isin(relevant.items, sets.items)
         else:
             strata[name] = relevant.among(sets.in_memory().rows(everyone))
-    weights = propensity = users.side.propensity
-    if len(propensity):
+    weights = np.empty(0)
+    propensity = users.side.values.get("propensity")
+    if propensity is not None:
         last = int(relevant.items.max(initial=-1))
         if last >= len(propensity):
             msg = (
@@ -214,7 +191,7 @@ def longest_list(scores: Source) -> int:
     return scores.longest if isinstance(scores, Rankings) else scores.shape[1]
 
 
-def read_scores(scores: Any) -> ScoreMatrix | Selector:
+def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
     """Read scores in memory or on a device."""
     if isinstance(scores, np.ndarray) or not on_device(scores):
         return read_matrix(scores)
@@ -222,7 +199,9 @@ def read_scores(scores: Any) -> ScoreMatrix | Selector:
     return read_matrix(scores) if tensor is None else DeviceScores(tensor)
 
 
-def read_factors(user_factors: Any, item_factors: Any, item_bias: Any) -> Selector:
+def read_factors(
+    user_factors: Any, item_factors: Any, item_bias: Any
+) -> FactorScores | DeviceFactors:
     """Read the scores of a factor model, on the device where its factors are."""
     on_host = isinstance(user_factors, np.ndarray) or isinstance(item_factors, np.ndarray)
     if not on_host and on_device(user_factors) and on_device(item_factors):
@@ -240,25 +219,27 @@ def ranker_of(scores: Source, users: Users) -> Ranker:
         return GivenRanker(scores, users)
     if isinstance(scores, EqualScores):
         return TiedRanker(scores, users)
-    return SourceRanker(scores, users)
+    if isinstance(scores, DeviceScores):
+        return DeviceRanker(scores, users)
+    return FactorRanker(scores, users)
 
 
-class HostedScores(ScoreMatrix):
-    """The scores of a selector, read block by block on the CPU."""
+class FactorRows(ScoreMatrix):
+    """The scores of a factor model, computed for whole rows, block by block."""
 
-    def __init__(self, selector: Selector) -> None:
-        self._selector = selector
-        self.shape = selector.shape
+    def __init__(self, factors: FactorScores) -> None:
+        self._factors = factors
+        self.shape = factors.shape
 
     def block(self, rows: slice, *, packed: bool = False) -> ScoreBlock:  # noqa: ARG002
-        return native(self._selector.host(rows))
+        return native(self._factors.host(rows))
 
     def candidates(self, rows: slice, counts: Any, items: Any) -> ScoreBlock:
         users = np.repeat(np.arange(rows.stop - rows.start), counts)
-        return native(self._selector.host(rows)[users, items])
+        return native(self._factors.host(rows)[users, items])
 
     def is_small(self, row_items: float) -> bool:
-        return self.shape[1] > self._selector.short_rows and super().is_small(row_items)
+        return self.shape[1] > self._factors.short_rows and super().is_small(row_items)
 
     def blocks(
         self,
@@ -268,34 +249,27 @@ class HostedScores(ScoreMatrix):
         copied: bool,  # noqa: ARG002
     ) -> tuple[list[slice], int]:
         n_users, n_items = self.shape
-        if n_items <= self._selector.short_rows:
-            return self._selector.blocks(n_items, row_items, n_threads)
+        if n_items <= self._factors.short_rows:
+            return self._factors.blocks(n_items, row_items, n_threads)
         rows = _HOST_BYTES // max(1, 8 * n_items * n_threads)
         return row_blocks(n_users, rows, n_threads), n_threads
 
 
-class SourceRanker:
-    """Scores that select their own lists, and the sets of their users."""
+class FactorRanker:
+    """Factors, which select their own lists, and the sets of their users."""
 
-    def __init__(self, selector: Selector, users: Users) -> None:
-        self._selector = selector
-        self.n_users, self.n_items = selector.shape
+    def __init__(self, factors: FactorScores, users: Users) -> None:
+        self._factors = factors
+        self.n_users, self.n_items = factors.shape
         self.users = users
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
-        users, way, counter = self.users, "", None
-        if isinstance(self._selector, DeviceScores | DeviceFactors):
-            counting, way = self._selector.way
-            _log.debug(way)
-            if counting is not None and k is not None:
-                counter = self._selector
-        short = self.n_items <= self._selector.short_rows and users.candidates is None
-        if short or (rules.whole_rows and counter is None):
-            return MatrixRanker(HostedScores(self._selector), users).hits(k, rules, reader)
-        depth = 0 if reader is None else reader.depth
-        if counter is None:
-            depth = max(k or 0, depth)
+        users = self.users
+        short = self.n_items <= self._factors.short_rows and users.candidates is None
+        if short or rules.whole_rows:
+            return MatrixRanker(FactorRows(self._factors), users).hits(k, rules, reader)
+        depth = max(k or 0, 0 if reader is None else reader.depth)
 
         def select_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = users.truth.rows(rows)
@@ -305,24 +279,19 @@ class SourceRanker:
                 if reader is not None:
                     reader.offer(candidates.rows(rows).items)
                 candidates = candidates.take(rows)
-            if reader is not None or counter is None:
-                items, length, nan_found = self._selector.best(rows, depth, excluded, candidates)
-                if reader is not None:
-                    reader.read(Lists(rows, items, length, relevant))
-            if counter is None:
-                lists = FlatLists.of(items)
-                hits, _ = hits_of_lists(lists, relevant, self.n_items, k or 0, ties=rules.ties)
-            else:
-                hits, nan_found = counter.rank(
-                    rows, k or 0, relevant, excluded, candidates, ties=rules.ties
-                )
+            items, length, nan_found = self._factors.best(rows, depth, excluded, candidates)
+            if reader is not None:
+                reader.read(Lists(rows, items, length, relevant))
+            hits, _ = hits_of_lists(
+                FlatLists.of(items), relevant, self.n_items, k or 0, ties=rules.ties
+            )
             nan_found[NAN_ROW] += rows.start
             n_swallowed = 0 if excluded is None or k is None else relevant.n_within(excluded)
             return hits, nan_found, n_swallowed
 
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
-        blocks, n_threads = self._selector.blocks(depth, row_items, rules.threads)
-        results = in_blocks(select_block, blocks, n_threads, rules.progress, way)
+        blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
+        results = in_blocks(select_block, blocks, n_threads, rules.progress)
         nan_found = np.array([nan_found for _, nan_found, _ in results])
         if rules.nan == "raise" and nan_found[:, N_NAN].any():
             refuse_nan(nan_found, users)

@@ -81,6 +81,11 @@ class MetricSpec:
         return "; ".join(filter(None, own)) or self.metric.citation
 
     @cached_property
+    def needs(self) -> tuple[tuple[str, ...], ...]:
+        """The side information that it needs: one of each group."""
+        return (*self.metric.needs, ("propensity",)) if self.is_weighed else self.metric.needs
+
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value."""
         low, high = self.metric.bounds

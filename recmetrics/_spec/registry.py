@@ -277,6 +277,26 @@ class Metric:
         raise UnknownOptionError(msg)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SideInput:
+    """One piece of side information, as every entry point names, reads and describes it.
+
+    ``read`` is given the value, its name and what is ``Known``; it gives what metrics read.
+    """
+
+    content: str  # in errors
+    shape: str  # in errors; its first axis is the items, except for what is of users
+    read: Callable[[Any, str, Any], Any]
+    make: str = ""  # what to type for it
+    warm: Callable[[int], Any] | None = None  # for a warm-up of n users and n items
+    table: str  # the words for its table
+    form: Literal["shares", "chances", "matrix", "pairs", "users"] = "matrix"  # of its table
+    option: str  # of the command, with the word for its value
+    help: str
+    of_train: Callable[[Any, int], Any] | None = None  # for an option that takes TRAIN
+
+
+SIDE: dict[str, SideInput] = {}
 METRICS: dict[str, Metric] = {}
 ALIASES: dict[str, str] = {}
 

@@ -12,7 +12,7 @@ from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError, d
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
 from recmetrics._spec.grammar import GREATEST, LEAST, MetricsList, MetricSpec, make_spec, parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec.registry import METRICS, SIDE
 from recmetrics._types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
 
@@ -43,26 +43,16 @@ class SideWords(NamedTuple):
     of_catalogue: tuple[tuple[str, ...], ...] = ()  # what metrics of all items also need
 
 
-ARGUMENTS = SideWords(
-    named={
-        "popularity": "popularity= (the share of users who have each item, (n_items,))",
-        "features": "features= (a vector for each item, (n_items, d))",
-        "similarity": "similarity= (the similarity of each pair of items, (n_items, n_items))",
-        "genres": "genres= (1 if the item has the genre, (n_items, g))",
-        "profile": "profile= (the genres of each user, (n_users, g), or the training matrix, "
-        "(n_users, n_items))",
-        "strata": "strata=",
-        "propensity": "propensity= (the probability that a relevant item is observed, (n_items,))",
-    },
-    make={
-        "popularity": "popularity=recmetrics.popularity_from(train)",
-        "features": "features=train.T to compare items by the users who have them",
-        "genres": "genres=item_genres, such as pandas.get_dummies of one genre per item",
-        "profile": "profile=train",
-        "strata": "strata={{{name!r}: items}}",
-        "propensity": "propensity=recmetrics.propensity_from(train)",
-    },
-)
+@lru_cache(maxsize=1)
+def _arguments() -> SideWords:
+    """The words of the library."""
+    named = {name: f"{name}= ({side.content}, {side.shape})" for name, side in SIDE.items()}
+    make = {name: side.make for name, side in SIDE.items()}
+    return SideWords(
+        named=named | {"strata": "strata="}, make=make | {"strata": "strata={{{name!r}: items}}"}
+    )
+
+
 # The tie policy that gives a level, and the words for the level.
 _LEVELS: dict[str, tuple[TiePolicy, str]] = {
     "chance": ("expected", "chance level"),
@@ -81,7 +71,8 @@ class Request:
         "chance" or "ceiling" to compute this level instead of metrics of scores; "groups" for
         groups, whose items have no names.
     side_words
-        The caller's words for side information, for the error where some is missing.
+        The caller's words for side information, for the error where some is missing; None for
+        those of the library.
     **shared
         The shared keywords. Data are not read; it only matters whether they were given.
 
@@ -96,7 +87,7 @@ class Request:
         metrics_list: MetricsList | Mapping[str, MetricSpec],
         *,
         level: Literal["chance", "ceiling", "groups"] | None = None,
-        side_words: SideWords = ARGUMENTS,
+        side_words: SideWords | None = None,
         **shared: Unpack[Shared],
     ) -> None:
         undefined, convention = shared.get("undefined"), shared.get("convention")
@@ -114,17 +105,22 @@ class Request:
         check_progress(self.progress)
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
+        words = side_words or _arguments()
         if self.strata or shared.get("strata") is not None:
-            _refuse_unknown_strata(self, shared.get("strata"), level, side_words)
-        if self.weighed:
-            propensity = shared.get("propensity")
-            _refuse_missing_propensity(self.weighed[0], propensity, level, side_words)
+            _refuse_unknown_strata(self, shared.get("strata"), level, words)
+        if level == "groups" and self.weighed:
+            msg = (
+                f"{self.weighed[0]} is weighted by propensities, but groups have none; leave out "
+                "weigh=, or type Metrics.compute(..., propensity=...)"
+            )
+            raise ArgumentError(msg)
+        if level != "groups":
+            asked = self.definitions if level is None else self.of_hits
+            _refuse_missing_side(self, asked, shared, words)
         if level in _LEVELS:
             _refuse_level(self, level)
             return
-        if level is None:
-            _refuse_missing_side(self, shared, side_words)
-        else:
+        if level == "groups":
             for text in self.definitions:
                 _refuse_lists(
                     self, text, "value for groups, whose items have no names", "leave it out"
@@ -321,12 +317,16 @@ def define(
     return Definition(spec, ties, undefined or "nan")
 
 
-def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: SideWords) -> None:
+def _refuse_missing_side(
+    request: Request, asked: Mapping[str, Definition], given: Mapping[str, Any], words: SideWords
+) -> None:
     """Refuse a metric whose side information is missing, or given in two ways."""
-    of_catalogue = {*request.of_exposure, *request.of_all_items}
-    for text, (spec, _, _) in request.definitions.items():
+    of_catalogue = (
+        {*request.of_exposure, *request.of_all_items} if words.of_catalogue else frozenset()
+    )
+    for text, (spec, _, _) in asked.items():
         extra = words.of_catalogue if text in of_catalogue else ()
-        for group in (*spec.metric.needs, *extra):
+        for group in (*spec.needs, *extra):
             present = [name for name in group if given.get(name) is not None]
             if len(present) > 1:
                 msg = (
@@ -336,8 +336,10 @@ def _refuse_missing_side(request: Request, given: Mapping[str, Any], words: Side
                 raise ArgumentError(msg)
             if not present:
                 names = " or ".join(words.named[name] for name in group)
-                make = f"; type {words.make[group[0]]}" if group[0] in words.make else ""
-                msg = f"{text} needs {names}{words.ending}{make}"
+                make = words.make.get(group[0])
+                msg = f"{text} needs {names}" + (
+                    f", got none; type {make}" if make else words.ending
+                )
                 raise ArgumentError(msg)
 
 
@@ -366,21 +368,6 @@ def _refuse_unknown_strata(
             hint = hint or f"type {words.make['strata'].format(name=name)}"
             msg = f"{text} needs the items of {name!r} in {words.named['strata']}, {has}; {hint}"
             raise ArgumentError(msg)
-
-
-def _refuse_missing_propensity(
-    text: str, propensity: object, level: str | None, words: SideWords
-) -> None:
-    """Refuse a metric that weighs by propensities that are not given, or of groups."""
-    if level == "groups":
-        msg = (
-            f"{text} is weighted by propensities, but groups have none; leave out weigh=, or type "
-            "Metrics.compute(..., propensity=...)"
-        )
-        raise ArgumentError(msg)
-    if propensity is None:
-        msg = f"{text} needs {words.named['propensity']}, got none; type {words.make['propensity']}"
-        raise ArgumentError(msg)
 
 
 def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:

@@ -71,7 +71,7 @@ def evaluate_groups(args: Namespace) -> None:
         evaluation_table(found, {}, "group"),
         "",
         f"{len(groups):,} groups, {len(ids):,} rows; "
-        + intervals_by(found.level, found.n_resamples, "groups"),
+        + intervals_by(found.confidence, found.n_resamples, "groups"),
         *left_out(len(groups), found, request, "group"),
     )
 

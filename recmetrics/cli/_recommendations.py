@@ -158,7 +158,7 @@ def evaluate_recommendations(args: Namespace) -> None:
         write(to_json(about, args, found, {}))
         return
     lines = [
-        f"{summary.n_lists:,} users; {intervals_by(found.level, found.n_resamples)}",
+        f"{summary.n_lists:,} users; {intervals_by(found.confidence, found.n_resamples)}",
         f"lists {summary.order}",
         *([summary.short] if summary.n_short else []),
     ]

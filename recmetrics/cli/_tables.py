@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, get_args
 
@@ -15,12 +16,11 @@ from recmetrics.comparison import (
     Column,
     CompactTable,
     Grid,
-    grids,
-    legend,
     percent,
     shown,
     shown_count,
     shown_interval,
+    table,
 )
 
 if TYPE_CHECKING:
@@ -37,28 +37,24 @@ def evaluation_table(
     summary: Summary, levels: Mapping[str, Mapping[str, float]], noun: str = "user"
 ) -> FittedTable:
     """Lay out one metric per row, with the levels to compare its mean with."""
-    interval = f"{percent(summary.level)} interval"
-    numbers = ["mean", *levels, interval, "std", f"{noun}s"]
-    rows = [
-        [
-            each.metric,
-            shown(each.mean, _PLACES),
-            *(shown(level.get(each.metric, math.nan), _PLACES) for level in levels.values()),
-            shown_interval(each.low, each.high, _PLACES),
-            shown(each.std, _PLACES),
-            shown_count(each.n_users),
-        ]
-        for each in summary
+    interval = f"{percent(summary.confidence)} interval"
+    columns = [
+        Column("metric", lambda each: each.metric, is_number=False),
+        Column("mean", lambda each: shown(each.mean, _PLACES)),
+        *(
+            Column(name, partial(lambda level, each: shown(level.get(each.metric), _PLACES), level))
+            for name, level in levels.items()
+        ),
+        Column(interval, lambda each: shown_interval(each.low, each.high, _PLACES)),
+        Column("std", lambda each: shown(each.std, _PLACES)),
+        Column(f"{noun}s", lambda each: shown_count(each.n_users)),
     ]
-    return FittedTable(Grid([Column("metric", is_number=False), *map(Column, numbers)], rows))
+    return FittedTable(table(columns, summary.records))
 
 
 def comparison_tables(comparison: Comparison | CompactTable) -> list[RenderableType]:
     """Lay out the tables of a comparison, and its legend."""
-    if isinstance(comparison, CompactTable):
-        laid_out, notes = [comparison.grid()], comparison.legend()
-    else:
-        laid_out, notes = grids(comparison), legend(comparison)
+    laid_out, notes = comparison._page("[ ]")
     parts: list[RenderableType] = []
     for grid in laid_out:
         parts += [FittedTable(grid), ""]
@@ -92,12 +88,14 @@ def catalogue_markdown(metrics: Mapping[str, Metric]) -> str:
 
 def options_table(metric: Metric) -> FittedTable:
     """Lay out the options of one metric."""
-    headings = ("option", "values", "default", "meaning")
-    rows = []
-    for option in metric.options.values():
-        default = "not set" if option.default is None else str(option.default)
-        rows.append([option.name, _values(option), default, option.meaning])
-    return FittedTable(Grid([Column(each, is_number=False) for each in headings], rows))
+    columns: dict[str, Callable[[Option], str]] = {
+        "option": lambda option: option.name,
+        "values": _values,
+        "default": lambda o: "not set" if o.default is None else str(o.default),
+        "meaning": lambda option: option.meaning,
+    }
+    laid_out = [Column(heading, text, is_number=False) for heading, text in columns.items()]
+    return FittedTable(table(laid_out, list(metric.options.values())))
 
 
 def title(metric: Metric, k: int | str = "k") -> str:

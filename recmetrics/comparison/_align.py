@@ -1,9 +1,10 @@
-"""Data frames of per-list metrics: pandas, polars, pyarrow and others that narwhals reads."""
+"""Data frames of one row per list: which columns are metrics, and the order of their users."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._extras import install
-from recmetrics._spec import spec_of
+from recmetrics._spec import MetricSpec, spec_of
 
 INSTALL = install("tables")
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
@@ -37,12 +38,10 @@ class Frame:
     rows: Any  # a narwhals.DataFrame
     metrics: list[str]
     keys: list[str]
-    others: list[str]  # the groups and weights of the lists
     model: str | None  # the column that names the models
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """The name of a result in messages: its model and, if there are several, its run."""
 
     model: str
@@ -80,26 +79,26 @@ def read_frame(what: str, native: Any, asked: Columns) -> Frame | None:
     rows = nw.from_native(native, eager_only=True, pass_through=True)
     if not isinstance(rows, nw.DataFrame):
         return None
-    others = [name for name in asked.others if name in names]
-    free = {*names}.difference(others, asked.metrics or ())
-    model = asked.model or ("model" if "model" in free else None)
-    for name in (*(asked.metrics or ()), *([model] if model else [])):
-        require(what, name, names)
     metrics = list(asked.metrics or ())
+    named = {*metrics, *asked.others}
+    model = asked.model or ("model" if "model" in {*names} - named else None)
+    for name in (*metrics, *([] if model is None else [model])):
+        require(what, name, names)
+    named |= {*_COUNTS, *([] if model is None else [model])}
     if asked.metrics is None:
-        known = {*levels, *others, *_COUNTS, model}
-        left = {name: dtype for name, dtype in rows.schema.items() if name not in known}
-        metrics = [name for name, each in left.items() if each.is_numeric() and _is_metric(name)]
-        odd = [name for name, each in left.items() if each.is_float() and name not in metrics]
-        if odd:
+        free = {name: dtype for name, dtype in rows.schema.items() if name not in {*levels, *named}}
+        metrics = [
+            name for name, dtype in free.items() if dtype.is_numeric() and spec_if_known(name)
+        ]
+        odd = next((n for n, dtype in free.items() if dtype.is_float() and n not in metrics), None)
+        if odd is not None:
             msg = (
-                f"{what} has the column {odd[0]!r} of floats, whose name is no metric string; type "
+                f"{what} has the column {odd!r} of floats, whose name is no metric string; type "
                 f"metrics={metrics or ['a column']} to name all metrics, since other columns "
-                f"identify the user, or model={odd[0]!r} if it names the model"
+                f"identify the user, or model={odd!r} if it names the model"
             )
             raise InputError(msg)
-    keys = [name for name in names if name not in {*metrics, *others, *_COUNTS, model}]
-    return Frame(rows, metrics, keys, others, model)
+    return Frame(rows, metrics, [n for n in names if n not in {*metrics, *named}], model)
 
 
 def require(what: str, name: str, known: Collection[str]) -> None:
@@ -110,11 +109,22 @@ def require(what: str, name: str, known: Collection[str]) -> None:
         raise InputError(msg)
 
 
-def _is_metric(name: str) -> bool:
+def spec_if_known(name: str) -> MetricSpec | None:
+    """The metric of a key of results; None for one of another package."""
     try:
-        return bool(spec_of(name))
+        return spec_of(name)
     except MetricSpecError:
-        return False
+        return None
+
+
+def _names_lists(native: Any) -> bool:
+    """Say whether a pandas index names the lists: by a name, or where no column does."""
+    if any(name is not None for name in native.index.names):
+        return True
+    floats = [name for name, dtype in native.dtypes.items() if dtype.kind == "f"]
+    others = {name for name in native.columns if name not in floats}
+    others = {name for name in others if spec_if_known(str(name)) is None}
+    return others <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 
 def models_of(what: str, frame: Frame) -> dict[str, list[int]]:
@@ -128,23 +138,23 @@ def models_of(what: str, frame: Frame) -> dict[str, list[int]]:
     return rows
 
 
-def _names_lists(native: Any) -> bool:
-    """Say whether a pandas index names the lists: by a name, or where no column does."""
-    if any(name is not None for name in native.index.names):
-        return True
-    floats = [name for name, dtype in native.dtypes.items() if dtype.kind == "f"]
-    others = {name for name in native.columns if name not in floats and not _is_metric(str(name))}
-    return others <= set(_COUNTS) and list(native.index) != list(range(len(native)))
+def require_users_once(what: str, frame: Frame) -> None:
+    """Refuse rows of one model, or of none, that name the same user."""
+    keys = [*frame.keys, *([] if frame.model is None else [frame.model])]
+    if frame.keys and frame.rows.select(keys).is_duplicated().any():
+        _rows_by_key(what, replace(frame, keys=keys))
 
 
-def align(results: dict[Given, Any]) -> dict[Given, Any]:
-    """Put the rows of all frames into the order of the first frame; leave other results."""
+def align(
+    results: dict[Given, Any], others: Collection[str]
+) -> tuple[dict[Given, Any], dict[str, list[Any]]]:
+    """Put the users of all frames into one order; the values of ``others`` are in that order, too.
+
+    Results in frames become dicts; other results stay. Runs of a model that share no user are
+    folds: their values are undefined for the users of the other runs.
+    """
     frames = {name: each for name, each in results.items() if isinstance(each, Frame)}
-    if not frames:
-        return results
-    frames |= _completed_folds(frames)
-    first, reference = next(iter(frames.items()))
-    aligned = {}
+    rows: dict[Given, dict[Any, int]] = {}
     for name, frame in frames.items():
         if frame.model is not None and frame.rows[frame.model].n_unique() > 1:
             msg = (
@@ -152,92 +162,86 @@ def align(results: dict[Given, Any]) -> dict[Given, Any]:
                 "frame of all models, or the rows of one model each"
             )
             raise InputError(msg)
-        rows = _in_order_of(first, reference, name, frame)
-        for column in {*frame.others} & {*reference.others}:
-            if rows[column].to_list() != reference.rows[column].to_list():
-                msg = (
-                    f"{name!r} has other values in the column {column!r} than {first!r}; expected "
-                    "one value for each user"
-                )
-                raise InputError(msg)
-        aligned[name] = replace(frame, rows=rows)
-    return results | aligned
-
-
-def _completed_folds(frames: dict[Given, Frame]) -> dict[Given, Frame]:
-    """If the runs of a model share no user, add the users of the other runs, undefined."""
-    import narwhals as nw
-
-    completed = {}
-    for model in {name.model for name in frames}:
-        folds = {name: each for name, each in frames.items() if name.model == model}
-        keys = next(iter(folds.values())).keys
-        if len(folds) < 2 or not keys or any(each.keys != keys for each in folds.values()):
-            continue
-        users = [rows_by_key(repr(name), each) for name, each in folds.items()]
-        if sum(map(len, users)) > len(set().union(*users)):
-            continue
-        for name, fold in folds.items():
-            told = [*keys, *fold.others]
-            others = [each.rows.select(told) for each in folds.values() if each is not fold]
-            own = fold.rows.select([*told, *fold.metrics])
-            completed[name] = replace(fold, rows=nw.concat([own, *others], how="diagonal"))
-    return completed
-
-
-def columns_of(frame: Frame) -> dict[str, Any]:
-    """Give the values of each metric of a frame."""
-    return {metric: values_of(frame.rows[metric]) for metric in frame.metrics}
-
-
-def _in_order_of(first: Given, reference: Frame, model: Given, frame: Frame) -> Any:
-    if frame.keys != reference.keys:
-        msg = (
-            f"the lists of {first!r} are identified by the columns {reference.keys} and those of "
-            f"{model!r} by {frame.keys}; expected the same, and metrics in float columns"
-        )
-        raise InputError(msg)
-    if not frame.keys:
-        return frame.rows
-    wanted, given = rows_by_key(repr(first), reference), rows_by_key(repr(model), frame)
-    if list(wanted) == list(given):
-        return frame.rows
-    for having, lacking, names, others in (
-        (first, model, wanted, given),
-        (model, first, given, wanted),
-    ):
-        missing = next((name for name in names if name not in others), None)
-        if missing is not None:
-            what = ", ".join(f"{k} {v!r}" for k, v in zip(frame.keys, missing, strict=True))
+        rows[name] = _rows_by_key(repr(name), frame)
+    aligned, labels = dict(results), {name: dict[Any, Any]() for name in others}
+    users: Collection[Any] = ()
+    for name, frame in frames.items():
+        first, reference = next(iter(frames.items()))
+        if frame.keys != reference.keys:
             msg = (
-                f"{having!r} has a list of {what} and {lacking!r} has none; compare the same "
-                "lists; evaluate_table gives every user of the truth a row, unless "
-                "include_missing=False leaves some out; if a column names the model, type "
+                f"the lists of {first!r} are identified by the columns {reference.keys} and those "
+                f"of {name!r} by {frame.keys}; expected the same, and metrics in float columns"
+            )
+            raise InputError(msg)
+        runs = [each for other, each in rows.items() if other.model == name.model]
+        own: Collection[Any] = dict.fromkeys(chain(*runs))
+        if sum(map(len, runs)) > len(own):  # no folds
+            own = rows[name]
+        users = users or own
+        if frame.keys and name != first:
+            _require_same_users(frame.keys, {first: users, name: own})
+        places = np.array([rows[name].get(user, -1) for user in users], np.intp)
+        aligned[name] = {}
+        for metric, values in columns_of(frame).items():
+            ordered = values[places] if frame.keys else values
+            is_fold = frame.keys and (places < 0).any()
+            aligned[name][metric] = np.where(places < 0, np.nan, ordered) if is_fold else ordered
+        for column in others:
+            require(repr(name), column, frame.rows.columns)
+            for user, label in zip(rows[name], frame.rows[column].to_list(), strict=True):
+                known = labels[column].setdefault(user, label)
+                if known is not label and known != label:
+                    msg = (
+                        f"{name!r} has other values in the column {column!r} than {first!r}; "
+                        "expected one value for each user"
+                    )
+                    raise InputError(msg)
+    return aligned, {name: [each[user] for user in users] for name, each in labels.items() if each}
+
+
+def _require_same_users(keys: list[str], users: dict[Given, Collection[Any]]) -> None:
+    for having, lacking in (tuple(users), tuple(users)[::-1]):
+        missing = next((user for user in users[having] if user not in users[lacking]), None)
+        if missing is not None:
+            msg = (
+                f"{having!r} has a list of {_named(keys, missing)} and {lacking!r} has none; "
+                "compare the same lists; evaluate_table gives every user of the truth a row, "
+                "unless include_missing=False leaves some out; if a column names the model, type "
                 "model='its name'"
             )
             raise InputError(msg)
-    return frame.rows[[given[name] for name in wanted]]
 
 
-def rows_by_key(what: str, frame: Frame) -> dict[tuple[Any, ...], int]:
-    """The row of each list by its keys, none of which may occur twice."""
-    keys = [frame.rows[key].to_list() for key in frame.keys]
-    places: dict[tuple[Any, ...], int] = {}
-    for row, name in enumerate(zip(*keys, strict=True)):
-        if places.setdefault(name, row) != row:
-            keys_of = ", ".join(f"{k} {v!r}" for k, v in zip(frame.keys, name, strict=True))
+def _rows_by_key(what: str, frame: Frame) -> dict[Any, int]:
+    """The row of each list by its keys, none of which may occur twice; without keys by its row."""
+    if not frame.keys:
+        return {row: row for row in range(len(frame.rows))}
+    places: dict[Any, int] = {}
+    for row, user in enumerate(
+        zip(*(frame.rows[key].to_list() for key in frame.keys), strict=True)
+    ):
+        if places.setdefault(user, row) != row:
             msg = (
-                f"{what} has two lists of {keys_of}, rows {places[name]} and {row}; expected one: "
-                "type model='its name' if a column names the model, drop columns that are no ids"
+                f"{what} has two lists of {_named(frame.keys, user)}, rows {places[user]} and "
+                f"{row}; expected one: type model='its name' if a column names the model, drop "
+                "columns that are no ids"
             )
             raise InputError(msg)
     return places
 
 
-def values_of(column: Any) -> Any:
-    """The values of a column, NaN where it holds a null."""
+def _named(keys: list[str], user: tuple[Any, ...]) -> str:
+    return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
+
+
+def columns_of(frame: Frame) -> dict[str, Any]:
+    """Give the values of each metric of a frame, NaN where it holds a null."""
     import narwhals as nw
 
-    if not column.null_count():
-        return column.to_numpy()
-    return column.cast(nw.Float64).fill_null(np.nan).to_numpy()
+    columns = {metric: frame.rows[metric] for metric in frame.metrics}
+    return {
+        metric: column.cast(nw.Float64).fill_null(np.nan).to_numpy()
+        if column.null_count()
+        else column.to_numpy()
+        for metric, column in columns.items()
+    }

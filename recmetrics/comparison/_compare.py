@@ -6,13 +6,13 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError
-from recmetrics._spec import spec_of
+from recmetrics._errors import ArgumentError, InputTypeError
+from recmetrics.comparison._align import spec_if_known
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
@@ -20,7 +20,6 @@ from recmetrics.comparison._samples import (
     check_baseline,
     check_runs,
     check_share,
-    column_of,
     read_columns,
     read_groups,
     read_results,
@@ -32,7 +31,7 @@ from recmetrics.comparison._statistics import (
     NOTHING,
     Correction,
     Floats,
-    Runs,
+    Sample,
     Sums,
     Test,
     bootstrap_intervals,
@@ -63,7 +62,7 @@ def compare(
     levels: Mapping[str, Any] | None = None,
     paired_runs: bool = False,
     n_resamples: int = N_RESAMPLES,
-    rng: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> Comparison:
     """Compare models by the metrics of each user: means, paired differences and tests.
 
@@ -138,8 +137,9 @@ def compare(
         The number of bootstrap resamples. With more than 4,096 users, random blocks of users are
         resampled.
     rng
-        The seed or generator of all random draws. With a seed, the other metrics, models and groups
-        do not change the interval or the uncorrected p-value of a metric.
+        The seed or generator of all random draws. None draws a new seed for each call. With a seed,
+        the other metrics, models and groups do not change the interval or the uncorrected p-value
+        of a metric.
 
     Returns
     -------
@@ -185,20 +185,30 @@ def compare(
     """
     asked = read_columns(metrics, model, by, weights)
     read = read_results(results, {} if levels is None else levels, asked)
-    by, weights = column_of(read.frame, "by", by), column_of(read.frame, "weights", weights)
+    by, weights = (
+        read.labels.get(each, each) if isinstance(each, str) else each for each in (by, weights)
+    )
     check_baseline(baseline, read.models)
     check_runs(read, paired_runs)
-    options = _Options(
-        pairs=_pairs(read.models, baseline),
+    weighted = None if weights is None else read_weights(weights, read.n_users)
+    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
+    found = Comparison(
+        models=read.models,
+        levels=read.levels,
+        metrics=read.metrics,
+        groups=tuple(groups),
+        means=(),
+        differences=(),
+        baseline=baseline,
         confidence=check_share("confidence", confidence, 0.5),
         tests=_check_tests(tests),
-        lower=_lower(read.metrics, lower_is_better),
+        correction=correction,
+        lower_is_better=_lower(read.metrics, lower_is_better),
         n_resamples=_check_resamples(n_resamples),
-        seed=read_seed(rng),
-        weights=None if weights is None else read_weights(weights, read.n_users),
+        n_weightless=None if weighted is None else int(np.count_nonzero(weighted == 0)),
         paired_runs=paired_runs,
     )
-    if options.weights is not None and "wilcoxon" in options.tests:
+    if weights is not None and "wilcoxon" in found.tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
             "'permutation'"
@@ -207,93 +217,163 @@ def compare(
     if correction is not None and correction not in get_args(Correction):
         msg = f"correction must be 'holm', 'bh' or None, got {correction!r}"
         raise ArgumentError(msg)
-    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
-    everyone = np.arange(read.n_users)
-    means, differences = _describe(read, None, everyone, options)
-    differences = _corrected(differences, correction, confidence)
-    group_means: list[Mean] = []
-    group_differences: list[Difference] = []
-    for group, users in groups.items():
-        found = _describe(read, group, users, options)
-        group_means += found[0]
-        group_differences += found[1]
-    group_differences = _corrected(group_differences, correction, confidence)
-    return Comparison(
-        models=read.models,
-        levels=read.levels,
-        metrics=read.metrics,
-        groups=tuple(groups),
-        means=(*means, *group_means),
-        differences=(*differences, *group_differences),
-        baseline=baseline,
-        confidence=confidence,
-        tests=options.tests,
-        correction=correction,
-        lower_is_better=options.lower,
-        n_resamples=n_resamples,
-        n_weightless=None if weights is None else int(np.count_nonzero(options.weights == 0)),
-        paired_runs=paired_runs,
-    )
+    seed = read_seed(rng)
+    means: list[Mean] = []
+    differences: list[Difference] = []
+    for group, users in {None: np.arange(read.n_users), **groups}.items():
+        counted = users if weighted is None else users[weighted[users] > 0]
+        own = _Group(read, group, counted, weighted, seed, found).describe()
+        means += own[0]
+        differences += own[1]
+    overall = _corrected([each for each in differences if each.group is None], found)
+    of_groups = _corrected([each for each in differences if each.group is not None], found)
+    return replace(found, means=tuple(means), differences=(*overall, *of_groups))
+
+
+class _Values(NamedTuple):
+    """The defined values of a model, or differences of two, of some users."""
+
+    values: Floats
+    weights: Floats | None
+    sample: Sample
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
-    pairs: list[tuple[str, str]]
-    confidence: float
-    tests: tuple[Test, ...]
-    lower: frozenset[str]
-    n_resamples: int
+class _Group:
+    """Some users, or all, without those of weight 0; the values and settings of the comparison."""
+
+    results: Results
+    label: Any  # None for all users
+    users: npt.NDArray[np.intp]
+    weights: Floats | None  # of all users
     seed: int
-    weights: Floats | None
-    paired_runs: bool
+    settings: Comparison
+
+    def describe(self) -> tuple[list[Mean], list[Difference]]:
+        """Compute the means and differences, in the order of metrics."""
+        means: list[Mean] = []
+        differences: list[Difference] = []
+        of_means: list[Sample] = []
+        of_differences: list[Sample] = []
+        for metric in self.results.metrics:
+            is_system = metric in self.results.system
+            if is_system and self.label is not None:
+                continue  # one value for all users: none for a group
+            models = self.results.having(metric)
+            if is_system:
+                own = [self._of_all_lists(metric, model) for model in models]
+                means += _marked(own, self.results.models, self.settings.lower_is_better)
+                of_means += [NOTHING] * len(own)
+                continue
+            known: dict[str, _Values] = {}
+            for model in models:
+                known[model] = self._values(metric, (model,), known)
+            own = [self._mean(metric, model, known[model]) for model in models]
+            means += _marked(own, self.results.models, self.settings.lower_is_better)
+            of_means += [found.sample for found in known.values()]
+            for pair in _pairs(self.settings):
+                found = self._values(metric, pair, known)
+                differences.append(self._difference(metric, pair, found))
+                of_differences.append(found.sample)
+        intervals = bootstrap_intervals(
+            [*of_means, *of_differences],
+            self.settings.confidence,
+            self.settings.n_resamples,
+            self.seed,
+        )
+        return (
+            _bounded(means, intervals[: len(means)]),
+            _bounded(differences, intervals[len(means) :]),
+        )
+
+    def _values(
+        self, metric: str, models: tuple[str, ...], known: Mapping[str, _Values]
+    ) -> _Values:
+        """Take the values of one model, or subtract those of another; leave out the undefined."""
+        values = self.results.values[models[0]][metric][self.users]
+        for against in models[1:]:
+            values = values - self.results.values[against][metric][self.users]
+        users, undefined = self.users, np.isnan(values)
+        if undefined.any():
+            users, values = users[~undefined], values[~undefined]
+        weights = None if self.weights is None else self.weights[users]
+        runs = [self.results.runs[model][metric] for model in models]
+        sums: list[tuple[Sums, ...]]
+        if max(map(len, runs)) == 1:
+            sums = [(sums_of(values, weights, self.seed),)]
+        elif min(map(len, runs)) == 1 and len(runs) == 2:
+            # One has the same users as each run of the other.
+            sums = [sums_of_runs(runs[0][:, users] - runs[1][:, users], weights, self.seed)]
+        else:
+            # Of as many users as the model alone has, a pair has the same: they are summed once.
+            sums = [
+                known[model].sample.model
+                if model in known and known[model].values.size == users.size
+                else sums_of_runs(each[:, users], weights, self.seed)
+                for model, each in zip(models, runs, strict=True)
+            ]
+        against_sums = sums[1] if len(sums) > 1 else ()
+        return _Values(values, weights, Sample(sums[0], against_sums, self.settings.paired_runs))
+
+    def _mean(self, metric: str, model: str, found: _Values) -> Mean:
+        weights = self.weights
+        return Mean(
+            metric=metric,
+            group=self.label,
+            model=model,
+            mean=mean_of(found.values, found.weights),
+            n_users=found.values.size,
+            n_undefined=self.users.size - found.values.size,
+            n_effective=None if found.weights is None else effective_users(found.weights),
+            **self._of_runs(metric, model, self.users, weights),
+        )
+
+    def _of_all_lists(self, metric: str, model: str) -> Mean:
+        return Mean(
+            metric=metric,
+            group=None,
+            model=model,
+            mean=float(self.results.values[model][metric][0]),
+            n_effective=None if self.weights is None else math.nan,
+            **self._of_runs(metric, model, np.zeros(1, np.intp), None),
+        )
+
+    def _of_runs(
+        self, metric: str, model: str, users: npt.NDArray[np.intp], weights: Floats | None
+    ) -> dict[str, Any]:
+        """Count the runs, where a model has several, and compute how much their means differ."""
+        if not self.results.n_runs():
+            return {}
+        runs = self.results.runs[model][metric][:, users]
+        own = None if weights is None else weights[users]
+        means, _ = defined(np.array([mean_of(run, own) for run in runs]))
+        return {"n_runs": len(runs), "run_std": spread_of(means)}
+
+    def _difference(self, metric: str, pair: tuple[str, str], found: _Values) -> Difference:
+        values, weights, _ = found
+        above, below = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
+        is_lower = metric in self.settings.lower_is_better
+        p_values: dict[str, float] = {
+            test: p_value(test, values, self.seed, weights) for test in self.settings.tests
+        }
+        return Difference(
+            metric=metric,
+            group=self.label,
+            model=pair[0],
+            against=pair[1],
+            difference=mean_of(values, weights),
+            n_users=values.size,
+            n_undefined=self.users.size - values.size,
+            effect_size=effect_size(values, weights),
+            wins=below if is_lower else above,
+            ties=values.size - above - below,
+            losses=above if is_lower else below,
+            p_values=p_values,
+            corrected=p_values,
+        )
 
 
 _Record = TypeVar("_Record", Mean, Difference)
-
-
-def _describe(
-    results: Results, group: Any, users: npt.NDArray[np.intp], options: _Options
-) -> tuple[list[Mean], list[Difference]]:
-    """Compute the means and differences of ``users``, in the order of metrics."""
-    if options.weights is not None:
-        users = users[options.weights[users] > 0]
-    means: list[Mean] = []
-    differences: list[Difference] = []
-    of_means: list[Sums | Runs] = []
-    of_differences: list[Sums | Runs] = []
-    for metric in results.metrics:
-        if results.is_system(metric):
-            if group is None:  # one value for all users: none for a group
-                own = [_system(results, metric, name, options) for name in results.having(metric)]
-                means += _marked(own, results.models, options)
-                of_means += [NOTHING] * len(own)
-            continue
-        own = []
-        of_models: dict[str, Sums | Runs] = {}
-        for model in results.having(metric):
-            sample = _sample(results, metric, (model,), users, options)
-            own.append(_mean(results, metric, group, model, sample, users, options))
-            of_models[model] = _to_resample(results, metric, (model,), sample, users, options)
-        means += _marked(own, results.models, options)
-        of_means += of_models.values()
-        n_users = {each.model: each.n_users for each in own}
-        for pair in options.pairs:
-            sample = _sample(results, metric, pair, users, options)
-            differences.append(_difference(metric, group, pair, sample, users.size, options))
-            minuend, subtrahend = (of_models[each] for each in pair)
-            same = {n_users[each] for each in pair} == {sample[0].size}  # users as of both means
-            if same and isinstance(minuend, Runs) and isinstance(subtrahend, Runs):
-                both = Runs(minuend.model, subtrahend.model, options.paired_runs)
-                of_differences.append(both)
-            else:
-                of_differences.append(_to_resample(results, metric, pair, sample, users, options))
-    intervals = bootstrap_intervals(
-        [*of_means, *of_differences], options.confidence, options.n_resamples, options.seed
-    )
-    return (
-        _bounded(means, intervals[: len(means)]),
-        _bounded(differences, intervals[len(means) :]),
-    )
 
 
 def _bounded(records: Iterable[_Record], intervals: Iterable[tuple[float, float]]) -> list[_Record]:
@@ -303,161 +383,35 @@ def _bounded(records: Iterable[_Record], intervals: Iterable[tuple[float, float]
     ]
 
 
-def _sample(
-    results: Results,
-    metric: str,
-    models: Sequence[str],
-    users: npt.NDArray[np.intp],
-    options: _Options,
-) -> tuple[Floats, Floats | None]:
-    """The defined values of one model, or the differences of two, with the weights of the users."""
-    values = results.values[models[0]][metric][users]
-    for against in models[1:]:
-        values = values - results.values[against][metric][users]
-    weights = None if options.weights is None else options.weights[users]
-    return defined(values, weights)
-
-
-def _to_resample(
-    results: Results,
-    metric: str,
-    models: Sequence[str],
-    sample: tuple[Floats, Floats | None],
-    users: npt.NDArray[np.intp],
-    options: _Options,
-) -> Sums | Runs:
-    """Make the units to resample: the users, and the runs of models that have several."""
-    values, weights = sample
-    if not any(model in results.runs for model in models):
-        return sums_of(values, weights, options.seed)
-    for model in models:
-        users = users[~np.isnan(results.values[model][metric][users])]
-    sides = [results.runs_of(model, metric)[:, users] for model in models]
-    if min(map(len, sides)) == 1:  # it has the same users as each run of the other
-        sides = [sides[0] - sides[1]]
-    parts = [sums_of_runs(each, weights, options.seed) for each in sides]
-    return Runs(parts[0], parts[1] if len(parts) > 1 else (), options.paired_runs)
-
-
-def _mean(
-    results: Results,
-    metric: str,
-    group: Any,
-    model: str,
-    sample: tuple[Floats, Floats | None],
-    users: npt.NDArray[np.intp],
-    options: _Options,
-) -> Mean:
-    values, weights = sample
-    n_runs, run_std = None, None
-    if results.runs:
-        own = None if options.weights is None else options.weights[users]
-        runs = results.runs_of(model, metric)[:, users]
-        n_runs = len(runs)
-        run_std = _spread_of_means([mean_of(run, own) for run in runs])
-    return Mean(
-        metric=metric,
-        group=group,
-        model=model,
-        mean=mean_of(values, weights),
-        low=math.nan,
-        high=math.nan,
-        n_users=values.size,
-        n_undefined=users.size - values.size,
-        n_effective=None if weights is None else effective_users(weights),
-        n_runs=n_runs,
-        run_std=run_std,
-    )
-
-
-def _difference(
-    metric: str,
-    group: Any,
-    pair: tuple[str, str],
-    sample: tuple[Floats, Floats | None],
-    n_users: int,
-    options: _Options,
-) -> Difference:
-    row, weights = sample
-    above, below = int(np.count_nonzero(row > 0)), int(np.count_nonzero(row < 0))
-    lower = metric in options.lower
-    p_values: dict[str, float] = {
-        test: p_value(test, row, options.seed, weights) for test in options.tests
-    }
-    return Difference(
-        metric=metric,
-        group=group,
-        model=pair[0],
-        against=pair[1],
-        difference=mean_of(row, weights),
-        low=math.nan,
-        high=math.nan,
-        n_users=row.size,
-        n_undefined=n_users - row.size,
-        effect_size=effect_size(row, weights),
-        wins=below if lower else above,
-        ties=row.size - above - below,
-        losses=above if lower else below,
-        p_values=p_values,
-        corrected=p_values,
-    )
-
-
-def _system(results: Results, metric: str, model: str, options: _Options) -> Mean:
-    runs = results.runs_of(model, metric)[:, 0]
-    return Mean(
-        metric=metric,
-        group=None,
-        model=model,
-        mean=float(results.values[model][metric]),
-        low=math.nan,
-        high=math.nan,
-        n_users=None,
-        n_undefined=None,
-        n_effective=None if options.weights is None else math.nan,
-        n_runs=runs.size if results.runs else None,
-        run_std=_spread_of_means(runs) if results.runs else None,
-    )
-
-
-def _spread_of_means(means: npt.ArrayLike) -> float:
-    """Compute the standard deviation of the runs' means, where there are two or more."""
-    return spread_of(defined(np.asarray(means, np.float64))[0])
-
-
-def _marked(means: list[Mean], models: Collection[str], options: _Options) -> list[Mean]:
+def _marked(means: list[Mean], models: Collection[str], lower: Collection[str]) -> list[Mean]:
     """Mark the best of the models, or none where all are equal."""
     values = [each.mean for each in means if each.model in models and each.mean == each.mean]
     if len(set(values)) < 2:
         return means
-    best = min(values) if means[0].metric in options.lower else max(values)
+    best = min(values) if means[0].metric in lower else max(values)
     return [replace(each, best=each.model in models and each.mean == best) for each in means]
 
 
-def _corrected(
-    differences: list[Difference], correction: Correction | None, confidence: float
-) -> list[Difference]:
+def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     """Correct each test for all of ``differences``; the first test decides on significance."""
-    if not differences:
-        return []
-    tests = list(differences[0].p_values)
     corrected = {
-        test: correct([each.p_values[test] for each in differences], correction) for test in tests
+        test: correct([each.p_values[test] for each in differences], settings.correction)
+        for test in settings.tests
     }
+    own: list[dict[str, float]] = [
+        {test: p_values[i] for test, p_values in corrected.items()} for i in range(len(differences))
+    ]
     return [
-        replace(
-            each,
-            corrected={test: corrected[test][i] for test in tests},
-            significant=corrected[tests[0]][i] < 1 - confidence,
-        )
-        for i, each in enumerate(differences)
+        replace(each, corrected=p, significant=p[settings.tests[0]] < 1 - settings.confidence)
+        for each, p in zip(differences, own, strict=True)
     ]
 
 
-def _pairs(models: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    if baseline is not None:
-        return [(model, baseline) for model in models if model != baseline]
-    return [(later, earlier) for earlier, later in combinations(models, 2)]
+def _pairs(settings: Comparison) -> list[tuple[str, str]]:
+    if settings.baseline is not None:
+        models = [model for model in settings.models if model != settings.baseline]
+        return [(model, settings.baseline) for model in models]
+    return [(later, earlier) for earlier, later in combinations(settings.models, 2)]
 
 
 def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozenset[str]:
@@ -469,9 +423,11 @@ def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozense
             known = ", ".join(repr(each) for each in metrics)
             msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
             raise ArgumentError(msg)
-    return frozenset(
-        metric for metric in metrics if metric in lower_is_better or not _higher_is_better(metric)
-    )
+    specs = {metric: spec_if_known(metric) for metric in metrics}
+    known_lower = {
+        name for name, spec in specs.items() if spec and not spec.metric.higher_is_better
+    }
+    return frozenset(known_lower.union(lower_is_better))
 
 
 def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray[np.intp]]:
@@ -480,14 +436,6 @@ def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray
     except TypeError:
         msg = "by must hold labels of one type, such as strings or integers"
         raise InputTypeError(msg) from None
-
-
-def _higher_is_better(metric: str) -> bool:
-    """Look a metric up in the registry; for an unknown one higher is better."""
-    try:
-        return spec_of(metric).metric.higher_is_better
-    except MetricSpecError:
-        return True
 
 
 def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:

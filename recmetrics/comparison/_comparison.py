@@ -1,18 +1,19 @@
-"""Comparison: the numbers, and their output as text, tables and pictures."""
+"""Comparison: the numbers, and their output as text, tables and pictures; its compact table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._types import Convention
 from recmetrics.comparison import _render
-from recmetrics.comparison._compact import CompactTable
-from recmetrics.comparison._frame_of import frame_of
-from recmetrics.comparison._records import Compared
+from recmetrics.comparison._grids import Grid, Printed, in_latex, latex_lines
+from recmetrics.comparison._records import Compared, document, frame_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ Table: TypeAlias = Literal["means", "differences"]
 _MOST_DIGITS = 15  # of a double
 
 
-class Comparison(Compared):
+class Comparison(Compared, Printed):
     """The result of ``recmetrics.compare``; it prints as a table.
 
     >>> import recmetrics
@@ -46,10 +47,8 @@ class Comparison(Compared):
 
     __slots__ = ()
 
-    def __str__(self) -> str:
-        return _render.to_text(self)
-
-    __repr__ = __str__
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # one mark for all
+        return _render.grids(self), _render.legend(self)
 
     def compact(
         self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None
@@ -112,9 +111,16 @@ class Comparison(Compared):
         """
         return frame_of(self.to_records(table), backend)
 
-    def to_markdown(self) -> str:
-        """Write the printed tables and their legend in Markdown, the best means in bold."""
-        return _render.to_markdown(self)
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """Return everything as a dict for ``json.dumps``, with the keys of ``Summary.to_dict``.
+
+        Parameters
+        ----------
+        convention
+            The one under which the values were computed.
+        """
+        records = {"means": self.to_records("means"), "differences": self.to_records()}
+        return document(self, self.metrics, convention, **records, notes=_render.legend(self))
 
     def to_latex(self) -> str:
         r"""Write two LaTeX tables and their legend: models by metrics, and the differences.
@@ -151,3 +157,57 @@ class Comparison(Compared):
 
         self.to_records(table)  # refuses an unknown table
         return draw(self, target, table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CompactTable(Printed):
+    """The means of all users, models by metrics; ``Comparison.compact`` makes it.
+
+    Each model has a letter. A mean is marked with the letters of the models that it is
+    significantly better than. The table prints as text, and is displayed in notebooks.
+
+    Attributes
+    ----------
+    comparison, metrics, digits
+        The comparison, the metrics to show, in this order, and the number of decimals. If
+        ``digits`` is None, there are four decimals, or more for small means.
+    """
+
+    comparison: Compared
+    metrics: tuple[str, ...]
+    digits: int | None
+
+    def to_latex(self, caption: str | None = None, label: str = "tab:comparison") -> str:
+        r"""Write a LaTeX ``table``, with the best means in bold and the letters as superscripts.
+
+        It needs the package booktabs, as ``Comparison.to_latex`` does.
+
+        Parameters
+        ----------
+        caption, label
+            Caption and label, in LaTeX, used as given. The default caption says that these are
+            means.
+        """
+        if caption is None:
+            caption = f"Means over users{' and runs' if self.comparison.n_runs else ''}."
+        notes = _render.compact_legend(self.comparison, self.metrics, "bold", "superscripts")
+        lines = [
+            "% \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\label{{{label}}}",
+            in_latex(self._grid("latex"), str),
+            r"\par\smallskip",
+            r"\footnotesize",
+            latex_lines(notes),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _grid(self, form: _render.Form) -> Grid:
+        return _render.models_by_metrics(self.comparison, self.metrics, form, digits=self.digits)
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        notes = _render.compact_legend(self.comparison, self.metrics, best, "letters")
+        return [self._grid("text" if best == "[ ]" else "markdown")], notes

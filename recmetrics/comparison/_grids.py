@@ -1,10 +1,11 @@
-"""Tables of text, written plain, in Markdown, in LaTeX or in HTML; numbers as text."""
+"""Printed tables: columns of records -> text for any width, Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
 import html
 import math
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 from recmetrics._printable import printable
 
 UNDEFINED = "-"
-_NO_LABEL = object()  # above the first row
+_GAP = 2  # blanks between columns
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -28,10 +29,14 @@ _LATEX = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The heading of a column, and whether it holds numbers."""
+    """A column of a table: its heading, what it shows of a record, and if it is shown at all."""
 
     heading: str
+    text: Callable[[Any], str]
+    shown: bool = True
     is_number: bool = True
+    label: Callable[[Any], Any] | None = None  # a cell is empty below one of the same label
+    is_strong: Callable[[Any], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,81 @@ class Grid:
 
     columns: list[Column]
     rows: list[list[str]]
-    strong: frozenset[tuple[int, int]] = frozenset()
+    strong: frozenset[tuple[int, int]]
+
+
+def named(heading: str, label: Callable[[Any], Any], shown: bool = True) -> Column:
+    """Make a column of names at the left, which are not repeated from row to row."""
+    return Column(heading, lambda record: one_line(label(record)), shown, False, label)
+
+
+def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
+    """Write a row for each record."""
+    columns = [column for column in columns if column.shown]
+    rows = []
+    above: list[Any] | None = None
+    for record in records:
+        row = [column.text(record) for column in columns]
+        labels = [column.label(record) for column in columns if column.label is not None]
+        same = 0
+        while above is not None and same < len(labels) and labels[same] == above[same]:
+            same += 1
+        rows.append([""] * same + row[same:])
+        above = labels
+    strong = {
+        (i, j)
+        for i, record in enumerate(records)
+        for j, column in enumerate(columns)
+        if column.is_strong(record)
+    }
+    return Grid(columns, rows, frozenset(strong))
+
+
+class Printed:
+    """Tables with notes below them; they print as text, and are displayed in notebooks."""
+
+    __slots__ = ()
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        """The tables and the notes; ``best`` is how the best means are marked."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    __repr__ = __str__
+
+    def to_text(self, width: int | None = None) -> str:
+        """Write the tables and their notes as text, in lines of at most ``width`` columns.
+
+        Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
+        number is split. None does not limit the width.
+        """
+        return as_text(*self._page("[ ]"), width)
+
+    def to_markdown(self) -> str:
+        """Write the tables in Markdown, the best means in bold, and the notes as a list."""
+        grids, notes = self._page("bold")
+        lines = "\n".join(f"- {_escape_markdown(line)}" for line in notes)
+        return "\n\n".join([*map(_in_markdown, grids), lines]) + "\n"
+
+    def to_latex(self) -> str:
+        r"""Write the tables and their notes in LaTeX; needs ``\usepackage{booktabs}``."""
+        grids, notes = self._page("bold")
+        return as_latex([in_latex(grid) for grid in grids], notes)
+
+    def _repr_html_(self) -> str:
+        grids, notes = self._page("bold")
+        lines = "<br>\n".join(html.escape(line) for line in notes)
+        return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
+
+
+def as_text(grids: Sequence[Grid], notes: Iterable[str] = (), width: int | None = None) -> str:
+    """Write tables, and notes below them, in lines of at most ``width`` columns."""
+    if width is None:
+        return "\n\n".join([*map(_aligned, grids), "\n".join(notes)])
+    folded = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
+    return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(folded)])
 
 
 def escape_latex(text: str) -> str:
@@ -49,45 +128,14 @@ def escape_latex(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
 
 
-def as_text(grids: Sequence[Grid], notes: Iterable[str]) -> str:
-    """Write aligned tables, and notes below them."""
-    return "\n\n".join([*map(_aligned, grids), "\n".join(notes)])
-
-
-def as_markdown(grids: Sequence[Grid], notes: Iterable[str]) -> str:
-    """Write tables in Markdown, and the notes as a list."""
-    lines = "\n".join(f"- {_escape_markdown(line)}" for line in notes)
-    return "\n\n".join([*map(_in_markdown, grids), lines]) + "\n"
-
-
-def as_latex_table(grid: Grid, notes: Iterable[str], caption: str, label: str) -> str:
-    """Write a whole ``table`` of LaTeX with notes below it; its cells and caption are LaTeX."""
-    lines = [
-        "% \\usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{caption}}}",
-        rf"\label{{{label}}}",
-        in_latex(grid, str),
-        r"\par\smallskip",
-        r"\footnotesize",
-        " \\\\\n".join(escape_latex(line) for line in notes),
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+def latex_lines(notes: Iterable[str]) -> str:
+    """Write notes in LaTeX, with its line breaks: they would be one paragraph otherwise."""
+    return " \\\\\n".join(map(escape_latex, notes))
 
 
 def as_latex(tables: Iterable[str], notes: Iterable[str]) -> str:
     """Write LaTeX tables that are written already, and notes below them."""
-    # With LaTeX line breaks: these lines would be one paragraph otherwise.
-    lines = " \\\\\n".join(escape_latex(line) for line in notes)
-    return "\n\n".join(["% \\usepackage{booktabs}", *tables, lines]) + "\n"
-
-
-def as_html(grids: Sequence[Grid], notes: Iterable[str]) -> str:
-    """Write tables in HTML, and the notes below them."""
-    lines = "<br>\n".join(html.escape(line) for line in notes)
-    return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
+    return "\n\n".join(["% \\usepackage{booktabs}", *tables, latex_lines(notes)]) + "\n"
 
 
 def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
@@ -104,18 +152,73 @@ def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
     return "\n".join(lines)
 
 
-def _aligned(grid: Grid) -> str:
-    table = [[column.heading for column in grid.columns], *grid.rows]
-    widths = [max(map(_width, cells)) for cells in zip(*table, strict=True)]
-    table.insert(1, ["-" * width for width in widths])
+def _aligned(grid: Grid, widths: Sequence[int] | None = None) -> str:
+    """Align the columns; with ``widths``, cells fold at blanks."""
+    rows = [[column.heading for column in grid.columns], *grid.rows]
+    widths = widths or [max(map(_width, cells)) for cells in zip(*rows, strict=True)]
     lines = []
-    for row in table:
-        cells = []
-        for cell, width, column in zip(row, widths, grid.columns, strict=True):
-            space = " " * (width - _width(cell))
-            cells.append(space + cell if column.is_number else cell + space)
-        lines.append("  ".join(cells).rstrip())
+    for number, row in enumerate(rows):
+        folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for i in range(max(map(len, folded))):
+            cells = []
+            for parts, width, column in zip(folded, widths, grid.columns, strict=True):
+                cell = parts[i] if i < len(parts) else ""
+                space = " " * (width - _width(cell))
+                cells.append(space + cell if column.is_number else cell + space)
+            lines.append((" " * _GAP).join(cells).rstrip())
+        if not number:
+            lines.append((" " * _GAP).join("-" * width for width in widths).rstrip())
     return "\n".join(lines)
+
+
+def _fitted(grid: Grid, most: int) -> str:
+    """Align the columns in ``most`` columns of a terminal, or write each row as a block."""
+    room = most - _GAP * (len(grid.columns) - 1)
+    cells = list(zip(*([column.heading for column in grid.columns], *grid.rows), strict=True))
+    whole = [max(map(_width, texts)) for texts in cells]
+    if sum(whole) <= room:
+        return _aligned(grid, whole)
+    least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
+    if sum(least) > room:
+        return _in_blocks(grid, most)
+    # A heading folds before the cells below it have to.
+    widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in cells]
+    while sum(widths) > room:
+        _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+        widths[widest] -= 1
+    return _aligned(grid, widths)
+
+
+def _in_blocks(grid: Grid, most: int) -> str:
+    """Write each row as its first name, and lines for each other cell."""
+    name = next(j for j, column in enumerate(grid.columns) if column.heading)
+    lines, last = [], ""
+    for row in grid.rows:
+        last = row[name] or last  # an empty cell stands for the one above
+        told = [(c.heading, row[j]) for j, c in enumerate(grid.columns) if j != name]
+        told = [(heading, cell.strip()) for heading, cell in told if cell.strip()]
+        width = max((_width(heading) for heading, _ in told), default=0)
+        lines.append(last)
+        for heading, cell in told:
+            first, *others = _folded(cell, most - width - 2 * _GAP)
+            lines.append(f"  {heading}{' ' * (width - _width(heading))}  {first}".rstrip())
+            lines += [" " * (width + 2 * _GAP) + other for other in others]
+    return "\n".join(lines)
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    """The lines of a cell, none longer than ``width`` unless a word is."""
+    if _width(cell) <= width:
+        return [cell]
+    first, *words = cell.split()
+    lines = [first]
+    for word in words:
+        longer = f"{lines[-1]} {word}"
+        if _width(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _in_markdown(grid: Grid) -> str:
@@ -159,18 +262,6 @@ def _in_html(grid: Grid) -> str:
     return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def ditto(rows: list[list[str]], labels: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Leave the first columns empty where their labels are those of the row above."""
-    found = []
-    above: Sequence[Any] = ()
-    for row, own in zip(rows, labels, strict=True):
-        pairs = enumerate(zip(own, above or [_NO_LABEL] * len(own), strict=True))
-        same = next((i for i, (label, other) in pairs if label != other), len(own))
-        found.append([""] * same + row[same:])
-        above = own
-    return found
-
-
 def decimals_of(means: Iterable[float]) -> int:
     """Four decimals, or as many as show three digits of the largest of the means."""
     sizes = (abs(mean) for mean in means)
@@ -178,9 +269,9 @@ def decimals_of(means: Iterable[float]) -> int:
     return min(8, max(4, 2 - math.floor(math.log10(top))))
 
 
-def shown(value: float, places: int, sign: str = "") -> str:
+def shown(value: float | None, places: int, sign: str = "") -> str:
     """Write a number, - where it is undefined."""
-    return UNDEFINED if math.isnan(value) else f"{value:{sign}.{places}f}"
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:{sign}.{places}f}"
 
 
 def shown_interval(low: float, high: float, places: int, sign: str = "") -> str:
@@ -190,28 +281,23 @@ def shown_interval(low: float, high: float, places: int, sign: str = "") -> str:
     return f"[{shown(low, places, sign)}, {shown(high, places, sign)}]"
 
 
-def shown_count(users: int | None) -> str:
+def shown_count(users: float | None, places: int = 0) -> str:
     """Write a number of users, - for a metric of all lists."""
-    return UNDEFINED if users is None else f"{users:,}"
+    return UNDEFINED if users is None or math.isnan(users) else f"{users:,.{places}f}"
 
 
-def shown_effective(users: float | None) -> str:
-    """Write an effective number of users, - for a metric of all lists."""
-    return UNDEFINED if users is None or math.isnan(users) else f"{users:,.1f}"
-
-
-def weighted_by(n_weightless: int | None) -> Iterable[str]:
+def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
     """Say that users are weighted, and how many have no weight; nothing where it is None."""
     if n_weightless is not None:
         yield "weighted; effective: (sum of the weights)^2 / sum of their squares"
     if n_weightless:
-        yield f"left out: {counted(n_weightless, 'user')} of weight 0"
+        yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def intervals_by(level: float, n_resamples: int, drawn: str = "users") -> str:
+def intervals_by(confidence: float, n_resamples: int, drawn: str = "users") -> str:
     """Say how the intervals of means are computed; ``drawn`` is the word for what is drawn."""
     how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
-    return f"{percent(level)} intervals by {how}"
+    return f"{percent(confidence)} intervals by {how}"
 
 
 def percent(share: float) -> str:
@@ -231,6 +317,8 @@ def one_line(name: object) -> str:
 
 def _width(text: str) -> int:
     """Columns of a terminal: two for a wide character, none for one that combines."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

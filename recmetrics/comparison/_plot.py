@@ -77,12 +77,13 @@ def _figure(
     left = [[each for each in means if each.metric == m] for m in comparison.metrics]
     right = [[each for each in differences if each.metric == m] for m in comparison.metrics]
     rows = [
-        max(len(side) * (max(map(_n_lines, side), default=0) + 0.5) for side in sides)
+        max(len(side) * (max((len(_lines(e)) for e in side), default=0) + 0.5) for side in sides)
         for sides in zip(left, right, strict=True)
     ]
     n_columns = 2 if differences else 1
     width = _NOTE_WIDTH * n_columns
-    notes = [line for text in _legend(comparison) for line in textwrap.wrap(text, width)]
+    told = [*plot_legend(comparison), "filled: the best mean, a significant difference"]
+    notes = [line for text in told for line in textwrap.wrap(text, width)]
     heights = [lines * _LINE + 0.65 for lines in rows]
     bottom = len(notes) * _LINE
     size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
@@ -141,15 +142,6 @@ def _draw(
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _legend(comparison: Compared) -> list[str]:
-    marked = "filled: the best mean, a significant difference"
-    return [*plot_legend(comparison), marked]
-
-
-def _n_lines(record: Mean | Difference) -> int:
-    return len(_lines(record))
 
 
 def _lines(record: Mean | Difference) -> list[str]:

@@ -1,16 +1,26 @@
-"""The numbers of a comparison: its means, its differences, and all together."""
+"""The numbers of a summary and of a comparison: means, differences, and all together."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import importlib
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._spec import MetricSpec, parse
+from recmetrics._types import Convention
 from recmetrics.comparison._statistics import Correction, Test
 
-_OPTIONAL = ("n_effective", "n_runs", "run_std", "model")
+_OPTIONAL = ("n_effective", "n_runs", "run_std")
+_FRAMES = ("pandas", "polars", "pyarrow")
+_PLAIN = (str, bool, int, float, type(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +39,10 @@ class Mean:
     group: Any
     model: str
     mean: float
-    low: float
-    high: float
-    n_users: int | None
-    n_undefined: int | None
+    low: float = math.nan
+    high: float = math.nan
+    n_users: int | None = None
+    n_undefined: int | None = None
     best: bool = False
     n_effective: float | None = None
     n_runs: int | None = None
@@ -46,6 +56,45 @@ class Mean:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name; those of weights and runs only if there are any."""
         return without_unset(asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricSummary:
+    """One metric over the users of a group, or over all users (``group`` is None).
+
+    ``low`` and ``high`` are the bounds of the interval of the mean. ``std`` is the standard
+    deviation of the users' values (with divisor n - 1); ``q10``, ``median`` and ``q90`` are their
+    quantiles. ``n_users`` is the number of users with a value. ``n_undefined`` is the number of
+    users without one, who are left out; ``why`` gives the reason, such as "no relevant item", or ""
+    if there are none. ``n_effective`` is (sum w)^2 / sum w^2 of the weights, None without weights.
+    ``model`` is None unless a table names models. ``levels`` has the means of reference levels.
+
+    An undefined number is NaN, such as the interval of fewer than two values, or of infinite
+    values. A metric of all lists has only a value, ``mean``; its ``n_users`` and ``n_undefined``
+    are None.
+    """
+
+    metric: str
+    group: Any
+    mean: float
+    low: float = math.nan
+    high: float = math.nan
+    std: float = math.nan
+    q10: float = math.nan
+    median: float = math.nan
+    q90: float = math.nan
+    n_users: int | None = None
+    n_undefined: int | None = None
+    why: str = ""
+    n_effective: float | None = None
+    model: str | None = None
+    levels: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, and the levels; those of weights and models if there are."""
+        named = without_unset(asdict(self), (*_OPTIONAL, "model"))
+        levels: dict[str, Any] = named.pop("levels")
+        return named | levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +112,8 @@ class Difference:
     model: str
     against: str
     difference: float
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     n_users: int
     n_undefined: int
     effect_size: float
@@ -82,12 +131,12 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
-        fields = asdict(self)
-        p_values, corrected = fields.pop("p_values"), fields.pop("corrected")
-        significant = fields.pop("significant")
+        named = asdict(self)
+        p_values, corrected = named.pop("p_values"), named.pop("corrected")
+        significant = named.pop("significant")
         for test, p in p_values.items():
-            fields |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
-        return fields | {"significant": significant}
+            named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
+        return named | {"significant": significant}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -138,19 +187,73 @@ class Compared:
             and (each.metric, each.model, getattr(each, "against", None))
             == (metric, model, against)
         ]
-        return _worst(own, metric not in self.lower_is_better) if own else None
+        values: npt.NDArray[np.float64] = np.array([each.value for each in own], np.float64)
+        if np.isnan(values).all():
+            return None
+        is_low = metric not in self.lower_is_better
+        worst: Mean | Difference = own[int((np.nanargmin if is_low else np.nanargmax)(values))]
+        return worst
 
 
-def without_unset(fields: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the fields of weights and of runs if there are none."""
+def without_unset(named: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
+    """Leave out the optional fields that are None."""
+    return {name: each for name, each in named.items() if name not in optional or each is not None}
+
+
+def document(
+    numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
+) -> dict[str, Any]:
+    """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    names = (field.name for field in fields(numbers) if field.name != "records")
+    named = {name: getattr(numbers, name) for name in names}
     return {
-        name: value for name, value in fields.items() if name not in _OPTIONAL or value is not None
+        "format": "recmetrics-1",
+        "version": sys.modules["recmetrics"].__version__,
+        "convention": convention,
+        "definitions": {metric: _defined(metric, convention) for metric in defined},
+        **_plain(named | records),
     }
 
 
-def _worst(records: list[Mean] | list[Difference], higher_is_better: bool) -> Any:
-    """The record of the worst group: the lowest value, or the highest; None without a value."""
-    values: npt.NDArray[np.float64] = np.array([record.value for record in records])
-    if np.isnan(values).all():
+def _defined(metric: str, convention: Convention | None) -> str | None:
+    text, bracket, bound = metric.partition("[")  # ndcg@10[least]
+    try:
+        spec = parse(text, convention)
+    except MetricSpecError:  # of another package
         return None
-    return records[int(np.nanargmin(values) if higher_is_better else np.nanargmax(values))]
+    given = ((name, value) for name, value in spec.values.items() if value is not None)
+    return str(MetricSpec(spec.name, spec.k, tuple(given))) + bracket + bound
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | frozenset):
+        return [_plain(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, _PLAIN) else str(value)
+
+
+def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
+    """Make a data frame of records, by default with the first package that is installed."""
+    if backend is not None and backend not in _FRAMES:
+        msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
+        raise ArgumentError(msg)
+    wanted = _FRAMES if backend is None else (backend,)
+    name = next((each for each in wanted if find_spec(each) is not None), None)
+    if name is None:
+        msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
+        raise ArgumentError(msg)
+    package = importlib.import_module(name)
+    if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
+        # No column holds labels of several types.
+        records = [{**each, "group": _as_text(each["group"])} for each in records]
+    if name == "pyarrow":
+        return package.Table.from_pylist(records)
+    return package.DataFrame(records)
+
+
+def _as_text(group: Any) -> str | None:
+    return None if group is None else str(group)

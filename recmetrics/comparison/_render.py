@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics.comparison._grids import (
     UNDEFINED,
     Column,
     Grid,
     as_latex,
-    as_markdown,
-    as_text,
     counted,
     decimals_of,
-    ditto,
     escape_latex,
     in_latex,
     intervals_by,
+    named,
     one_line,
     percent,
     shown,
     shown_count,
-    shown_effective,
     shown_interval,
+    table,
     weighted_by,
 )
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
     from recmetrics.comparison._records import Compared, Difference, Mean
+    from recmetrics.comparison._statistics import Test
 
 _TESTS = {
     "t": "paired t test",
@@ -43,22 +42,7 @@ _UNCOVERED = "p-values use the users' means over runs, and do not cover the vari
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
-class Cell(NamedTuple):
-    """A name or a mean in the table of models by metrics."""
-
-    text: str
-    marks: str = ""
-    is_best: bool = False
-
-
-def to_text(comparison: Compared) -> str:
-    """Write aligned tables and the legend."""
-    return as_text(grids(comparison), legend(comparison))
-
-
-def to_markdown(comparison: Compared) -> str:
-    """Write the same tables in Markdown."""
-    return as_markdown(grids(comparison), legend(comparison))
+Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 
 def to_latex(comparison: Compared) -> str:
@@ -67,8 +51,8 @@ def to_latex(comparison: Compared) -> str:
     for group in (None, *comparison.groups):
         if group is not None:
             parts.append(f"% group {one_line(group)}")
-        headings, rows = models_by_metrics(comparison, comparison.metrics, group)
-        parts.append(in_latex(latex_grid(headings, rows), str))
+        grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
+        parts.append(in_latex(grid, str))
     parts += [in_latex(grid) for grid in _difference_grids(comparison)]
     notes = legend(comparison)
     if comparison.differences:
@@ -219,46 +203,53 @@ def pair(difference: Difference) -> str:
 
 
 def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
-    interval = f"{percent(comparison.confidence)} interval"
     by_group = bool(means) and means[0].group is not None
-    worst_of = bool(comparison.groups) and not by_group
-    left_out = _leaves_out(means)
-    weighted = comparison.n_weightless is not None
-    columns = [
-        *([Column("group", is_number=False)] if by_group else []),
-        Column("metric", is_number=False),
-        Column("model", is_number=False),
-        Column("mean"),
-        Column(interval),
-        Column("users"),
-        *([Column("effective")] if weighted else []),
-        *([Column("runs"), Column("run std")] if comparison.n_runs else []),
-        *([Column("left out")] if left_out else []),
-        Column("", is_number=False),
-        *([Column("worst group", is_number=False)] if worst_of else []),
-    ]
-    rows = []
-    for each in means:
-        places = decimals(comparison, each.metric)
-        worst = comparison.worst_group(each.metric, each.model)
-        rows.append(
-            [
-                *([one_line(each.group)] if by_group else []),
-                one_line(each.metric),
-                one_line(each.model),
-                shown(each.mean, places),
-                shown_interval(each.low, each.high, places),
-                shown_count(each.n_users),
-                *([shown_effective(each.n_effective)] if weighted else []),
-                *(_runs(each, places) if comparison.n_runs else []),
-                *([shown_count(each.n_undefined)] if left_out else []),
-                "best" if each.best else "",
-                *([_worst(worst, places)] if worst_of else []),
-            ]
-        )
-    at = [column.heading for column in columns].index("mean")
-    strong = frozenset((row, at) for row, each in enumerate(means) if each.best)
-    return Grid(columns, ditto(rows, _labels(means)), strong)
+    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
+
+    def worst(each: Mean) -> str:
+        group = comparison.worst_group(each.metric, each.model)
+        return _worst(group, places[each.metric])
+
+    return table(
+        [
+            named("group", lambda each: each.group, by_group),
+            named("metric", lambda each: each.metric),
+            Column("model", lambda each: one_line(each.model), is_number=False),
+            Column(
+                "mean",
+                lambda each: shown(each.mean, places[each.metric]),
+                is_strong=lambda each: each.best,
+            ),
+            _interval(comparison, places),
+            Column("users", lambda each: shown_count(each.n_users)),
+            Column(
+                "effective",
+                lambda each: shown_count(each.n_effective, 1),
+                comparison.n_weightless is not None,
+            ),
+            Column("runs", lambda each: shown_count(each.n_runs), bool(comparison.n_runs)),
+            Column(
+                "run std",
+                lambda each: shown(each.run_std, places[each.metric]),
+                bool(comparison.n_runs),
+            ),
+            _undefined(means),
+            Column("", lambda each: "best" if each.best else "", is_number=False),
+            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+        ],
+        means,
+    )
+
+
+def _interval(comparison: Compared, places: Mapping[str, int], sign: str = "") -> Column:
+    return Column(
+        f"{percent(comparison.confidence)} interval",
+        lambda each: shown_interval(each.low, each.high, places[each.metric], sign),
+    )
+
+
+def _undefined(records: Sequence[Mean] | Sequence[Difference]) -> Column:
+    return Column("left out", lambda each: shown_count(each.n_undefined), _leaves_out(records))
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
@@ -268,103 +259,106 @@ def _difference_grids(comparison: Compared) -> list[Grid]:
 
 
 def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
-    interval = f"{percent(comparison.confidence)} interval"
     by_group = differences[0].group is not None
-    worst_of = bool(comparison.groups) and not by_group
-    left_out = _leaves_out(differences)
-    pairs = {(each.model, each.against) for each in differences}
+    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
     # A single pair needs no column: it is the heading of the differences.
-    heading = pair(differences[0]) if len(pairs) == 1 else None
-    tests = comparison.tests
-    columns = [
-        *([Column("group", is_number=False)] if by_group else []),
-        Column("metric", is_number=False),
-        *([Column("pair", is_number=False)] if heading is None else []),
-        Column(heading or "difference"),
-        Column(interval),
-        *(Column(f"p ({test})" if len(tests) > 1 else "p") for test in tests),
-        Column("", is_number=False),
-        Column("d_z"),
-        Column("w/t/l"),
-        *([Column("left out")] if left_out else []),
-        *([Column("worst group", is_number=False)] if worst_of else []),
-    ]
-    rows = []
-    for each in differences:
-        places = decimals(comparison, each.metric)
-        worst = comparison.worst_group(each.metric, each.model, each.against)
-        rows.append(
-            [
-                *([one_line(each.group)] if by_group else []),
-                one_line(each.metric),
-                *([pair(each)] if heading is None else []),
-                shown(each.difference, places, sign="+"),
-                shown_interval(each.low, each.high, places, sign="+"),
-                *(_p(each.corrected[test]) for test in tests),
-                "*" if each.significant else "",
-                shown(each.effect_size, 2, sign="+"),
-                f"{each.wins}/{each.ties}/{each.losses}",
-                *([shown_count(each.n_undefined)] if left_out else []),
-                *([_worst(worst, places, sign="+")] if worst_of else []),
-            ]
-        )
-    return Grid(columns, ditto(rows, _labels(differences)))
+    is_alone = len({(each.model, each.against) for each in differences}) == 1
+
+    def worst(each: Difference) -> str:
+        group = comparison.worst_group(each.metric, each.model, each.against)
+        return _worst(group, places[each.metric], "+")
+
+    return table(
+        [
+            named("group", lambda each: each.group, by_group),
+            named("metric", lambda each: each.metric),
+            Column("pair", pair, not is_alone, is_number=False),
+            Column(
+                pair(differences[0]) if is_alone else "difference",
+                lambda each: shown(each.difference, places[each.metric], "+"),
+            ),
+            _interval(comparison, places, "+"),
+            *(_p_of(test, comparison) for test in comparison.tests),
+            Column("", lambda each: "*" if each.significant else "", is_number=False),
+            Column("d_z", lambda each: shown(each.effect_size, 2, "+")),
+            Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
+            _undefined(differences),
+            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+        ],
+        differences,
+    )
 
 
-def _labels(records: Sequence[Mean] | Sequence[Difference]) -> list[list[Any]]:
-    """The labels of the rows: that of the group, if there is one, and the metric."""
-    return [[*([] if each.group is None else [each.group]), each.metric] for each in records]
+def _p_of(test: Test, comparison: Compared) -> Column:
+    heading = f"p ({test})" if len(comparison.tests) > 1 else "p"
+    return Column(heading, lambda each: _p(each.corrected[test]))
 
 
 def models_by_metrics(
-    comparison: Compared, metrics: Sequence[str], group: Any = None, digits: int | None = None
-) -> tuple[list[str], list[list[Cell]]]:
-    """The means of a group, with the headings of their columns; names are cells, too.
-
-    A name is marked with its letter, a mean with the letters of the models that it is better than.
-    """
+    comparison: Compared,
+    metrics: Sequence[str],
+    form: Form,
+    group: Any = None,
+    digits: int | None = None,
+) -> Grid:
+    """The means of a group, with the letters of the models that they are better than."""
     better: dict[tuple[str, str], list[str]] = {}
+    letters: dict[str, str] = {}
+    if comparison.differences:
+        letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
     for each in comparison.differences:
         if each.group == group and each.significant:
-            lower = each.metric in comparison.lower_is_better
-            winner, loser = each.model, each.against
-            if (each.difference < 0) != lower:
-                winner, loser = loser, winner
-            letter = _letter(comparison.models.index(loser))
-            better.setdefault((each.metric, winner), []).append(letter)
+            is_lower = each.metric in comparison.lower_is_better
+            pair = (each.model, each.against)
+            winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
+            better.setdefault((each.metric, winner), []).append(letters[loser])
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
-    metrics = [metric for metric in metrics if (metric, comparison.models[0]) in means]
-    rows = []
-    for index, model in enumerate((*comparison.models, *comparison.levels)):
-        is_tested = bool(comparison.differences) and model in comparison.models
-        row = [Cell(one_line(model), _letter(index) if is_tested else "")]
-        for metric in metrics:
-            mean = means.get((metric, model))
-            if mean is None:
-                row.append(Cell(UNDEFINED))
-                continue
-            places = decimals(comparison, metric) if digits is None else digits
-            marks = "".join(sorted(better.get((metric, model), [])))
-            row.append(Cell(shown(mean.mean, places), marks, mean.best))
-        rows.append(row)
-    return [one_line(metric) for metric in metrics], rows
+
+    def column(metric: str) -> Column:
+        places = decimals(comparison, metric) if digits is None else digits
+        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
+        width = max(map(len, of_models.values()))
+
+        def is_best(model: str) -> bool:
+            return (metric, model) in means and means[metric, model].best
+
+        def text(model: str) -> str:
+            found = means.get((metric, model))
+            mean = UNDEFINED if found is None else shown(found.mean, places)
+            marks = of_models[model]
+            if form == "latex":
+                return _in_latex(mean, marks, is_best(model))
+            if form == "markdown":
+                return f"{mean} {marks}".rstrip()
+            mean = f"[{mean}]" if is_best(model) else f" {mean} "
+            return f"{mean} {marks:<{width}}" if width else mean
+
+        heading = one_line(metric)
+        return Column(
+            escape_latex(heading) if form == "latex" else heading, text, is_strong=is_best
+        )
+
+    models = [*comparison.models, *comparison.levels]
+
+    def name(model: str) -> str:
+        text = one_line(model)
+        return _in_latex(text, letters.get(model, "")) if form == "latex" else text
+
+    shown_metrics = [metric for metric in metrics if (metric, models[0]) in means]
+    return table(
+        [
+            Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
+            Column("model", name, is_number=False),
+            *map(column, shown_metrics),
+        ],
+        models,
+    )
 
 
-def latex_grid(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Grid:
-    """Write models by metrics with cells in LaTeX."""
-    columns = [Column("model", is_number=False), *(Column(escape_latex(each)) for each in headings)]
-    return Grid(columns, [[_latex_cell(cell) for cell in row] for row in rows])
-
-
-def _latex_cell(cell: Cell) -> str:
-    text = escape_latex(cell.text)
-    text = rf"\textbf{{{text}}}" if cell.is_best else text
-    return f"{text}$^{{{cell.marks}}}$" if cell.marks else text
-
-
-def _runs(mean: Mean, places: int) -> list[str]:
-    std = math.nan if mean.run_std is None else mean.run_std
-    return [shown_count(mean.n_runs), shown(std, places)]
+def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
+    text = escape_latex(text)
+    text = rf"\textbf{{{text}}}" if is_best else text
+    return f"{text}$^{{{marks}}}$" if marks else text
 
 
 def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:

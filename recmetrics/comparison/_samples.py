@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import (
-    ArgumentError,
-    InputError,
-    InputTypeError,
-    MetricSpecError,
-    ShapeError,
-)
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._io import Source, read_per_user
-from recmetrics._spec import spec_of
 from recmetrics.comparison._align import (
     Columns,
     Frame,
@@ -29,57 +22,51 @@ from recmetrics.comparison._align import (
     models_of,
     read_frame,
     require,
-    rows_by_key,
-    values_of,
+    require_users_once,
+    spec_if_known,
 )
 from recmetrics.comparison._statistics import Floats, mean_over_runs
 
 _MANY_GROUPS = 50
-_ONE_RESULT = (
-    "what Metrics.compute returns, an object whose .compute() returns that, "
-    "a data frame with a float column per metric, or the path of a file that "
-    "'recmetrics evaluate --per-user' wrote"
-)
 _RESULT = (
-    "what Metrics.compute returns, an object whose .compute() returns that, "
-    "or a data frame with a float column per metric"
+    "what Metrics.compute returns, an object whose .compute() returns that, {}a data frame with a "
+    "float column per metric"
 )
+_ONE_RESULT = _RESULT.format("") + (
+    ", or the path of a file that 'recmetrics evaluate --per-user' wrote"
+)
+_OF_SEVERAL = _RESULT.format("or ")
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Values per model and metric: (n_users,), NaN if undefined; () for a metric of all lists.
+    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
 
-    For a model with several runs, these are the means over the runs; ``runs`` has the values of the
-    runs, (n_runs, n_users) or (n_runs,).
+    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
+    the runs in which it is defined.
     """
 
     models: tuple[str, ...]
     levels: tuple[str, ...]  # shown beside the models; they may lack metrics
     metrics: tuple[str, ...]
-    values: dict[str, dict[str, Floats]]
-    runs: dict[str, dict[str, Floats]]  # of models with several
+    system: frozenset[str]  # metrics with one value for all users together
+    runs: dict[str, dict[str, Floats]]
+    values: dict[str, dict[str, Floats]]  # (n_users,), over the runs
     n_users: int
-    frame: Frame | None  # the first of those that were given
+    labels: dict[str, list[Any]]  # of the columns for groups and weights
 
     def having(self, metric: str) -> list[str]:
         """List the models, and the levels that have a metric."""
         return [*self.models, *(each for each in self.levels if metric in self.values[each])]
 
-    def runs_of(self, model: str, metric: str) -> Floats:
-        """Give the values of each run of a model, (n_runs, n_users), or (n_runs, 1)."""
-        if model in self.runs:
-            runs = self.runs[model][metric]
-            return runs if runs.ndim > 1 else runs[:, None]
-        return np.atleast_2d(self.values[model][metric])
-
-    def is_system(self, metric: str) -> bool:
-        """Say whether a metric has one value for all users together."""
-        return self.values[self.models[0]][metric].ndim == 0
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model with several."""
+        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
+        return {name: count for name, count in counts.items() if count > 1}
 
 
 class Result(NamedTuple):
-    """The values per metric, as in ``Results``; the users in groups, and their weights."""
+    """The values per metric, (n_users,) or (); the users in groups, their weights, the models."""
 
     values: dict[str, Floats]
     groups: dict[Any, npt.NDArray[np.intp]]
@@ -88,7 +75,7 @@ class Result(NamedTuple):
     models: dict[str | None, npt.NDArray[np.intp]]  # the rows of each; None names the only one
 
 
-def read_results(results: Any, levels: Mapping[str, Any], asked: Columns) -> Results:
+def read_results(results: Any, levels: Any, asked: Columns) -> Results:
     """Check that models, and levels, were measured by the same metrics on the same users."""
     if not isinstance(results, Mapping) and (frame := read_frame("results", results, asked)):
         if frame.model is None:
@@ -96,56 +83,63 @@ def read_results(results: Any, levels: Mapping[str, Any], asked: Columns) -> Res
             raise InputError(msg)
         rows = models_of("results", frame)
         results = {name: replace(frame, rows=frame.rows[each]) for name, each in rows.items()}
-    for what, named in (("results", results), ("levels", levels)):
-        if not isinstance(named, Mapping):
+    for what, each in (("results", results), ("levels", levels)):
+        if not isinstance(each, Mapping):
             msg = (
-                f"{what} must be a dict of name and result, got {type(named).__name__}; "
+                f"{what} must be a dict of name and result, got {type(each).__name__}; "
                 "type {'first': a, 'second': b}, with a name for each"
             )
             raise InputTypeError(msg)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)
-    for each in (*results, *levels):
-        called: object = each
-        if not isinstance(called, str) or not called.strip():
-            msg = f"names of models must be strings that are not blank, got {called!r}"
+    for name in (*results, *levels):
+        if not isinstance(name, str) or not name.strip():
+            msg = f"names of models must be strings that are not blank, got {name!r}"
             raise InputError(msg)
-    both = next((level for level in levels if level in results), None)
-    if both is not None:
-        msg = f"{both!r} is the name of a model and of a level; expected different names"
-        raise InputError(msg)
+        if name in results and name in levels:
+            msg = f"{name!r} is the name of a model and of a level; expected different names"
+            raise InputError(msg)
     given = {name: run for model, each in results.items() for name, run in _runs(model, each)}
     given |= {Given(level): each for level, each in levels.items()}
-    read = {name: _read(_result_of(name), each, _RESULT, asked) for name, each in given.items()}
-    read = align(read)
-    values = {
-        name: {
-            metric: _finite(name, metric, column)
-            for metric, column in _chosen(name, columns, asked, name.model in levels).items()
-        }
-        for name, columns in read.items()
-    }
-    first, *others = values
-    for name in others:
-        may_lack = name.model in levels
-        _require_same_metrics(first, values[first], name, values[name], may_lack=may_lack)
+    read, labels = align(
+        {name: _read(_result_of(name), each, _OF_SEVERAL, asked) for name, each in given.items()},
+        asked.others,
+    )
+    values = {}
+    for name, columns in read.items():
+        chosen = _chosen(repr(name), columns, asked, may_lack=name.model in levels)
+        values[name] = {metric: _finite(name, metric, each) for metric, each in chosen.items()}
+    first = next(iter(values))
+    for name, own in values.items():
+        _require_same_metrics(first, values[first], name, own, may_lack=name.model in levels)
     if not values[first]:
-        msg = f"{_result_of(first)} holds no metric; expected {_RESULT}"
+        msg = f"{_result_of(first)} holds no metric; expected {_OF_SEVERAL}"
         raise InputError(msg)
-    metrics, n_users = tuple(values[first]), _n_users(values)
-    runs: dict[str, dict[str, Floats]] = {}
-    of_models: dict[str, dict[str, Floats]] = {}
-    for model in (*results, *levels):
-        own = [columns for name, columns in values.items() if name.model == model]
-        of_models[model] = own[0]
-        if len(own) > 1:
-            runs[model] = {metric: np.stack([each[metric] for each in own]) for metric in own[0]}
-            of_models[model] = {
-                metric: mean_over_runs(each) for metric, each in runs[model].items()
+    n_users = _n_users({repr(name): each for name, each in values.items()})
+    runs: dict[str, dict[str, Floats]] = {name: {} for name in (*results, *levels)}
+    for model, stacked in runs.items():
+        every = [columns for name, columns in values.items() if name.model == model]
+        for metric, column in every[0].items():
+            one = np.atleast_2d(column)  # without a copy
+            several = [np.atleast_1d(each[metric]) for each in every]
+            stacked[metric] = one if len(every) == 1 else np.stack(several)
+    return Results(
+        models=tuple(results),
+        levels=tuple(levels),
+        metrics=tuple(values[first]),
+        system=frozenset(metric for metric, each in values[first].items() if not each.ndim),
+        runs=runs,
+        values={
+            model: {
+                metric: each[0] if len(each) == 1 else mean_over_runs(each)
+                for metric, each in of_metrics.items()
             }
-    first_frame = next((each for each in read.values() if isinstance(each, Frame)), None)
-    return Results(tuple(results), tuple(levels), metrics, of_models, runs, n_users, first_frame)
+            for model, of_metrics in runs.items()
+        },
+        n_users=n_users,
+        labels=labels,
+    )
 
 
 def _runs(model: str, given: Any) -> list[tuple[Given, Any]]:
@@ -178,11 +172,11 @@ def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
     return Columns(names, model, tuple(each for each in others if isinstance(each, str)))
 
 
-def _chosen(name: object, columns: Any, asked: Columns, may_lack: bool = False) -> dict[str, Any]:
+def _chosen(what: str, columns: Any, asked: Columns, *, may_lack: bool = False) -> dict[str, Any]:
     """The columns of the metrics that the caller names, or of all."""
     found: dict[str, Any] = columns_of(columns) if isinstance(columns, Frame) else columns
     for metric in () if may_lack else asked.metrics or ():
-        require(repr(name), metric, found)
+        require(what, metric, found)
     chosen = found if asked.metrics is None else asked.metrics
     return {metric: found[metric] for metric in chosen if metric in found}
 
@@ -204,10 +198,13 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
             if columns.model is not None:
                 rows = models_of("values", columns)
                 models = {name: np.array(each, np.intp) for name, each in rows.items()}
-            by, weights = column_of(columns, "by", by), column_of(columns, "weights", weights)
-            keys = [*columns.keys, *([columns.model] if models else [])]
-            if columns.keys and columns.rows.select(keys).is_duplicated().any():
-                rows_by_key("values", replace(columns, keys=keys))
+            require_users_once("values", columns)
+            for column in asked.others:
+                require("values", column, columns.rows.columns)
+            by, weights = (
+                columns.rows[each].to_list() if isinstance(each, str) else each
+                for each in (by, weights)
+            )
     columns = _chosen("values", columns, asked)
     unread = None if models else asked.model
     for name, given in (("by", by), ("weights", weights), ("model", unread)):
@@ -226,17 +223,10 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
     for metric, column in columns.items():
         if not arrays[metric].ndim:
             _refuse_mean(f"metric {metric!r}", metric, column, "quantiles")
-    sizes = {metric: array.size for metric, array in arrays.items() if array.ndim}
-    n_users = next(iter(sizes.values()), 0)
-    for metric, size in sizes.items():
-        if size != n_users:
-            msg = (
-                f"metric {next(iter(sizes))!r} has {n_users:,} users and metric {metric!r} "
-                f"{size:,}; expected the values of the same users"
-            )
-            raise ShapeError(msg)
-    if sizes and not n_users:
-        msg = f"values holds no user: metric {next(iter(sizes))!r} has shape (0,)"
+    n_users = _n_users({"": arrays})
+    empty = next((metric for metric, each in arrays.items() if each.shape == (0,)), None)
+    if empty is not None:
+        msg = f"values holds no user: metric {empty!r} has shape (0,)"
         raise InputError(msg)
     return Result(
         arrays,
@@ -247,27 +237,34 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
     )
 
 
+def read_levels(
+    levels: Mapping[str, Any] | None, values: Mapping[str, Floats]
+) -> dict[str, dict[str, Floats]]:
+    """Read reference levels of one result: for its metrics, values of its users or one number."""
+    read: dict[str, dict[str, Floats]] = {}
+    for name, columns in ({} if levels is None else levels).items():
+        read[name] = {}
+        for metric in values.keys() & columns.keys():
+            array = _array(f"metric {metric!r} of {name!r}", metric, columns[metric])
+            if array.ndim and array.shape != values[metric].shape:
+                msg = (
+                    f"metric {metric!r} of {name!r} has shape {array.shape}; expected that of the "
+                    f"values, {values[metric].shape}, or one number"
+                )
+                raise ShapeError(msg)
+            read[name][metric] = array
+    return read
+
+
 def _has_missing(values: Any) -> bool:
     counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     return any(getattr(each, "not_updated", 0) for each in counts.values())
 
 
-def column_of(frame: Frame | None, name: str, given: Any) -> Any:
-    """Take the column that ``by`` or ``weights`` names; return anything else unchanged."""
-    if frame is None or not isinstance(given, str):
-        return given
-    require(f"{name} names a column, and the table", given, frame.rows.columns)
-    column = frame.rows[given]
-    return column.to_list() if name == "by" or not column.dtype.is_numeric() else values_of(column)
-
-
 def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
     """Refuse one number unless it is that of a metric of all lists."""
-    try:
-        is_mean = spec_of(metric).metric.per_user
-    except MetricSpecError:
-        is_mean = not isinstance(column, np.ndarray)
-    if is_mean:
+    spec = spec_if_known(metric)
+    if spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray):
         msg = (
             f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
             f"which intervals and {computed} are computed: give what Metrics.compute or the "
@@ -466,21 +463,20 @@ def _require_same_metrics(
             raise ShapeError(msg)
 
 
-def _n_users(values: dict[Given, dict[str, Floats]]) -> int:
+def _n_users(values: Mapping[str, Mapping[str, Floats]]) -> int:
+    """The number of users, which is that of every metric of every result."""
     sizes = {
-        (name, metric): column.size
+        f"metric {metric!r}" + (f" of {name}" if name else ""): column.size
         for name, columns in values.items()
         for metric, column in columns.items()
         if column.ndim
     }
-    if not sizes:
-        return 0
-    (first, metric), n_users = next(iter(sizes.items()))
-    for (name, other), size in sizes.items():
+    first, n_users = next(iter(sizes.items()), ("", 0))
+    for other, size in sizes.items():
         if size != n_users:
             msg = (
-                f"metric {metric!r} of {first!r} has {n_users:,} users and metric {other!r} of "
-                f"{name!r} {size:,}; compare results on the same users"
+                f"{first} has {n_users:,} users and {other} {size:,}; compare results on the same "
+                "users"
             )
             raise ShapeError(msg)
     return n_users
@@ -491,7 +487,7 @@ def check_runs(results: Results, paired_runs: object) -> None:
     if not isinstance(paired_runs, bool):
         msg = f"paired_runs must be True or False, got {paired_runs!r}"
         raise ArgumentError(msg)
-    counts = {model: len(next(iter(runs.values()))) for model, runs in results.runs.items()}
+    counts = results.n_runs()
     if len(counts) < 2:
         return
     (first, expected), *others = counts.items()
@@ -504,9 +500,10 @@ def check_runs(results: Results, paired_runs: object) -> None:
                 )
                 raise ArgumentError(msg)
         return
-    for model, runs in results.runs.items():
-        for metric, values in runs.items():
-            if values.ndim > 1 and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
+    for model in counts:
+        for metric, values in results.runs[model].items():
+            is_of_users = metric not in results.system
+            if is_of_users and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
                 msg = (
                     f"no user has a value of metric {metric!r} in two runs of {model!r}: the runs "
                     "are folds of users, the same for every model; type paired_runs=True"

@@ -38,8 +38,8 @@ class Sums(NamedTuple):
     weights: Floats | None
 
 
-class Runs(NamedTuple):
-    """The sums of each run of a model with several runs, to resample; all are of one size.
+class Sample(NamedTuple):
+    """The sums of each run of a model, to resample; all are of one size.
 
     For a difference, this includes the runs of the other model, unless they are subtracted already.
     The runs of the two models are drawn independently or, if ``paired``, together.
@@ -50,7 +50,7 @@ class Runs(NamedTuple):
     paired: bool = False
 
 
-NOTHING = Sums(np.empty(0), None)
+NOTHING = Sample((Sums(np.empty(0), None),))
 """Stands for values that have no interval."""
 
 
@@ -89,7 +89,7 @@ def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums,
 
 
 def bootstrap_intervals(
-    samples: Sequence[Sums | Runs], confidence: float, n_resamples: int, seed: int
+    samples: Sequence[Sample], confidence: float, n_resamples: int, seed: int
 ) -> list[tuple[float, float]]:
     """Compute percentile bootstrap intervals of means, weighted or not, of users.
 
@@ -104,7 +104,7 @@ def bootstrap_intervals(
     found = [(math.nan, math.nan)] * len(samples)
     of_size: dict[int, list[int]] = {}
     for place, sample in enumerate(samples):
-        of_size.setdefault(_parts(sample)[0].totals.size, []).append(place)
+        of_size.setdefault(sample.model[0].totals.size, []).append(place)
     for size, places in of_size.items():
         if size >= 2:
             means = _resampled([samples[place] for place in places], n_resamples, seed)
@@ -128,16 +128,13 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
 
 
 @without_warnings  # of sums that overflow
-def _resampled(samples: Sequence[Sums | Runs], n_resamples: int, seed: int) -> Floats:
+def _resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
     # The runs of a model stand in its mean and in its differences: they are summed once.
-    sums = {id(each): each for sample in samples for each in _parts(sample)}
+    sums = {id(each): each for one in samples for each in (*one.model, *one.against)}
     n = next(iter(sums.values())).totals.size
     generator = np.random.default_rng(seed)
-    # Few samples differ in their weights: so are these.
-    weights: list[Floats | None] = []
-    own = [_place(each.weights, weights) for each in sums.values()]
-    totals, over = np.empty((len(sums), n_resamples)), np.empty((len(weights), n_resamples))
+    found = {place: (np.empty(n_resamples), np.full(n_resamples, float(n))) for place in sums}
     at_once = max(1, _DRAW_BYTES // (_BYTES_PER_DRAW * n))
     for start in range(0, n_resamples, at_once):
         stop = min(start + at_once, n_resamples)
@@ -145,26 +142,18 @@ def _resampled(samples: Sequence[Sums | Runs], n_resamples: int, seed: int) -> F
         times = np.empty((stop - start, n))
         for row, drawn in zip(times, generator.integers(n, size=times.shape), strict=True):
             row[:] = np.bincount(drawn, minlength=n)
-        for row, each in zip(totals, sums.values(), strict=True):
-            row[start:stop] = _dot(times, each.totals)
-        for row, divisor in zip(over, weights, strict=True):
-            row[start:stop] = n if divisor is None else _dot(times, divisor)
-    found = dict(zip(sums, zip(totals, (over[place] for place in own), strict=True), strict=True))
+        for place, each in sums.items():
+            totals, over = found[place]
+            totals[start:stop] = _dot(times, each.totals)
+            if each.weights is not None:
+                over[start:stop] = _dot(times, each.weights)
     means = np.empty((len(samples), n_resamples))
     for row, sample in zip(means, samples, strict=True):
-        if isinstance(sample, Runs):
-            row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
-            if sample.against:
-                side = 0 if sample.paired else 1
-                row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
-        else:
-            total, divisor = found[id(sample)]
-            row[:] = total / divisor
+        row[:] = _mean_of_runs([found[id(each)] for each in sample.model], seed, 0)
+        if sample.against:
+            side = 0 if sample.paired else 1
+            row -= _mean_of_runs([found[id(each)] for each in sample.against], seed, side)
     return means
-
-
-def _parts(sample: Sums | Runs) -> tuple[Sums, ...]:
-    return (*sample.model, *sample.against) if isinstance(sample, Runs) else (sample,)
 
 
 def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
@@ -180,15 +169,6 @@ def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -
         total += times * own
         over += times * divisor
     return total / over
-
-
-def _place(weights: Floats | None, known: list[Floats | None]) -> int:
-    """The place of weights among those that are known; others are added."""
-    for place, each in enumerate(known):
-        if each is weights or (each is not None and np.array_equal(each, weights)):  # type: ignore[arg-type]
-            return place
-    known.append(weights)
-    return len(known) - 1
 
 
 def defined(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats | None]:
@@ -287,7 +267,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
     if differing.size == 0:
         return 1.0
     if test == "t":
-        return _t(differences) if weights is None else _weighted_t(differences, weights)
+        return _t(differences, weights)
     if test == "wilcoxon":
         return _wilcoxon(differing)
     if weights is not None:
@@ -331,20 +311,12 @@ def _all_signs_equal(n: int) -> float:
     return 2.0 ** (1 - n)
 
 
-def _t(differences: Floats) -> float:
-    """Student's test; without spread it is undefined, and the exact sign-flip test replaces it."""
-    from scipy.stats import ttest_rel
-
-    if not _mean_and_spread(differences)[1]:
-        return _all_signs_equal(differences.size)
-    return float(ttest_rel(differences, np.zeros_like(differences)).pvalue)
-
-
-def _weighted_t(differences: Floats, weights: Floats) -> float:
-    """Student's test of a weighted mean, by the linearised variance of sum w d / sum w.
+def _t(differences: Floats, weights: Floats | None) -> float:
+    """Student's test; of a weighted mean by the linearised variance of sum w d / sum w.
 
     Survey statistics and regressions with robust errors (HC1) use it: weights need not be counts,
-    and with equal weights it is the test without weights.
+    and with equal weights it is the usual test. Without spread it is undefined, and the exact
+    sign-flip test replaces it.
     """
     from scipy.special import stdtr
 
@@ -352,7 +324,10 @@ def _weighted_t(differences: Floats, weights: Floats) -> float:
     n = differences.size
     if not std:
         return _all_signs_equal(n)
-    error = np.sqrt(n / (n - 1) * np.square(weights * (differences - mean)).sum()) / weights.sum()
+    error = std / math.sqrt(n)
+    if weights is not None:
+        squares = np.square(weights * (differences - mean)).sum()
+        error = math.sqrt(n / (n - 1) * squares) / weights.sum()
     return float(2 * stdtr(n - 1, -np.abs(mean / error)))
 
 

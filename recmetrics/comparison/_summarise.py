@@ -1,23 +1,47 @@
-"""summary: one result -> samples of users -> means, intervals, quantiles."""
+"""summary: one result -> samples of users -> means, intervals, quantiles; ``Summary``."""
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputError, MetricSpecError
-from recmetrics._spec import lacking, spec_of
-from recmetrics.comparison._samples import check_share, read_columns, read_result, read_seed
+from recmetrics._errors import InputError
+from recmetrics._spec import lacking
+from recmetrics._types import Convention
+from recmetrics.comparison._align import spec_if_known
+from recmetrics.comparison._grids import (
+    Column,
+    Grid,
+    Printed,
+    decimals_of,
+    intervals_by,
+    named,
+    one_line,
+    percent,
+    shown,
+    shown_count,
+    shown_interval,
+    table,
+    weighted_by,
+)
+from recmetrics.comparison._records import MetricSummary, document, frame_of
+from recmetrics.comparison._samples import (
+    check_share,
+    read_columns,
+    read_levels,
+    read_result,
+    read_seed,
+)
 from recmetrics.comparison._statistics import (
     N_RESAMPLES,
     NOTHING,
     Floats,
-    Sums,
+    Sample,
     bootstrap_intervals,
     defined,
     effective_users,
@@ -26,7 +50,6 @@ from recmetrics.comparison._statistics import (
     spread_of,
     sums_of,
 )
-from recmetrics.comparison._summaries import MetricSummary, Summary
 
 _QUANTILES = (0.1, 0.5, 0.9)
 
@@ -38,7 +61,10 @@ def summary(
     model: str | None = None,
     by: Any = None,
     weights: Any = None,
-    level: float = 0.95,
+    levels: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+    noun: str = "user",
+    notes: Sequence[str] = (),
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
     r"""Summarise the result of one model: means with intervals, quantiles and counts of users.
@@ -72,8 +98,16 @@ def summary(
         The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
         frame: means, intervals, quantiles and standard deviations are then weighted. Weight 0
         leaves a user out.
-    level
+    levels
+        Reference levels by name, to show beside the means, such as ``{"chance":
+        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, which are
+        weighted and grouped as those of the model, or one number. They may lack some metrics.
+    confidence
         The confidence of the intervals, above 0 and below 1.
+    noun
+        The word for a user in the tables, such as "group" or "session".
+    notes
+        Lines to print below the tables.
     rng
         The seed or generator of the bootstrap. None draws a new seed for each call. Other metrics
         do not change the interval of a metric. ``compare`` gives the same intervals for the same
@@ -90,7 +124,7 @@ def summary(
     InputError, InputTypeError, ShapeError
         If values, groups or weights cannot be read, or if no metric has a value.
     ArgumentError
-        If ``level`` or ``rng`` is invalid.
+        If ``confidence`` or ``rng`` is invalid.
 
     Notes
     -----
@@ -113,7 +147,10 @@ def summary(
         groups=read.groups,
         weights=read.weights,
         models=read.models,
-        level=check_share("level", level, 0.0),
+        levels=read_levels(levels, read.values),
+        confidence=check_share("confidence", confidence, 0.0),
+        noun=noun,
+        notes=notes,
         seed=read_seed(rng),
         otherwise=", or no update" if read.has_missing else "",
     )
@@ -135,7 +172,10 @@ def summarise(
     groups: Mapping[Any, npt.NDArray[np.intp]] | None = None,
     weights: Floats | None = None,
     models: Mapping[str | None, npt.NDArray[np.intp]] | None = None,
-    level: float = 0.95,
+    levels: Mapping[str, Mapping[str, Floats]] | None = None,
+    confidence: float = 0.95,
+    noun: str = "user",
+    notes: Sequence[str] = (),
     seed: int | None = None,
     otherwise: str = "",
 ) -> Summary:
@@ -146,7 +186,7 @@ def summarise(
     seed = read_seed(0) if seed is None else seed
     n_users = next((column.size for column in values.values() if column.ndim), 0)
     records: list[MetricSummary] = []
-    samples: list[Sums] = []
+    samples: list[Sample] = []
     rows = models or {None: np.arange(n_users)}
     parts = [(model, None, users) for model, users in rows.items()]
     for model, users in rows.items():
@@ -154,17 +194,51 @@ def summarise(
     for model, group, members in parts:
         users = members if weights is None else members[weights[members] > 0]
         for metric, column in values.items():
+            of_levels = {
+                name: mean_of(each[metric][users], None if weights is None else weights[users])
+                if each[metric].ndim
+                else float(each[metric])
+                for name, each in (levels or {}).items()
+                if metric in each
+            }
             if column.ndim:
                 own = None if weights is None else weights[users]
                 row, own = defined(column[users], own)
                 why = _why(metric) + otherwise if row.size < users.size else ""
-                of_users = _of_users(metric, group, row, own, users.size, why)
-                records.append(replace(of_users, model=model))
-                samples.append(sums_of(row, own, seed) if np.isfinite(row).all() else NOTHING)
+                q10, median, q90 = quantiles_of(row, own, _QUANTILES)
+                records.append(
+                    MetricSummary(
+                        metric=metric,
+                        group=group,
+                        model=model,
+                        mean=mean_of(row, own),
+                        std=spread_of(row, own),
+                        q10=q10,
+                        median=median,
+                        q90=q90,
+                        n_users=row.size,
+                        n_undefined=users.size - row.size,
+                        why=why,
+                        n_effective=None if own is None else effective_users(own),
+                        levels=of_levels,
+                    )
+                )
+                is_finite = np.isfinite(row).all()
+                samples.append(Sample((sums_of(row, own, seed),)) if is_finite else NOTHING)
             elif group is None:  # one value for all users: none for a group
-                records.append(_of_all_lists(metric, float(column), weighted=weights is not None))
+                value = float(column)
+                records.append(
+                    MetricSummary(
+                        metric=metric,
+                        group=None,
+                        mean=value,
+                        why=_why(metric) if math.isnan(value) else "",
+                        n_effective=None if weights is None else math.nan,
+                        levels=of_levels,
+                    )
+                )
                 samples.append(NOTHING)
-    intervals = bootstrap_intervals(samples, level, N_RESAMPLES, seed)
+    intervals = bootstrap_intervals(samples, confidence, N_RESAMPLES, seed)
     return Summary(
         records=tuple(
             replace(record, low=low, high=high)
@@ -172,7 +246,10 @@ def summarise(
         ),
         groups=tuple(groups or ()),
         models=tuple(model for model in rows if model is not None),
-        level=level,
+        levels=tuple(levels or ()),
+        confidence=confidence,
+        noun=noun,
+        notes=tuple(notes),
         n_resamples=N_RESAMPLES,
         n_weightless=None
         if weights is None
@@ -180,48 +257,163 @@ def summarise(
     )
 
 
-def _of_users(
-    metric: str, group: Any, row: Floats, weights: Floats | None, n_users: int, why: str
-) -> MetricSummary:
-    q10, median, q90 = quantiles_of(row, weights, _QUANTILES)
-    return MetricSummary(
-        metric=metric,
-        group=group,
-        mean=mean_of(row, weights),
-        low=math.nan,
-        high=math.nan,
-        std=spread_of(row, weights),
-        q10=q10,
-        median=median,
-        q90=q90,
-        n_users=row.size,
-        n_undefined=n_users - row.size,
-        why=why,
-        n_effective=None if weights is None else effective_users(weights),
-    )
-
-
-def _of_all_lists(metric: str, value: float, *, weighted: bool) -> MetricSummary:
-    return MetricSummary(
-        metric=metric,
-        group=None,
-        mean=value,
-        low=math.nan,
-        high=math.nan,
-        std=math.nan,
-        q10=math.nan,
-        median=math.nan,
-        q90=math.nan,
-        n_users=None,
-        n_undefined=None,
-        why=_why(metric) if math.isnan(value) else "",
-        n_effective=math.nan if weighted else None,
-    )
-
-
 def _why(metric: str) -> str:
     """Say why users have no value of a metric."""
-    try:
-        return lacking([spec_of(metric)])
-    except MetricSpecError:
-        return "no value"
+    spec = spec_if_known(metric)
+    return "no value" if spec is None else lacking([spec])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Summary(Printed):
+    """The result of ``recmetrics.summary``; it prints as a table, and is displayed in notebooks.
+
+    >>> import recmetrics
+    >>> found = recmetrics.summary({"mrr@10": [0.5, 1.0, 0.2, 0.0], "hit@1": [0, 1, 0, 0]})
+    >>> found.means
+    {'mrr@10': 0.425, 'hit@1': 0.25}
+    >>> [(each.metric, each.median, each.n_users) for each in found]
+    [('mrr@10', 0.35, 4), ('hit@1', 0.0, 4)]
+
+    Attributes
+    ----------
+    records
+        ``MetricSummary`` records: first those of all users, whose ``group`` is None, then those of
+        each group. Iterating over the summary yields them.
+    models, levels, groups
+        The names of the models, if a table names them; of the levels; the labels of the groups.
+    confidence, n_resamples
+        The confidence of the intervals, and the number of bootstrap resamples.
+    n_weightless
+        The number of users of weight 0, who are left out; None without weights.
+    noun, notes
+        The word for a user, and the lines below the tables that the caller added.
+    """
+
+    records: tuple[MetricSummary, ...]
+    groups: tuple[Any, ...]
+    models: tuple[str, ...]
+    levels: tuple[str, ...]
+    confidence: float
+    n_resamples: int
+    n_weightless: int | None = None
+    noun: str = "user"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each metric over all users, for a logger; "model/metric" with models."""
+        return {
+            each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
+            for each in self._overall()
+        }
+
+    def __iter__(self) -> Iterator[MetricSummary]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict of plain values for each record."""
+        return [each.as_dict() for each in self.records]
+
+    def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
+        """Return everything as a dict for ``json.dumps``.
+
+        ``definitions`` has the full metric strings, None for a metric of another package;
+        ``convention`` is the one under which the values were computed. Undefined and infinite
+        numbers are None.
+        """
+        metrics = tuple(dict.fromkeys(each.metric for each in self.records))
+        notes = [*self._left_out(), *self.notes]
+        return document(
+            self, metrics, convention, metrics=metrics, means=self.to_records(), notes=notes
+        )
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return the records as a data frame, with all digits.
+
+        Parameters
+        ----------
+        backend
+            As in ``Comparison.to_frame``.
+
+        Raises
+        ------
+        ArgumentError
+            As in ``Comparison.to_frame``.
+        """
+        return frame_of(self.to_records(), backend)
+
+    def _overall(self) -> list[MetricSummary]:
+        return [each for each in self.records if each.group is None]
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
+        of_groups = [each for each in self.records if each.group is not None]
+        grids = [self._grid(each) for each in (self._overall(), of_groups) if each]
+        return grids, [
+            intervals_by(self.confidence, self.n_resamples, f"{self.noun}s"),
+            f"q10, median, q90: quantiles of the {self.noun}s' values",
+            *weighted_by(self.n_weightless, self.noun),
+            *self._left_out(),
+            *map(one_line, self.notes),
+        ]
+
+    def _grid(self, records: Sequence[MetricSummary]) -> Grid:
+        places = {
+            metric: decimals_of(each.mean for each in self.records if each.metric == metric)
+            for metric in {each.metric for each in records}
+        }
+
+        def number(heading: str, value: Any) -> Column:
+            return Column(heading, lambda each: shown(value(each), places[each.metric]))
+
+        return table(
+            [
+                named("model", lambda each: each.model, bool(self.models)),
+                named("group", lambda each: each.group, records[0].group is not None),
+                Column("metric", lambda each: one_line(each.metric), is_number=False),
+                number("mean", lambda each: each.mean),
+                *(
+                    number(one_line(level), lambda each, level=level: each.levels.get(level))
+                    for level in self.levels
+                ),
+                Column(
+                    f"{percent(self.confidence)} interval",
+                    lambda each: shown_interval(each.low, each.high, places[each.metric]),
+                ),
+                number("q10", lambda each: each.q10),
+                number("median", lambda each: each.median),
+                number("q90", lambda each: each.q90),
+                Column(f"{self.noun}s", lambda each: shown_count(each.n_users)),
+                Column(
+                    "effective",
+                    lambda each: shown_count(each.n_effective, 1),
+                    self.n_weightless is not None,
+                ),
+                Column(
+                    "left out",
+                    lambda each: shown_count(each.n_undefined),
+                    any(each.n_undefined for each in records),
+                ),
+            ],
+            records,
+        )
+
+    def _left_out(self) -> Iterator[str]:
+        """Say how many of all users are left out of which metrics, and why."""
+        of_users = [each for each in self._overall() if each.n_users is not None]
+        reasons: dict[tuple[Any, ...], list[str]] = {}
+        for each in of_users:
+            if each.n_undefined:
+                key = each.n_undefined, each.n_users, each.why
+                of_model = "" if each.model is None else f" of {each.model}"
+                reasons.setdefault(key, []).append(one_line(each.metric + of_model))
+        for (n_undefined, n_users, why), metrics in reasons.items():
+            of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
+            have = "has" if n_undefined == 1 else "have"
+            n_all = f"{n_undefined + n_users:,}"
+            yield f"left out{of}: {n_undefined:,} of {n_all} {self.noun}s {have} {why}"
+        for each in self._overall():
+            if each.n_users is None and each.why:
+                yield f"{one_line(each.metric)} has {each.why}"

@@ -27,13 +27,12 @@ from recmetrics._inputs import (
     read_candidates,
     read_exclude,
     read_numbers,
-    read_propensity,
     read_side,
     read_stratum,
     read_truth,
 )
 from recmetrics._results import warn_of_swallowed
-from recmetrics._spec import Request
+from recmetrics._spec import STRATUM, MetricSpec, Request
 from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
     Chunk,
@@ -80,21 +79,17 @@ class TaskGraph:
         checked = given
         if isinstance(profile, da.Array):  # its shape is checked here, its entries by workers
             checked = {**given, "profile": sp.csr_array(profile.shape)}
-        specs = (definition.spec for definition in request.of_lists.values())
-        side = read_side(specs, checked, *shape)
-        if request.weighed:  # strata, which read_side would read, are read by workers
-            propensity = read_propensity(given["propensity"], n_items)
-            side = replace(side, propensity=propensity)
-        self._job = Job(request, replace(side, profile=None), request.cutoffs(n_items), n_items)
+        side = read_side(map(_without_stratum, request.of_side), checked, *shape)
+        has_profile = "profile" in side.values
+        of_items = {n: one for n, one in side.values.items() if n not in side.of_users}
+        self._job = Job(request, replace(side, values=of_items), request.cutoffs(n_items), n_items)
         self._blocks = blocks
         self._sent = _shared(self._job)
         sources = (
             _by_block(ground_truth, "truth", read_truth, shape, blocks),
             _by_block(given.get("exclude"), "exclude", read_exclude, shape, blocks),
             _by_block(given.get("candidates"), "candidates", read_candidates, shape, blocks),
-            _by_block(
-                None if side.profile is None else profile, "profile", _read_profile, shape, blocks
-            ),
+            _by_block(profile if has_profile else None, "profile", _read_profile, shape, blocks),
         )
         strata = {}
         for name in request.strata:
@@ -263,6 +258,12 @@ def _chunks_by_block(
         ]
         tasks.append(_task(read_chunks)(read, what, own or lines[:1], users))
     return tasks
+
+
+def _without_stratum(spec: MetricSpec) -> MetricSpec:
+    """The spec, whose stratum is read by workers."""
+    options = tuple(option for option in spec.options if option[0] != STRATUM.name)
+    return replace(spec, options=options)
 
 
 def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets:  # noqa: ARG001

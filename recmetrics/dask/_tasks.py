@@ -79,7 +79,12 @@ def read_block(
     if candidates is not None:  # may be one set for all
         candidates = candidates.take(slice(0, index.stop - index.start))
     return Users(
-        truth, exclude, candidates, Side(profile=profile, strata=strata), truth.n_items, index
+        truth,
+        exclude,
+        candidates,
+        Side(values={} if profile is None else {"profile": profile}, strata=strata),
+        truth.n_items,
+        index,
     )
 
 
@@ -158,7 +163,8 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
     """Compute one row per user metric, and the lists for the metrics of all lists."""
     request, side, cutoffs, n_items = job
     n_users = users.truth.n_users
-    side = replace(side, profile=users.side.profile, strata=users.side.strata)
+    values = {**side.values, **users.side.values}
+    side = replace(side, values=values, strata=users.side.strata)
     depth = cutoffs.exposure
     # The smaller one leaves the worker: the lists, or how often each item is in them.
     kept = KeptLists(n_users, n_items, depth) if n_users * depth <= n_items else None

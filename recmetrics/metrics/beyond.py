@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import warn
-from recmetrics._inputs import HEAD_SLACK, NO_ROWS, Rows, Side, is_in_tail
+from recmetrics._inputs import HEAD_SLACK, Rows, Side, is_in_tail
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Lists
@@ -93,12 +93,14 @@ class _Compared(NamedTuple):
 
 
 def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
-    features, scale = side.features, np.empty(0)
+    if "features" not in side.values:
+        return _Compared(None, np.empty(0), 0, side.values["similarity"].entries)
+    features, shape = side.values["features"]
     if isinstance(features, Rows):
         scale = _scale_of_entries(features.start, features.values)
-    elif features is not None:
+    else:
         scale = _scale_of_rows(features)
-    return _Compared(features, scale, side.n_features, side.similarity)
+    return _Compared(features, scale, shape[1], None)
 
 
 def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
@@ -293,7 +295,7 @@ def novelty_reference(user: OneList, k: int, *, denom: str, unseen: str) -> floa
 
 
 def _self_information(side: Side, options: Mapping[str, Any]) -> FloatArray:
-    popularity = side.popularity
+    popularity: FloatArray = side.values["popularity"]
     of_unseen = {"zero": 0.0, "inf": np.inf}.get(options["unseen"], np.nan)
     information = np.full(popularity.size, of_unseen)
     seen = popularity > 0.0
@@ -380,7 +382,7 @@ def popularity_reference(user: OneList, k: int) -> float:
 
 
 def _mean_popularity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
-    _mean_over_list(lists.items, lists.length, side.popularity, k, False, False, out)
+    _mean_over_list(lists.items, lists.length, side.values["popularity"], k, False, False, out)
 
 
 @metric(
@@ -423,7 +425,7 @@ def long_tail_reference(user: OneList, k: int, *, tail: float) -> float:
 
 def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     """1 for the items outside the head, 0 for those in it."""
-    return is_in_tail(side.popularity, options["tail"]).astype(np.float64)
+    return is_in_tail(side.values["popularity"], options["tail"]).astype(np.float64)
 
 
 def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> None:
@@ -480,7 +482,9 @@ def serendipity_reference(user: OneList, k: int, *, rel: float | None) -> float:
 
 
 def _serendipity(lists: Lists, side: Side, k: int, out: FloatArray, rel: float) -> None:
-    _mean_over_relevant(lists.items, lists.length, *lists.relevant, side.popularity, k, rel, out)
+    _mean_over_relevant(
+        lists.items, lists.length, *lists.relevant, side.values["popularity"], k, rel, out
+    )
 
 
 @kernel
@@ -560,16 +564,11 @@ def shares(weights: list[float]) -> list[float]:
 
 
 def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
-    profile = NO_ROWS if side.profile is None else side.profile.rows(lists.rows)
+    genres: Rows = side.values["genres"].entries
+    profile, n_genres = side.values["profile"], side.values["genres"].shape[1]
+    own: Rows = profile.rows(lists.rows)
     _divergence(
-        lists.items,
-        lists.length,
-        *side.genres,
-        side.n_genres,
-        *profile,
-        side.profile_of_items,
-        k,
-        out,
+        lists.items, lists.length, *genres, n_genres, *own, profile.n_items != n_genres, k, out
     )
 
 

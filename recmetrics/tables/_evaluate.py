@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
-from recmetrics._options import one_of, takes
+from recmetrics._options import SideTables, one_of, takes
 from recmetrics._spec import CONVENTIONS, MetricsList, Request, TableTies, read_convention
 from recmetrics._types import Convention, Invalid, RankGaps, Undefined
 from recmetrics.tables._columns import choose_columns, refuse_unread_order
@@ -17,11 +17,11 @@ from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine, number
-from recmetrics.tables._side_tables import FORMS, TABLES, SideTables, read_side_tables
+from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, read_side_tables
 from recmetrics.tables._values import StringMetric, measure_lists
 
 
-class TableOptions(TypedDict, total=False):
+class TableOptions(SideTables, total=False):
     """The keywords of ``evaluate_table`` that do not change the type of its result."""
 
     user: str
@@ -40,12 +40,6 @@ class TableOptions(TypedDict, total=False):
     repeats: Invalid
     unknown: Invalid
     strata: Mapping[str, AnyTable] | None
-    propensity: AnyTable | None
-    popularity: AnyTable | None
-    features: AnyTable | None
-    similarity: AnyTable | None
-    genres: AnyTable | None
-    profile: AnyTable | None
 
 
 @overload
@@ -218,7 +212,7 @@ def evaluate_table(
     if not options["in_order"]:
         refuse_unread_order(frame, relevant, columns)
     tables = read_side_tables(request, given, options.get("strata") or {}, frame)
-    side = SideTables(frame, relevant, tables, user, item, unknown)
+    side = ItemTables(frame, relevant, tables, user, item, unknown)
     n_items = side.n_items if "catalogue" in tables else None
     both = read_lists(
         frame,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from recmetrics._errors import InputError
 from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
-from recmetrics._spec import Request, SideWords
+from recmetrics._spec import SIDE, Request, SideWords
 from recmetrics._types import FloatArray, IntArray, Invalid
 from recmetrics.tables._frames import (
     Frame,
@@ -23,20 +23,9 @@ from recmetrics.tables._frames import (
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, first_repeat, number
 
-_OTHERS = "similar items"
-FORMS = {
-    "popularity": "a table of 'item' and the share of users who have it, or of the training "
-    "interactions, 'user' and 'item'",
-    "propensity": (
-        "a table of 'item' and the probability that it is observed if it is relevant, or of the "
-        "training interactions, 'user' and 'item'"
-    ),
-    "features": "a table of 'item' and the numbers of its vector",
-    "similarity": "a table of 'item', another item, and their similarity",
-    "genres": "a table of 'item' and a column for each genre, 1 if the item has it",
-    "profile": "a table of 'user' and the columns of genres=",
-    "catalogue": "a table of 'item' with a row for each item of the catalogue",
-}
+_OTHERS = "other items of "
+FORMS = {name: side.table for name, side in SIDE.items()}
+FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
 
 
 TABLES = SideWords(
@@ -62,9 +51,8 @@ def read_side_tables(
     request: Request, given: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
 ) -> dict[str, Frame]:
     """Read the tables that a metric of the call needs, and the catalogue where there is one."""
-    metrics = [definition.spec.metric for definition in request.definitions.values()]
-    needed = {name for metric in metrics for group in metric.needs for name in group}
-    needed |= {"catalogue", "propensity"} if request.weighed else {"catalogue"}
+    specs = [definition.spec for definition in request.definitions.values()]
+    needed = {"catalogue", *(name for spec in specs for group in spec.needs for name in group)}
     chosen = {name: each for name, each in given.items() if each is not None and name in needed}
     chosen |= {f"strata[{name!r}]": strata[name] for name in request.strata}
     tables = {name: read_frame(each, name) for name, each in chosen.items()}
@@ -73,7 +61,12 @@ def read_side_tables(
     return tables
 
 
-class SideTables:
+def _form(what: str) -> str:
+    """The form of a table; "" for one that is no side information."""
+    return SIDE[what].form if what in SIDE else ""
+
+
+class ItemTables:
     """The tables of side information of a call; the items of all tables are numbered together.
 
     Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items.
@@ -91,14 +84,17 @@ class SideTables:
         self._tables, self._user, self._item = tables, user, item
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         self._frames = named | {"recs": recs, "truth": truth, **tables}
-        columns = {what: (each, what, item) for what, each in self._frames.items()}
-        columns.pop("profile", None)
-        if "similarity" in tables:
-            require_columns(tables["similarity"], "similarity", [item])
-            others = self._columns("similarity")
+        columns = {
+            what: (each, what, item)
+            for what, each in self._frames.items()
+            if _form(what) != "users"
+        }
+        for what in [what for what in tables if _form(what) == "pairs"]:
+            require_columns(tables[what], what, [item])
+            others = self._columns(what)
             if len(others) != 2:
-                self._refuse_form("similarity")
-            columns[_OTHERS] = tables["similarity"], "similarity", others[0]
+                self._refuse_form(what)
+            columns[_OTHERS + what] = tables[what], what, others[0]
         for frame, what, name in columns.values():
             require_columns(frame, what, [name])
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
@@ -116,45 +112,43 @@ class SideTables:
 
     def arrays(self, keys: Frame, strata: Iterable[str]) -> dict[str, Any]:
         """Give the side information as ``Metrics.compute_ranked`` takes it; ``keys`` of lists."""
-        compute: dict[str, Callable[[], Any]] = {
-            "propensity": self._propensity,
-            "popularity": self._popularity,
-            "features": lambda: self._matrix("features"),
-            "genres": lambda: self._matrix("genres"),
-            "similarity": self._similarities,
-            "profile": lambda: self._profile(keys),
+        read: dict[str, Callable[[str], Any]] = {
+            "shares": self._shares,
+            "chances": self._chances,
+            "matrix": self._matrix,
+            "pairs": self._pairs_of_items,
+            "users": lambda what: self._of_users(what, keys),
         }
-        arrays = {name: each() for name, each in compute.items() if name in self._tables}
+        arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._tables}
         arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in strata}
         return arrays
 
-    def _popularity(self) -> FloatArray:
+    def _shares(self, what: str) -> FloatArray:
         """Compute the share of users who have each item; 0 where the table has no row of it."""
-        found = self._users("popularity")
+        found, items = self._users(what), self._items[what]
         if found is None:
-            return _spread(self._numbers("popularity"), self._items["popularity"], self.n_items)
-        _, first = number(combine([self._items["popularity"], found[0]]))  # a pair counts once
-        items = self._items["popularity"][first]
+            return _spread(self._numbers(what), items, self.n_items)
+        _, first = number(combine([items, found[0]]))  # a pair counts once
+        items = items[first]
         counts = np.bincount(items[items < self.n_items], minlength=self.n_items)
         return counts / max(1, len(found[1]))
 
-    def _propensity(self) -> FloatArray:
+    def _chances(self, what: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        users = self._users("propensity")
+        users = self._users(what)
         if users is not None:
-            return propensity_from(self._pairs("propensity", users[0], len(users[1])))
-        self._refuse_absent("propensity", "truth")
-        propensity = self._numbers("propensity")
+            return propensity_from(self._pairs(what, users[0], len(users[1])))
+        self._refuse_absent(what, "truth")
+        propensity = self._numbers(what)
         wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
         if wrong.any():
             row = int(wrong.argmax())
             msg = (
-                f"propensity, column {self._columns('propensity')[0]!r}: row {row} (counted from "
-                f"0) holds {propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} "
-                "to 1"
+                f"{what}, column {self._columns(what)[0]!r}: row {row} (counted from 0) holds "
+                f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
             )
             raise InputError(msg)
-        found = _spread(propensity, self._items["propensity"], self.n_items)
+        found = _spread(propensity, self._items[what], self.n_items)
         return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
 
     def _stratum(self, what: str, keys: Frame) -> Any:
@@ -174,13 +168,13 @@ class SideTables:
         values = [numbers_of(self._tables[what], what, name) for name in columns]
         return _spread(np.stack(values, axis=1), self._items[what], self.n_items)
 
-    def _similarities(self) -> Any:
+    def _pairs_of_items(self, what: str) -> Any:
         """Read the similarity of every two items: 0 where no row names them, symmetric."""
-        frame, n_items = self._tables["similarity"], self.n_items
-        items, others = self._items["similarity"], self._items[_OTHERS]
-        other, value = self._columns("similarity")
-        _refuse_repeats(frame, "similarity", [self._item, other], combine([items, others]))
-        numbers = numbers_of(frame, "similarity", value)
+        frame, n_items = self._tables[what], self.n_items
+        items, others = self._items[what], self._items[_OTHERS + what]
+        other, value = self._columns(what)
+        _refuse_repeats(frame, what, [self._item, other], combine([items, others]))
+        numbers = numbers_of(frame, what, value)
         inside = (items < n_items) & (others < n_items)
         rows, columns_of, numbers = items[inside], others[inside], numbers[inside]
         # A pair given in only one direction holds for the other, too.
@@ -192,13 +186,13 @@ class SideTables:
         values = np.concatenate([numbers, numbers[mirrored]])
         return sp.csr_array((values, places), shape=(n_items, n_items))
 
-    def _profile(self, keys: Frame) -> FloatArray:
+    def _of_users(self, what: str, keys: Frame) -> FloatArray:
         """Read the genres of the user of each list; 0 where the table has no row of the user."""
-        frame, genres = self._tables["profile"], self._columns("genres")
-        require_columns(frame, "profile", [self._user, *genres])
-        lists, rows, n_users = self._users_of("profile", keys)
-        _refuse_repeats(frame, "profile", [self._user], rows)
-        values = np.stack([numbers_of(frame, "profile", name) for name in genres], axis=1)
+        frame, genres = self._tables[what], self._columns("genres")
+        require_columns(frame, what, [self._user, *genres])
+        lists, rows, n_users = self._users_of(what, keys)
+        _refuse_repeats(frame, what, [self._user], rows)
+        values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
         return _spread(values, rows, n_users)[lists]
 
     def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
