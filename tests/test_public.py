@@ -75,6 +75,7 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "compute_factors",
         "compute_groups",
         "compute_ranked",
+        "evaluate",
         "ranks",
         "ranks_factors",
     }
