@@ -266,7 +266,7 @@ FAULTS = [
     Fault(
         "an infinite mean has an interval", "_results/totals.py",
         "if n == 1 or math.isinf(mean):", "if n == 1:",
-        "tests/test_stream.py -k infinite_mean",
+        "tests/test_stream.py -k too_large_for_one",
     ),
     Fault(
         "the spread of parts without the distance of their means", "_results/totals.py",

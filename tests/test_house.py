@@ -176,6 +176,7 @@ MOST = {
     "Metrics.compute": (14, 40, 100),
     "Metrics.compute_factors": (16, 70, None),
     "Evaluator.update": (10, 26, 64),
+    "evaluate_table": (21, 80, None),
     "recmetrics evaluate": (28, 150, None),
 }
 
@@ -184,7 +185,9 @@ MOST = {
 @pytest.mark.parametrize("job", MOST)
 def test_the_way_of_a_call_is_short(job):
     files, moves, calls = MOST[job]
-    way = ways()[job]
+    way = ways().get(job)
+    if way is None:
+        pytest.skip("pandas or narwhals is not installed")
     assert way.files <= files
     assert way.moves <= moves
     assert calls is None or len(way.steps) <= calls

@@ -183,7 +183,7 @@ def test_the_interval_of_values_that_vary_little_beside_their_mean(keep, way):
     assert bounds == pytest.approx((low + more / 3 - half, low + more / 3 + half), abs=1e-5)
 
 
-def test_an_infinite_mean_has_no_interval():
+def test_intervals_of_values_too_large_for_one():
     for batches in (
         [[0, 0], [1, 3]],
         [[1, 3], [0, 0]],

@@ -13,6 +13,7 @@ import io
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +62,18 @@ def way_of(job: Callable[[], object]) -> Way:
     return Way(steps)
 
 
+def of_tables(scores: np.ndarray, truth: np.ndarray) -> Callable[[], object]:
+    """The job of tables."""
+    import pandas as pd
+
+    from recmetrics.tables import evaluate_table
+
+    chosen = np.argwhere(scores > 1.5)
+    recs = pd.DataFrame(chosen, columns=["user", "item"]).assign(score=scores[tuple(chosen.T)])
+    relevant = pd.DataFrame(np.argwhere(truth), columns=["user", "item"])
+    return lambda: evaluate_table(recs, relevant, METRICS, n_threads=1)
+
+
 def ways() -> dict[str, Way]:
     """The ways of four jobs."""
     with tempfile.TemporaryDirectory() as folder:
@@ -89,6 +102,8 @@ def _ways(folder: Path) -> dict[str, Way]:
         "Evaluator.update": lambda: evaluator.update(scores),
         "recmetrics evaluate": command,
     }
+    if find_spec("pandas") and find_spec("narwhals"):
+        jobs["evaluate_table"] = of_tables(scores, truth)
     found = {}
     for name, job in jobs.items():
         for _ in range(2):

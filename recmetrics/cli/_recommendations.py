@@ -37,7 +37,6 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
     recs, truth = tables.pop("recs"), tables.pop("truth")
-    grades = (args.relevance,) if args.relevance else _GRADES
     result, counts = library.evaluate_table(
         recs,
         truth,
@@ -46,7 +45,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         item=item,
         rank=args.rank,
         score=args.score,
-        rating=next((name for name in grades if name in truth.columns), None),
+        relevance=args.relevance,
         in_order=args.in_order,
         rank_gaps=args.rank_gaps,
         include_missing=args.include_missing is not False,
