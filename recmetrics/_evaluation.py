@@ -45,8 +45,8 @@ class Evaluation(Printed):
 
     >>> from recmetrics import Evaluation
     >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
-    >>> Evaluation(values, notes=["the queries of May"], noun="query").to_dict()["notes"]
-    ['left out: 1 of 2 querys have no relevant item']
+    >>> Evaluation(values, notes=["the queries of May"], noun="group").notes
+    ('the queries of May', "undefined='zero' counts groups without a value as 0")
 
     Parameters
     ----------

@@ -150,19 +150,6 @@ def test_scores_from_a_device(capsys):
     )
 
 
-def test_nan_in_scores_names_the_option_of_the_command(capsys):
-    scores = SCORES.copy()
-    scores[1, 0] = np.nan
-    np.save("nan.npy", scores)
-    assert "--nan exclude" in error(capsys, "nan.npy", "truth.npz")
-    assert evaluate("nan.npy", "truth.npz", "--nan", "exclude") == 0
-
-
-def test_complex_scores(capsys):
-    np.save("complex.npy", SCORES.astype(complex))
-    assert "complex" in error(capsys, "complex.npy", "truth.npz")
-
-
 # --- truth, exclude, candidates ------------------------------------------------------------------
 
 
