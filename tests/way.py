@@ -8,7 +8,10 @@ users, 500 items, two metrics and dense truth; one thread, everything compiled.
 """
 
 import argparse
+import contextlib
+import io
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
@@ -19,6 +22,7 @@ import numpy as np
 
 import recmetrics
 from recmetrics import Evaluator, Metrics
+from recmetrics.cli import main as main_of_command
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS = ["ndcg@10", "recall@20"]
@@ -72,17 +76,31 @@ def of_tables(scores: np.ndarray, truth: np.ndarray) -> Callable[[], object]:
 
 def ways() -> dict[str, Way]:
     """The ways of four jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _ways(Path(folder))
+
+
+def _ways(folder: Path) -> dict[str, Way]:
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((200, 500)).astype(np.float32)
     users, items = (rng.standard_normal((n, 16)).astype(np.float32) for n in (200, 500))
     truth = (rng.random((200, 500)) < 0.02).astype(np.float32)
     evaluator = Evaluator(truth, METRICS, n_threads=1)
+    files = [str(folder / f"{name}.npy") for name in ("scores", "truth")]
+    for file, array in zip(files, (scores, truth), strict=True):
+        np.save(file, array)
+
+    def command() -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            main_of_command(["evaluate", *files, "-m", *METRICS, "--threads", "1"])
+
     jobs = {
         "Metrics.compute": lambda: Metrics.compute(scores, truth, METRICS, n_threads=1),
         "Metrics.compute_factors": lambda: Metrics.compute_factors(
             users, items, truth, METRICS, n_threads=1
         ),
         "Evaluator.update": lambda: evaluator.update(scores),
+        "recmetrics evaluate": command,
     }
     if find_spec("pandas") and find_spec("narwhals"):
         jobs["evaluate_table"] = of_tables(scores, truth)
