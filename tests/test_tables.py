@@ -39,6 +39,7 @@ from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
 FRAMES = [case for case in OTHER if case["family"] == "reclist"]
+assert len(FRAMES) == 3  # else no golden is asked
 LEAVES_OUT = pytest.mark.filterwarnings("ignore:.* users of the truth without recommendations")
 FUNCTIONS = ("precision", "recall", "hit", "recip_rank", "dcg", "ndcg")
 
@@ -66,10 +67,6 @@ def test_columns_are_combined_beyond_the_largest_integer():
 # --- LensKit -------------------------------------------------------------------------------------
 
 
-def test_there_are_goldens_of_frames():
-    assert len(FRAMES) == 3
-
-
 @EVERY_KIND
 @pytest.mark.parametrize("case", FRAMES, ids=lambda case: case["id"])
 def test_golden(case, kind):
@@ -91,42 +88,6 @@ def test_golden(case, kind):
             got_value = math.nan if got[name][row] is None else got[name][row]
             np.testing.assert_allclose(got_value, float(value), rtol=0, atol=case["tol"])
     assert len(rows) == len(case["expected"]["index"])
-
-
-def test_the_documented_example_of_lenskit_with_the_import_changed():
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    from recmetrics import tables as topn  # before: from lenskit import topn
-
-    all_recs = pd.DataFrame(
-        {
-            "item": [10, 20, 30, 20, 40, 30, 20, 10, 10],
-            "score": [4.0, 3.5, 1.0, 2.0, 1.5, 0.9, 0.8, 0.7, 5.0],
-            "user": [1, 1, 1, 2, 2, 1, 1, 1, 2],
-            "rank": [1, 2, 3, 1, 2, 1, 2, 3, 1],
-            "Algorithm": ["II", "II", "II", "II", "II", "ALS", "ALS", "ALS", "ALS"],
-        }
-    )
-    test_data = pd.DataFrame(
-        {
-            "user": [1, 1, 2],
-            "item": [20, 30, 40],
-            "rating": [4.0, 2.0, 5.0],
-            "timestamp": [881250949, 891717742, 878887116],
-        }
-    )
-
-    rla = topn.RecListAnalysis()
-    rla.add_metric(topn.ndcg)
-    results = rla.compute(all_recs, test_data)
-    by_algorithm = results.groupby("Algorithm").ndcg.mean()
-
-    assert results.index.names == ["Algorithm", "user"]
-    assert list(results.columns) == ["nrecs", "ndcg"]
-    # Discounts 1, 1, 1 / log2(3); the ideal of user 1 is 4 + 2, of user 2 it is 5.
-    of_ii = ((4 + 2 / math.log2(3)) / 6 + 5 / 5) / 2
-    of_als = ((2 + 4) / 6 + 0) / 2
-    assert by_algorithm["II"] == pytest.approx(of_ii, abs=1e-12)
-    assert by_algorithm["ALS"] == pytest.approx(of_als, abs=1e-12)
 
 
 ITEMS = st.lists(st.integers(0, 9), unique=True, max_size=8)
@@ -274,11 +235,6 @@ def test_metric_strings_with_their_options_beside_them():
     assert got["hit@2"] == [1.0, 1.0]
 
 
-def test_a_cutoff_is_not_cut_to_the_items_that_the_tables_name():
-    got = computed(["precision@10"], RECS, TRUTH)
-    assert got["precision@10"] == [1 / 10, 1 / 10]
-
-
 @EVERY_KIND
 def test_a_callable_gets_the_tables_of_each_list(kind):
     seen = []
@@ -336,14 +292,6 @@ def test_what_cannot_be_added_is_refused(arguments, error, message):
     with pytest.raises(error) as caught:
         analysis.add_metric(metric, **options)
     assert message in str(caught.value)
-
-
-def test_a_callable_that_gives_no_number_is_refused():
-    analysis = analysis_of(lambda *_: "much")
-    with pytest.raises(
-        ArgumentError, match=r"metric '<lambda>' returned 'much' for user=1, expected"
-    ):
-        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
 
 
 # --- Lists ---------------------------------------------------------------------------------------
@@ -419,12 +367,6 @@ def test_equal_scores_beyond_float64_keep_the_order_of_the_rows(score):
         assert got["mrr"] == [1 / rank]
 
 
-def test_lists_need_not_stand_together():
-    recs = {"user": [2, 1, 2, 1], "item": [5, 6, 7, 8]}
-    got = computed(["mrr"], recs, {"user": [1, 2], "item": [8, 5]})
-    assert (got["user"], got["mrr"], got["nrecs"]) == ([2, 1], [1.0, 1 / 2], [2, 2])
-
-
 @LEAVES_OUT
 def test_the_truth_is_matched_on_the_columns_that_it_has():
     recs = {"fold": [0, 1, 0], "user": ["x", "x", "y"], "item": [1, 1, 2], "model": list("AAB")}
@@ -437,12 +379,6 @@ def test_the_truth_is_matched_on_the_columns_that_it_has():
     recs |= {"item": [1, 4, 2]}
     got = computed(["hit"], recs, by_user, group_cols=["user"])
     assert (got["user"], got["nrecs"], got["hit"]) == (["x", "y"], [2, 1], [1.0, 0.0])
-
-
-def test_group_cols_may_be_one_name():
-    recs = {"user": [1, 1], "item": [7, 8], "seconds": ["0.5", "0.6"]}
-    got = computed(["hit"], recs, {"user": [1], "item": [8]}, group_cols="user")
-    assert (got["user"], got["nrecs"], got["hit"]) == ([1], [2], [1.0])
 
 
 @EVERY_KIND
@@ -527,31 +463,13 @@ def test_tables_may_be_empty(kind):
     assert read(analysis.compute(no_recs, no_truth, include_missing=True))["user"] == []
 
 
-def test_one_long_list_among_many_short_ones():
-    users = [0] * 100 + list(range(1, 50))
-    items = list(range(100)) + [5] * 49
-    truth = {"user": list(range(50)), "item": [99] + [5] * 49}
-    got = computed(["mrr", "precision@2"], {"user": users, "item": items}, truth)
-    assert got["mrr"] == [1 / 100] + [1.0] * 49
-    assert got["precision@2"] == [0.0] + [1 / 2] * 49
-
-
 # --- Ids -----------------------------------------------------------------------------------------
 
 
 @LEAVES_OUT
 @EVERY_KIND
 @pytest.mark.parametrize(
-    "ids",
-    [
-        [0, 1, 2],
-        [-(2**61), 2**61, 0],
-        [10**12, 3 * 10**12, 7],
-        ["a", "b", "A"],
-        [1.5, -0.25, 3.0],
-        [True, False, None],
-    ],
-    ids=str,
+    "ids", [[-(2**61), 2**61, 0], ["a", "b", "A"], [1.5, -0.25, 3.0], [True, False, None]], ids=str
 )
 def test_ids_of_any_type(kind, ids):
     a, b, c = ids
@@ -571,64 +489,6 @@ def test_many_ids_that_are_far_apart():
     got = computed(["mrr"], recs, {"user": ids, "item": ids[::-1]})
     assert got["user"] == ids.tolist()
     assert got["mrr"] == [1 / 2] * 5000
-
-
-def test_unsigned_ids_and_ids_of_two_widths():
-    recs = {"user": np.array([1, 1, 2], np.uint8), "item": np.array([7, 8, 7], np.uint64)}
-    truth = {"user": np.array([1, 2], np.int64), "item": np.array([8, 7], np.int32)}
-    for kind in KINDS:
-        assert computed(["mrr"], recs, truth, kind=kind)["mrr"] == [1 / 2, 1.0]
-        got = computed(
-            ["mrr"], recs, truth | {"user": np.array([1, 300])}, kind=kind, include_missing=True
-        )
-        assert got["user"] == [1, 2, 300]
-
-
-def test_categorical_ids():
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    pl = pytest.importorskip("polars", reason="polars is not installed")
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    words = {"user": ["x", "x", "y"], "item": ["b", "a", "b"]}
-    truth = {"user": ["y", "x"], "item": ["b", "a"]}
-    coded = {
-        pd.DataFrame: lambda column: pd.Categorical(column),
-        pl.DataFrame: lambda column: pl.Series(column, dtype=pl.Categorical),
-        pa.table: lambda column: pa.array(column).dictionary_encode(),
-    }
-    for table, encode in coded.items():
-        both = [{k: encode(v) for k, v in one.items()} for one in (words, truth)]
-        for recs, relevant in ((both[0], both[1]), (words, both[1]), (both[0], truth)):
-            got = read(analysis_of("mrr").compute(table(recs), table(relevant)))
-            assert (got["user"], got["mrr"]) == (["x", "y"], [1 / 2, 1.0])
-    numbers = pd.DataFrame({"user": pd.Categorical([3, 3, 5]), "item": pd.Categorical([1, 2, 1])})
-    relevant = pd.DataFrame({"user": [5, 3], "item": [1, 2]})
-    got = read(analysis_of("mrr").compute(numbers, relevant))
-    assert (got["user"], got["mrr"]) == ([3, 5], [1 / 2, 1.0])
-
-
-def test_strings_of_python_objects_and_enumerations():
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    pl = pytest.importorskip("polars", reason="polars is not installed")
-    recs = pd.DataFrame({"user": ["x", "y"], "item": ["b", "b"]}, dtype=object)
-    truth = pd.DataFrame({"user": ["y"], "item": ["b"]})
-    np.testing.assert_array_equal(
-        read(analysis_of("mrr").compute(recs, truth))["mrr"], [math.nan, 1.0]
-    )
-    mixed = pd.DataFrame({"user": ["x", 1], "item": [2, ("a", "b")]}, dtype=object)
-    assert read(analysis_of("mrr").compute(mixed, mixed))["mrr"] == [1.0, 1.0]
-    enum = pl.Enum(["y", "x"])
-    recs = pl.DataFrame({"user": pl.Series(["x", "y"], dtype=enum), "item": [1, 1]})
-    truth = pl.DataFrame({"user": pl.Series(["y", "x"], dtype=enum), "item": [1, 2]})
-    assert read(analysis_of("mrr").compute(recs, truth))["mrr"] == [0.0, 1.0]
-
-
-def test_dates_are_ids():
-    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[ms]")
-    for kind in KINDS:
-        got = computed(
-            ["mrr"], {"user": days, "item": [1, 1]}, {"user": days[::-1], "item": [1, 2]}, kind=kind
-        )
-        assert got["mrr"] == [0.0, 1.0]
 
 
 # --- Purity --------------------------------------------------------------------------------------
@@ -671,19 +531,3 @@ def test_without_narwhals_the_import_says_what_to_type():
 def test_the_public_names_are_sorted():
     assert tables.__all__ == sorted(tables.__all__)
     assert all(getattr(tables, name).__doc__ for name in tables.__all__)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("string", "large_string"), ("float32", "float64"), ("float64", "float32")]
-)
-def test_ids_of_two_widths_are_the_same_ids(one, other):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    ids = ["a", "b", "a"] if "string" in one else [0.5, 2.0, 0.5]
-
-    def table(users, items, width):
-        users = pa.array(users, pa.int64())
-        return pa.table({"user": users, "item": pa.array(items, getattr(pa, width)())})
-
-    recs, truth = table([1, 1, 2], ids, one), table([1, 2], ids[1:], other)
-    got = read(tables.evaluate_table(recs, truth, "mrr"))
-    assert got["mrr"] == [1 / 2, 1.0]

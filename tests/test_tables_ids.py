@@ -398,29 +398,7 @@ INCOMPARABLE = {
         ),
     },
     "polars": {"Object": of_polars(UUIDS, pl.Object)},
-    "pyarrow": {
-        "struct<a: int64>": of_pyarrow(STRUCTS),
-        "map<string, int64>": of_pyarrow(
-            [[("a", 1)], [("a", 2)], [("a", 3)]], pa.map_(pa.string(), pa.int64())
-        ),
-        "dense_union<0: int64=0>": lambda rows: pa.UnionArray.from_dense(
-            pa.array([0] * len(rows), pa.int8()),
-            pa.array(range(len(rows)), pa.int32()),
-            [of_pyarrow(INTEGERS)(rows)],
-        ),
-        **existing(
-            pa,
-            {
-                "list_view<item: int64>": lambda: of_pyarrow(LISTS, pa.list_view(pa.int64())),
-                "decimal32(5, 2)": lambda: of_pyarrow(DECIMALS, pa.decimal32(5, 2)),
-            },
-        ),
-    },
-}
-INCOMPARABLE["pyarrow"] = {
-    name: column
-    for name, column in INCOMPARABLE["pyarrow"].items()
-    if hasattr(pa, re.split(r"\W", name)[0]) or "union" in name
+    "pyarrow": {"struct<a: int64>": of_pyarrow(STRUCTS)},
 }
 
 
