@@ -103,7 +103,6 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-@helper
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
@@ -112,5 +111,7 @@ def prefetch(array: Any, index: int) -> None:
     """
 
 
-if _HAS_INTERNALS and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+if not _HAS_INTERNALS:
+    prefetch = helper(prefetch)
+elif not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     prefetch = _numba.prefetch  # type: ignore[assignment]

@@ -1,6 +1,6 @@
-"""Stress: thousands of calls, Ctrl-C at random moments, forks, many processes on one cold cache.
+"""Stress: thousands of calls, Ctrl-C at random moments, many processes on one cold cache.
 
-    python tests/stress.py                          all five, some minutes
+    python tests/stress.py                          all three, some minutes
     python tests/stress.py interruptions --times 1000 --seed 3
 
 Each runs in processes of its own and prints a closing line; a fault is printed before it, and the
@@ -10,7 +10,6 @@ exit status is 1. The suite runs the same, shorter (test_stress.py).
 import argparse
 import json
 import os
-import pickle
 import random
 import secrets
 import select
@@ -25,9 +24,8 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from interruption import in_child, seen, settings
 
-from recmetrics import Evaluator, Metrics, NotUpdatedWarning, RecmetricsError, audit
+from recmetrics import Evaluator, Metrics, RecmetricsError, audit
 
 METRICS = ["ndcg@10", "recall@10", "map", "auc", "coverage@5", "personalization@5"]
 _PATIENCE = 120  # seconds after which a process hangs
@@ -270,155 +268,6 @@ def interruptions(times=200, seed=None, longest=1.0):
     return faults, line
 
 
-# --- Ctrl-C in short calls -----------------------------------------------------------------------
-
-
-def half_done():
-    """An evaluator with users measured and waiting, and a second one to merge."""
-    scores, truth = problem(12)
-    one, other = (Evaluator(truth, METRICS, n_threads=1) for _ in range(2))
-    one.update(scores[:3])
-    one.counts()
-    one.update(scores[3:6])
-    other.update(scores[5:8], [7, 2, 9])
-    return one, other
-
-
-def short_calls():
-    """Calls on the evaluators of ``half_done``, by name."""
-    scores, truth = problem(12)
-    ranking = np.argsort(-scores[:2], axis=1, kind="stable")
-    factors = np.float32(scores[:, :8]), np.float32(np.arange(40 * 8).reshape(40, 8) % 7)
-    return {
-        "update": lambda one, _: one.update(scores[6:8]),
-        "update users": lambda one, _: one.update(scores[:3], [9, 1, 1]),
-        "update ranked": lambda one, _: one.update_ranked(ranking, [4, 11]),
-        "update factors": lambda one, _: one.update_factors(factors[0][:4], factors[1]),
-        "merge": lambda one, other: one.merge(other),
-        "reset": lambda one, _: one.reset(),
-        "compute": lambda one, _: one.compute(),
-        "mean": lambda one, _: one.mean(),
-        "counts": lambda one, _: one.counts(),
-        "state": lambda one, _: Evaluator.from_state(one.state()),
-        "pickle": lambda one, _: pickle.dumps(one),
-        "compute all": lambda *_: Metrics.compute(scores, truth, METRICS, n_threads=1),
-        "factors": lambda *_: Metrics.compute_factors(*factors, truth, METRICS[:2]),
-    }
-
-
-def child_short(times, seed):
-    """Interrupt calls at random moments: each is done or undone then, and done when repeated."""
-    warnings.simplefilter("ignore", NotUpdatedWarning)
-    draw = random.Random(int(seed))
-    armed = False
-
-    def interrupt(*_):
-        if armed:
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGALRM, interrupt)
-    cases = {}
-    for name, call in short_calls().items():
-        pair = half_done()
-        before = seen(pair[0])
-        call(*pair)
-        pair = half_done()
-        began = time.perf_counter()
-        call(*pair)
-        cases[name] = call, before, seen(pair[0]), time.perf_counter() - began
-    unchanged = settings()
-    stopped = 0
-    for number in range(int(times)):
-        name = list(cases)[number % len(cases)]
-        call, before, after, seconds = cases[name]
-        pair = half_done()
-        try:
-            armed = True
-            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-6, 1.2 * seconds))
-            call(*pair)
-            armed = False
-        except KeyboardInterrupt:
-            armed = False
-            stopped += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        fault = ""
-        found = seen(pair[0])
-        if found not in (before, after):
-            fault = "half of it is done"
-        if found == before:
-            call(*pair)
-        if seen(pair[0]) != after:
-            fault = fault or "repeated, it gives other bits"
-        changed = {what: value for what, value in settings().items() if value != unchanged[what]}
-        if changed:
-            fault = fault or f"the process was left with {changed}"
-            unchanged |= changed
-        if fault:
-            answer(json.dumps([number, f"{name}: {fault}"]))
-    answer(json.dumps([stopped, None]))
-
-
-def short(times=10_000, seed=None):
-    """Faults, and a closing line: interrupt calls of a millisecond at random moments."""
-    faults = []
-    with Child("short", times, seed) as child:
-        while (found := json.loads(child.hear()))[1] is not None:
-            faults.append(f"call {found[0]}, {found[1]}")
-    line = f"short calls: seed {seed}, {times:,} calls, {found[0]:,} of them interrupted, "
-    return faults, line + f"{len(faults)} faults"
-
-
-# --- Forks ---------------------------------------------------------------------------------------
-
-
-def child_forks(times):
-    """Fork while threads compute; each child must give the same bits, and end."""
-    scores, truth = problem(12)
-    factors = np.float32(scores[:, :8]), np.float32(scores[:3, :].repeat(3, 0)[:8].T)
-    one, _ = half_done()
-    done = threading.Event()
-
-    def values():
-        return shown(
-            Metrics.compute_factors(*factors, truth, METRICS[:3], n_threads=2)
-            | Metrics.compute(scores, truth, METRICS, n_threads=2)
-        )
-
-    def work():
-        while not done.is_set():
-            values()
-
-    expected, unchanged, whole = values(), settings(), seen(one)
-
-    def check():
-        return settings() == unchanged and values() == expected and seen(one) == whole
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for _ in range(int(times)):
-        answer(in_child(check))
-    done.set()
-    for thread in threads:
-        thread.join()
-    answer("null" if settings() == unchanged else "settings of the process have changed")
-
-
-def forks(times=1_000):
-    """Faults, and a closing line: fork while three threads compute."""
-    faults = []
-    with Child("forks", times) as child:
-        for number in range(times):
-            status = child.hear()
-            if status != "0":
-                faults.append(f"fork {number}: the child ended with {status}")
-        last = child.hear()
-        if last != "null":
-            faults.append(last)
-    return faults, f"forks: {times:,} forks under three threads, {len(faults)} faults"
-
-
 # --- A cold cache --------------------------------------------------------------------------------
 
 
@@ -475,15 +324,11 @@ def main():
     parser.add_argument("names", nargs="*", help="all without a name")
     parser.add_argument("--calls", type=int, default=10_000, help="of each kind, for memory")
     parser.add_argument("--times", type=int, default=200, help="of Ctrl-C, in long calls")
-    parser.add_argument("--short", type=int, default=10_000, help="of Ctrl-C, in short calls")
-    parser.add_argument("--forks", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31), help="of Ctrl-C")
     asked = parser.parse_args()
     runs = {
         "memory": lambda: memory(asked.calls),
         "interruptions": lambda: interruptions(asked.times, asked.seed),
-        "short": lambda: short(asked.short, asked.seed),
-        "forks": lambda: forks(asked.forks),
         "cold": cold,
     }
     failed = 0

@@ -24,17 +24,6 @@ def test_ctrl_c_at_random_moments():
     assert "10 Ctrl-C" in line
 
 
-def test_ctrl_c_in_short_calls():
-    faults, line = stress.short(400, seed=0)
-    assert faults == []
-    assert "400 calls" in line
-
-
-def test_forks_while_threads_compute():
-    faults, _ = stress.forks(40)
-    assert faults == []
-
-
 @pytest.mark.needs_jit
 def test_processes_that_fill_one_cold_cache_at_once():
     faults, _ = stress.cold(rounds=1, processes=2)

@@ -1,6 +1,5 @@
 """Threads, processes and interruptions leave the numbers and the process alone."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from problems import JIT
 from recmetrics import ArgumentError, InputError, Metrics
 from recmetrics._inputs import scores as score_blocks
 from recmetrics._options import thread_count
-from recmetrics._threads import map_blocks, raise_if_stopped
+from recmetrics._threads import map_blocks
 
 METRICS_LIST = ["ndcg@10", "recall@10"]
 N_ITEMS = 700 if JIT else 70
@@ -54,39 +53,6 @@ def test_no_thread_outlives_the_call(problem):
     before = set(threading.enumerate())
     Metrics.compute(*problem, METRICS_LIST, n_threads=4)
     assert set(threading.enumerate()) == before
-
-
-def fails(_):
-    raise ValueError
-
-
-def works_until_stopped(_):
-    while True:
-        raise_if_stopped()
-
-
-@pytest.mark.parametrize("block", [fails, works_until_stopped])
-def test_no_thread_is_left_to_the_garbage_collector(block):
-    # Python frees a thread in a callback, and a Ctrl-C that comes in a callback is lost.
-    meeting = threading.Barrier(2, timeout=30)  # a block for the calling thread, one for the other
-
-    def work(rows):
-        meeting.wait()
-        return None if threading.current_thread() is threading.main_thread() else block(rows)
-
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    gc.collect()
-    before = len(threading._dangling)
-    gc.disable()
-    try:
-        with pytest.raises((ValueError, KeyboardInterrupt)) as caught:
-            map_blocks(work, [slice(0, 1), slice(1, 2)], 2, interrupt if block != fails else None)
-        del caught
-        assert len(threading._dangling) == before
-    finally:
-        gc.enable()
 
 
 def test_work_runs_in_as_many_threads_as_asked():

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from interruption import interrupt, seen
+from interruption import interrupt, values_in
 from test_errors import message_of
 from test_evaluator import assert_identical
 
@@ -191,13 +191,13 @@ def test_a_refused_batch_leaves_nothing_behind():
 
 def test_forward_of_a_refused_batch_keeps_the_others():
     metric = updated(ranking_metrics(), slice(0, 10))
-    scores, before = torch.from_numpy(problem()[0]), seen(metric.evaluator())
+    scores, before = torch.from_numpy(problem()[0]), values_in(metric.evaluator())
     wrong = torch.full_like(scores[:1], float("nan"))
     with pytest.raises(NaNScoreError):
         metric(wrong, users=[11])
-    assert seen(metric.evaluator()) == before
+    assert values_in(metric.evaluator()) == before
     interrupt(lambda: metric(scores[11:13], users=[11, 12]), 60)
-    assert seen(metric.evaluator()) == before
+    assert values_in(metric.evaluator()) == before
     metric(scores[11:13], users=[11, 12])
     assert metric.evaluator().counts()[ALL[0]].not_updated == N_USERS - 12
 
@@ -208,19 +208,19 @@ def test_ctrl_c_at_any_line_of_an_update_leaves_it_done_or_undone():
     def begun():
         return updated(ranking_metrics(), slice(0, 10))
 
-    before = seen(begun().evaluator())
+    before = values_in(begun().evaluator())
     metric = begun()
     metric.update(scores[7:12], [7, 8, 9, 10, 11])
-    after = seen(metric.evaluator())
+    after = values_in(metric.evaluator())
     line, outcomes = 1, set()
     while True:
         metric = begun()
         reached = interrupt(
             lambda metric=metric: metric.update(scores[7:12], [7, 8, 9, 10, 11]), line
         )
-        outcomes.add(seen(metric.evaluator()))
+        outcomes.add(values_in(metric.evaluator()))
         metric.update(scores[7:12], [7, 8, 9, 10, 11])
-        assert seen(metric.evaluator()) == after, line
+        assert values_in(metric.evaluator()) == after, line
         if reached < line:
             break
         line += 3  # each third line: an update of all metrics has hundreds
