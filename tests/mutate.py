@@ -545,7 +545,7 @@ FAULTS = [
     Fault(
         "metrics are merged by position", "_results/store.py",
         "        part = part.in_order([rows.index(text) for text in self._texts])\n", "",
-        "tests/test_evaluator.py -k another_order",
+        "tests/test_store.py -k another_order",
     ),
     Fault(
         "an evaluator reads the truth of its caller", "_evaluator.py",
@@ -570,7 +570,7 @@ FAULTS = [
     Fault(
         "evaluators of another NaN policy are merged", "_results/saved.py",
         "            nan=request.nan,", '            nan="raise",',
-        "tests/test_evaluator.py -k what_becomes_of_nan",
+        "tests/test_store.py -k different_questions",
     ),
     Fault(
         "float8 is read as an integer", "_inputs/arrays.py",

@@ -340,6 +340,7 @@ def test_rankings_before_the_size_is_known():
 def test_a_batch_without_events_decides_no_size():
     one = stream("precision@10")
     one.update_ranked(np.empty((0, 2), int), [])
+    one.update(np.empty((0, 7)), [])
     one.update(SCORES[:1], [1])
     assert one.compute()["precision@10"].tolist() == [1 / 3]
 
