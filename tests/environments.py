@@ -104,7 +104,15 @@ def made(environment, also, folder, done):
 
 def tested(environment, python, tests, verbose):
     """Run the suite; print what it ended in; returns whether it passed."""
-    arguments = ["-q", "-p", "no:cacheprovider", "--color=no", *environment.arguments, *tests]
+    arguments = [
+        "-q",
+        "-rfEs",
+        "-p",
+        "no:cacheprovider",
+        "--color=no",
+        *environment.arguments,
+        *tests,
+    ]
     variables = os.environ | dict(environment.variables) | {"PYTHONDONTWRITEBYTECODE": "1"}
     variables.pop("PYTHONPATH", None)
     done = subprocess.run(

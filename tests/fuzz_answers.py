@@ -10,8 +10,8 @@ from fuzz_problems import CONSTANT, FLAT, INDEX_FORMS, RANKINGS
 from problems import by_default, depth_of, listed_items, one_user, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
+from recmetrics._spec import parse
 from recmetrics._spec.conventions import line_for
-from recmetrics._spec.grammar import parse
 from recmetrics.metrics._reference import AllLists, OneList, cosine
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
 from fuzz_problems import INDEX_FORMS, SHARED_FORMS, TENSORS
-from interruption import in_threads, interrupt, values_in
+from interruption import in_threads
 from tables_problems import read
 
 import recmetrics._inputs.scores
@@ -28,16 +28,8 @@ import recmetrics._selection.matrix
 import recmetrics._selection.rankings
 import recmetrics._selection.sources
 import recmetrics._selection.tied
-from recmetrics import (
-    Evaluator,
-    InputError,
-    Metrics,
-    NotUpdatedWarning,
-    StreamEvaluator,
-    UndefinedMetricError,
-)
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics import Evaluator, Metrics, StreamEvaluator
+from recmetrics._spec import METRICS, parse
 
 try:
     import torch
@@ -479,34 +471,6 @@ def _per_row(value):
 
 
 @entry()
-def interrupted(problem):
-    """Calls that Ctrl-C ends at random lines, compared with an evaluator that nothing disturbs."""
-    rng = np.random.default_rng(problem.seed)
-    compute(problem)  # compiled: a trace function makes Numba slow
-    interrupt(lambda: compute(problem), int(rng.integers(1, 400)))
-    n_users, n_items = problem.shape
-    one, twin = (
-        Evaluator(truth_of(problem), list(problem.metrics), **_scored(problem), n_items=n_items)
-        for _ in range(2)
-    )
-    scores = scores_of(problem)
-    asked = [Evaluator.counts, Evaluator.state, Evaluator.compute, Evaluator.mean, pickle.dumps]
-    for batch in np.array_split(rng.permutation(n_users), 3):
-        ask, rows, before = asked[rng.integers(len(asked))], _rows(scores, batch), values_in(twin)
-        twin.update(rows, batch)
-        after = values_in(twin)
-        with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
-            ask(twin)
-        interrupt(lambda rows=rows, batch=batch: one.update(rows, batch), int(rng.integers(1, 400)))
-        assert values_in(one) in (before, after)
-        one.update(rows, batch)
-        with contextlib.suppress(NotUpdatedWarning, UndefinedMetricError):
-            interrupt(lambda ask=ask: ask(one), int(rng.integers(1, 100)))
-        assert values_in(one) == after
-    return one.compute()
-
-
-@entry()
 def threads(problem):
     """Threads that update and read one evaluator at once."""
     n_users, n_items = problem.shape
@@ -520,56 +484,6 @@ def threads(problem):
     in_threads(*updates, one.counts, one.state)
     assert all(not counts.not_updated for counts in one.counts().values())
     return one.compute()
-
-
-@entry()
-def damaged(problem):
-    """A sparse truth with a structure that leads outside it, and then the whole one."""
-    rng = np.random.default_rng(problem.seed)
-    form = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"][rng.integers(7)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
-        matrix = sp.csr_array(np.array(problem.truth)).asformat(form)
-    if _damage(matrix, rng):
-        message = "no error"
-        try:
-            Metrics.compute(scores_of(problem), matrix, list(problem.metrics), **_scored(problem))
-        except InputError as error:
-            message = str(error)
-        assert message.startswith("truth is a corrupt sparse matrix"), (form, message)
-    return compute(problem)
-
-
-def _damage(matrix, rng):
-    """Make one field of a sparse matrix wrong; False where it has no entry to damage."""
-    far = int(rng.choice([-1, -(10**9), max(matrix.shape), 10**9]))
-    if matrix.format == "dok":
-        matrix._dict[(0, far) if rng.random() < 0.5 else (far, 0)] = 1.0
-    elif matrix.format == "lil":
-        row = int(rng.integers(matrix.shape[0]))
-        matrix.rows[row] = [*matrix.rows[row], far]
-        if rng.random() < 0.7:
-            matrix.data[row] = [*matrix.data[row], 1.0]
-    elif matrix.format == "dia":
-        matrix.offsets = np.append(matrix.offsets, 0)
-    else:
-        names = ["row", "col", "data"] if matrix.format == "coo" else ["indptr", "indices", "data"]
-        name = names[rng.integers(3)]
-        array = getattr(matrix, name)
-        if not matrix.nnz:
-            return False
-        if name == "data" or rng.random() < 0.3:
-            array = array[:-1]
-        else:
-            array = array.astype(np.int64)
-            # Of a pointer the largest of the shape may be right.
-            array[rng.integers(len(array))] = far if name != "indptr" or far < 0 else 10**9
-        if matrix.format == "coo" and name != "data":
-            axis = name == "col"
-            matrix.coords = (*matrix.coords[:axis], array, *matrix.coords[axis + 1 :])
-        else:
-            setattr(matrix, name, array)
-    return True
 
 
 @entry()

@@ -7,10 +7,8 @@ import numpy as np
 from problems import SCORES, is_refused, numbers, of_kind, read
 
 from recmetrics import UnknownOptionError
-from recmetrics._spec.grammar import MetricSpec, parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec, parse
 from recmetrics._spec.request import has_ceiling
-from recmetrics._spec.systems import CONVENTIONS
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -22,9 +20,9 @@ SPARSE_FORMS = ["csr", "csr_matrix", "csc", "lil", "dok", "bsr", "dia", "split c
 LIST_FORMS = ["arrays", "sets", "tuples of int32"]
 INDEX_FORMS = [*LIST_FORMS, "classes"]  # of a truth, which do not give the catalogue
 SHARED_FORMS = ["shared", "shared list", "mask"]
-BATCHES = {"evaluator", "stream", "interrupted", "threads", "dask", "dask factors"}
+BATCHES = {"evaluator", "stream", "threads", "dask", "dask factors"}
 FLAT = {"groups"}  # entries whose items have no names
-SLOW = {"interrupted", "dask", "dask factors", "tables"}  # entries drawn less often
+SLOW = {"dask", "dask factors", "tables"}  # entries drawn less often
 RANKINGS = {"ranked", "tables"}  # entries that read lists, not scores
 CONSTANT = {"chance": "expected", "ceiling": "best"}  # entries that read no scores, as tie policies
 

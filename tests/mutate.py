@@ -666,7 +666,7 @@ FAULTS = [
         "            hits = self._once(\n"
         "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
         "            )",
-        "tests/test_ties.py -k policy_is_a_mean",
+        "tests/test_ties.py -k range_is_the_mean",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",

@@ -68,20 +68,6 @@ def test_a_constant_scorer_reaches_the_level_to_the_bit(level, policy, given):
         np.testing.assert_array_equal(got[metric], expected[metric])
 
 
-def test_random_rankings_are_at_the_chance_level():
-    rng = np.random.default_rng(1)
-    draws = 20_000
-    truth = np.array([0, 3, 0, 0, 1, 1, 0, 2, 0, 0, 0, 0, 0, 1, 0])
-    users = np.broadcast_to(truth, (draws, len(truth)))
-    scores = rng.random(users.shape)
-    metrics = [*every_metric(), "ndcg(gain=exp2)@4", "hit(rel=2)@3", "map(rel=2)@5", "rbp(p=0.5)@9"]
-    simulated = Metrics.compute(scores, users, metrics, exclude=[np.array([4])] * draws)
-    chance = Metrics.chance([truth.astype(float)], metrics, exclude=[[4]])
-    for metric, values in simulated.items():
-        error = values.std() / math.sqrt(draws)
-        assert abs(values.mean() - chance[metric][0]) <= 4 * error + 1e-12, metric
-
-
 def test_the_truth_itself_as_scores_reaches_the_ceiling():
     rng = np.random.default_rng(2)
     truth = rng.integers(1, 5, (50, 400)) * (rng.random((50, 400)) < 0.05)
@@ -179,16 +165,6 @@ TRUTH = [np.array([0])]
             {"ground_truth": TRUTH, "n_items": 2.5},
             ArgumentError,
             "n_items must be a number of items, such as 3700, got 2.5",
-        ),
-        (
-            {"ground_truth": TRUTH, "n_items": True},
-            ArgumentError,
-            "n_items must be a number of items, such as 3700, got True",
-        ),
-        (
-            {"ground_truth": TRUTH, "n_items": -1},
-            ArgumentError,
-            "n_items must be a number of items, such as 3700, got -1",
         ),
         (
             {"ground_truth": np.zeros((1, 4)), "n_items": 5},

@@ -1025,7 +1025,9 @@ def test_levels_do_not_change_how_many_digits_are_shown():
 
 @NEEDS_MATPLOTLIB
 def test_levels_in_a_plot():
-    figure = compare(SMALL, rng=0, levels=LEVELS).plot()
+    figure = compare({**SMALL, "new": [SMALL["new"]] * 2}, rng=0, levels=LEVELS).plot()
+    texts = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "do not cover the variation over runs" in " ".join(texts.split())
     names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert names == ["old", "new (best)", "chance", "ceiling"]
 
@@ -1080,6 +1082,8 @@ BAD_RESULTS = [
      "expected one value per user, (n_users,), or ()"),
     ({"a": GOOD, "b": {"m": [1j, 2j]}}, InputTypeError, "metric 'm' of 'b' has dtype complex128; "
      "expected real numbers"),
+    ({"a": GOOD, "b": {"m": np.ma.masked_equal([1.0, 2.0], 1)}}, InputTypeError, "metric 'm' of "
+     "'b' is a masked array, whose mask would be lost; type .filled(np.nan)"),
     ({"a": GOOD, "b": {"m": [[1.0], [1.0, 2.0]]}}, InputTypeError, "metric 'm' of 'b' cannot be "
      "read as an array: "),
     ({"a": GOOD, "b": {"m": [1.0, math.inf]}}, InputError, "metric 'm' of 'b' is infinite for 1 "
@@ -1111,6 +1115,7 @@ BAD_ARGUMENTS = [
     ({"rng": -1}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got -1"),
     ({"rng": "x"}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got 'x'"),
     ({"lower_is_better": ["n"]}, "lower_is_better must name metrics of the results, 'm', got 'n'"),
+    ({"weights": "w"}, "weights must hold one number per user, shape (2,), got 'w'"),
     ({"by": [1]}, "by must hold one group per user, shape (2,), got shape (1,)"),
     ({"by": ["x", None]}, "by must name the group of every user; that of user 1 is undefined"),
     ({"by": [NAN, 1.0]}, "by must name the group of every user; that of user 0 is undefined"),
@@ -1139,6 +1144,9 @@ def test_frames_and_other_results_mix():
 
 def test_columns_alone_make_no_frame():
     pytest.importorskip("narwhals", reason="narwhals is not installed")
-    strange = types.SimpleNamespace(columns=["m"])
-    with pytest.raises(InputTypeError, match=r"^the result of 'b' is a SimpleNamespace; expected "):
-        compare({"a": {"m": OLD}, "b": strange})
+    for strange in (
+        types.SimpleNamespace(columns=["m"]),
+        type("Strange", (), {"columns": ["m"]})(),
+    ):
+        with pytest.raises(InputTypeError, match=r"^the result of 'b' is a S\w+; expected what "):
+            compare({"a": {"m": OLD}, "b": strange})

@@ -184,6 +184,8 @@ def test_equal_runs_are_one_run():
     found = compare({"a": runs, "b": {"m": RUNS[0]}}, rng=0)
     assert (only(found).ties, only(found).low, only(found).high) == (6, 0, 0)
     assert found.means[0].run_std == 0
+    huge = [{"m": [1.7e308] * 3}] * 2  # whose sums overflow: no resample has a difference
+    assert math.isnan(only(compare({"a": huge, "b": huge})).low)
     turned = compare({"a": ALS, "b": ALS[::-1]}, rng=0)
     assert only(turned).ties == 6  # the order of runs changes no bit
 

@@ -2,18 +2,14 @@
 
 import os
 import pickle
-import re
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from problems import problems, side_information
+from problems import side_information
 from test_errors import message_of
 
 from recmetrics import (
@@ -26,7 +22,7 @@ from recmetrics import (
     UndefinedMetricError,
     UnknownMetricError,
 )
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -95,28 +91,6 @@ def test_every_metric_in_any_chunks(chunks, metrics):
         expected = Metrics.compute(SCORES, TRUTH, metrics, **options)
         got = recmetrics.dask.compute(in_chunks(SCORES, chunks), TRUTH, metrics, **options)
         assert_same(got, expected)
-
-
-@settings(deadline=None, max_examples=60)
-@given(problems(max_users=5, max_items=24), st.data())
-def test_random_problems(problem, data):
-    scores, truth, exclude, candidates = problem
-
-    def cut(n):
-        edges = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
-        return tuple(np.diff([0, *edges, n]).tolist())
-
-    chunks = cut(scores.shape[0]), cut(scores.shape[1])
-    metrics = ["ndcg@3", "map@2", "recall@5", "coverage@2", "exposure_gini@4"]
-    metrics += data.draw(st.sampled_from([[], ["auc"]]))
-    sets = {"exclude": exclude, "candidates": candidates}
-    options = {  # arrays: a plain list of all items could be a matrix of 0 and 1
-        name: None if lists is None else [np.array(items, np.int64) for items in lists]
-        for name, lists in sets.items()
-    }
-    with dask.config.set(scheduler="synchronous"):
-        got = recmetrics.dask.compute(in_chunks(scores, chunks), truth, metrics, **options)
-    assert_same(got, Metrics.compute(scores, truth, metrics, **options))
 
 
 def of_dtype(name):
@@ -265,27 +239,6 @@ def test_a_few_items_per_user_leave_a_chunk():
     survivors = n_chunks * 5 * k * 16
     assert largest_result(scores, metrics) < 4 * survivors
     assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
-
-
-def test_dasks_own_bar_shows_progress(capsys):
-    from dask.diagnostics import ProgressBar
-
-    with ProgressBar():
-        recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, "ndcg@5")
-    assert "100% Completed" in capsys.readouterr().out
-
-
-def test_the_page_does_what_it_says():
-    page = (Path(__file__).parents[1] / "docs" / "many_machines.md").read_text()
-    scope = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, scope)
-        if "scores, truth, [" in block:
-            scores, train = scope["scores"].compute(), scope["train"]
-            expected = Metrics.compute(scores, scope["truth"], list(scope["values"]), exclude=train)
-            assert_same(scope["values"], expected)
-    assert scope["mean"] == pytest.approx(np.nanmean(expected["ndcg@10"]), rel=1e-14)
-    assert 0 < np.nanmean(scope["values"]["ndcg@10"]) < 1  # of the factors
 
 
 # --- Mistakes ------------------------------------------------------------------------------------

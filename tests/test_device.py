@@ -28,7 +28,7 @@ from recmetrics import (
     overlap,
 )
 from recmetrics._selection import device as devices
-from recmetrics._spec.grammar import parse
+from recmetrics._spec import parse
 
 torch = pytest.importorskip("torch", reason="tensors need torch")
 dispatch = pytest.importorskip("torch.utils._python_dispatch", reason="tensors need torch")

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems import EVERY_CONVENTION, side_information
+from problems import side_information
 
 import recmetrics
 from recmetrics import (
@@ -80,7 +80,7 @@ def ranking(error, message, wrong, right):
     return Mistake(error, message, wrong={"ranking": wrong}, right={"ranking": right}, call=ranked)
 
 
-MISTAKES = {}  # by what they are made in, and by name
+MISTAKES = {}  # by what they are made in, and by name  # fmt: skip
 
 
 # --- Scores --------------------------------------------------------------------------------------
@@ -141,24 +141,17 @@ MISTAKES["scores"] |= {
         )
         for kind, wrong in (("int", 5), ("NoneType", None), ("str", "scores.npy"))
     },
-    "ragged": scores(
-        InputTypeError,
+    "ragged": scores(InputTypeError,
         "scores must be a matrix of numbers, rows of the same length, got rows of 2 to 3",
-        [[3, 2, 1], [1, 2]],
-        [[3, 2, 1], [1, 2, 3]],
-    ),
-    "None among numbers": scores(
-        InputTypeError,
-        f"scores {REAL} object{AS_FLOAT}",
-        [[3, None, 1], [1, 2, 3]],
-        [[3, -INF, 1], [1, 2, 3]],
-    ),
+        [[3, 2, 1], [1, 2]], [[3, 2, 1], [1, 2, 3]]),
+    "None among numbers": scores(InputTypeError, f"scores {REAL} object{AS_FLOAT}",
+        [[3, None, 1], [1, 2, 3]], [[3, -INF, 1], [1, 2, 3]]),
     "text": of_dtype("U3", "<U3", AS_FLOAT),
     "bytes": of_dtype("S3", "|S3", AS_FLOAT),
     "datetime": of_dtype("M8[s]", "datetime64[s]"),
     "timedelta": of_dtype("m8[s]", "timedelta64[s]"),
     "structured": of_dtype([("score", "<f8")], "[('score', '<f8')]"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
@@ -202,20 +195,15 @@ ON_GPU = "scores is on the device cuda:0, expected an array on the CPU; type"
 UNREADABLE = "expected a dense array of real numbers on the CPU"
 MISTAKES["scores of another library"] = {
     "on a GPU": scores(InputTypeError, f"{ON_GPU} scores.cpu()", Exported("cuda:0", BufferError())),
-    "on a GPU, of JAX": scores(
-        InputTypeError, f"{ON_GPU} np.asarray(scores)", Converted("cuda:0", BufferError())
-    ),
-    "of a dtype without a name": scores(
-        InputTypeError,
+    "on a GPU, of JAX": scores(InputTypeError, f"{ON_GPU} np.asarray(scores)",
+        Converted("cuda:0", BufferError())),
+    "of a dtype without a name": scores(InputTypeError,
         f"scores cannot be read as an array (no such dtype); {UNREADABLE}",
-        Exported("cpu", BufferError("no such dtype")),
-    ),
-    "unreadable": scores(
-        InputTypeError,
+        Exported("cpu", BufferError("no such dtype"))),
+    "unreadable": scores(InputTypeError,
         f"scores cannot be read as an array (the buffer is closed); {UNREADABLE}",
-        Converted("cpu", BufferError("the buffer\n is closed")),
-    ),
-}
+        Converted("cpu", BufferError("the buffer\n is closed"))),
+}  # fmt: skip
 
 
 # --- NaN among the scores ------------------------------------------------------------------------
@@ -328,9 +316,8 @@ def sparse_not_2d():
 
 MISTAKES["truth as a matrix"] = {
     "transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", TRUTH.T),
-    "sparse transposed": truth(
-        ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", sp.csc_array(TRUTH.T), sp.csc_array(TRUTH)
-    ),
+    "sparse transposed": truth(ShapeError, f"{SHAPE} (3, 2); {TRANSPOSED}", sp.csc_array(TRUTH.T),
+        sp.csc_array(TRUTH)),
     "other users": truth(ShapeError, f"{SHAPE} (1, 3)", TRUTH[:1]),
     "other items": truth(ShapeError, f"{SHAPE} (2, 2)", TRUTH[:, :2]),
     **{
@@ -341,55 +328,33 @@ MISTAKES["truth as a matrix"] = {
         )
         for wrong in sparse_not_2d()
     },
-    "1-d": truth(
-        InputTypeError,
+    "1-d": truth(InputTypeError,
         "truth is 1-d of dtype float64, expected integers: the index of the relevant item of "
         "each row, -1 for none; type np.asarray(truth, int), or np.atleast_2d(truth) for "
-        "the relevances of one user",
-        TRUTH[0],
-    ),
-    "a mask of one user": truth(
-        InputTypeError,
+        "the relevances of one user", TRUTH[0]),
+    "a mask of one user": truth(InputTypeError,
         "truth is 1-d of dtype bool, expected integers: the index of the relevant item of "
         "each row, -1 for none; type np.atleast_2d(truth) for the relevances of one user",
-        TRUTH[0] > 0,
-    ),
-    "text as item indices": truth(
-        InputTypeError,
+        TRUTH[0] > 0),
+    "text as item indices": truth(InputTypeError,
         "truth is 1-d of dtype <U1, expected integers: the index of the relevant item of each "
-        "row, -1 for none",
-        ["1", "2"],
-        [1, 2],
-    ),
-    "a column of item indices": truth(
-        ShapeError,
+        "row, -1 for none", ["1", "2"], [1, 2]),
+    "a column of item indices": truth(ShapeError,
         f"{SHAPE} (2, 1); for one item index of each row type np.ravel(truth)",
-        np.array([[0], [2]]),
-        np.array([[0], [2]]).ravel(),
-    ),
-    "item indices of other rows": truth(
-        ShapeError,
+        np.array([[0], [2]]), np.array([[0], [2]]).ravel()),
+    "item indices of other rows": truth(ShapeError,
         "truth has 3 item indices, expected one for each of the 2 rows, -1 for none",
-        np.array([0, 1, 2]),
-        np.array([0, 1]),
-    ),
-    "an item index beyond the catalogue": truth(
-        InputError, f"truth of row 1 is item 3, {OUTSIDE}, or -1 for none", [0, 3], [0, 2]
-    ),
-    "an item index below -1": truth(
-        InputError,
+        np.array([0, 1, 2]), np.array([0, 1])),
+    "an item index beyond the catalogue": truth(InputError,
+        f"truth of row 1 is item 3, {OUTSIDE}, or -1 for none", [0, 3], [0, 2]),
+    "an item index below -1": truth(InputError,
         f"truth of row 1 is item -100, {OUTSIDE}, or -1 for none; type np.maximum(truth, -1)",
-        [0, -100],
-        [0, -1],
-    ),
+        [0, -100], [0, -1]),
     "long form of (user, item) pairs": truth(ShapeError, f"{SHAPE} (4, 2)", np.zeros((4, 2))),
-    "sparse complex": truth(
-        InputTypeError,
+    "sparse complex": truth(InputTypeError,
         "truth must hold real numbers, got a sparse matrix of dtype complex128",
-        sp.csr_array(TRUTH + 0j),
-        sp.csr_array(TRUTH),
-    ),
-}
+        sp.csr_array(TRUTH + 0j), sp.csr_array(TRUTH)),
+}  # fmt: skip
 
 
 def _damaged(form, **fields):
@@ -458,47 +423,26 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
 
 
 MISTAKES["truth as lists"] = {
-    "None for a user": truth(
-        InputTypeError,
+    "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
-        "type [] for a user without items",
-        [None, [1]],
-        [[], [1]],
-    ),
-    "a number for a user": truth(
-        InputTypeError,
+        "type [] for a user without items", [None, [1]], [[], [1]]),
+    "a number for a user": truth(InputTypeError,
         "truth of user 1 is 2, expected a collection of item indices; "
-        "type [] for a user without items",
-        [[1], 2],
-        [[1], [2]],
-    ),
-    "items as floats": truth(
-        InputTypeError,
+        "type [] for a user without items", [[1], 2], [[1], [2]]),
+    "items as floats": truth(InputTypeError,
         "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
         "length 3; got 1-d of shape (1,) and dtype float64",
-        [np.array([0.0]), np.array([1.0, 2.0])],
-        [np.array([0]), np.array([1, 2])],
-    ),
-    "items as text": truth(
-        InputTypeError,
+        [np.array([0.0]), np.array([1.0, 2.0])], [np.array([0]), np.array([1, 2])]),
+    "items as text": truth(InputTypeError,
         "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
-        "length 3; got 1-d of shape (1,) and dtype <U2",
-        [["i0"], ["i1", "i2"]],
-        LISTS,
-    ),
-    "a matrix for a user": truth(
-        ShapeError,
+        "length 3; got 1-d of shape (1,) and dtype <U2", [["i0"], ["i1", "i2"]], LISTS),
+    "a matrix for a user": truth(ShapeError,
         "truth of user 0 must be a 1-d array of item indices, got 2-d of shape (1, 1); "
-        "type [np.ravel(items) for items in truth]",
-        [[[0]], [[1]]],
-        [[0], [1]],
-    ),
-    "a sparse matrix for a user": truth(
-        InputTypeError,
+        "type [np.ravel(items) for items in truth]", [[[0]], [[1]]], [[0], [1]]),
+    "a sparse matrix for a user": truth(InputTypeError,
         "truth of user 0 is sparse (csr_array), expected a dense array; type .toarray()",
-        [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])],
-    ),
-}
+        [sp.csr_array(TRUTH[:1]), sp.csr_array(TRUTH[1:])]),
+}  # fmt: skip
 
 
 # --- Lists of item indices -----------------------------------------------------------------------
@@ -531,57 +475,35 @@ del MISTAKES["candidates as lists"]["of 0 users"]  # one empty list is for all
 
 
 MISTAKES["sets"] = {
-    "exclude transposed": option(
-        ShapeError,
+    "exclude transposed": option(ShapeError,
         "exclude must have the users and items of the truth, (2, 3), got (3, 2); "
-        "it looks transposed: type exclude.T",
-        exclude=np.zeros((3, 2)),
-        right={"exclude": np.zeros((2, 3))},
-    ),
-    "NaN in exclude": option(
-        InputError,
+        "it looks transposed: type exclude.T", exclude=np.zeros((3, 2)),
+        right={"exclude": np.zeros((2, 3))}),
+    "NaN in exclude": option(InputError,
         "exclude must hold numbers (0: not in the set), got nan at (user 0, item 1)",
         exclude=np.array([[0, NAN, 0], [0, 0, 0]]),
-        right={"exclude": np.array([[0, -INF, 0], [0, 0, 0]])},
-    ),
-    "NaN in sparse candidates": option(
-        InputError,
+        right={"exclude": np.array([[0, -INF, 0], [0, 0, 0]])}),
+    "NaN in sparse candidates": option(InputError,
         "candidates must hold numbers (0: not in the set), got nan at (user 0, item 1)",
         candidates=sp.coo_array([[0, NAN, 0], [0, 0, 0]]),
-        right={"candidates": sp.coo_array([[0, -1.0, 0], [0, 0, 0]])},
-    ),
-    "shared candidates beyond the catalogue": option(
-        InputError,
-        f"candidates names item 3, {OUTSIDE}",
-        candidates=np.array([0, 3]),
-        right={"candidates": np.array([0, 2])},
-    ),
-    "shared candidates twice": option(
-        InputError,
+        right={"candidates": sp.coo_array([[0, -1.0, 0], [0, 0, 0]])}),
+    "shared candidates beyond the catalogue": option(InputError,
+        f"candidates names item 3, {OUTSIDE}", candidates=np.array([0, 3]),
+        right={"candidates": np.array([0, 2])}),
+    "shared candidates twice": option(InputError,
         "candidates names item 1 twice; expected each item index once; type np.unique(candidates)",
-        candidates=[1, 0, 1],
-        right={"candidates": [1, 0]},
-    ),
-    "candidates as a short mask": option(
-        ShapeError,
+        candidates=[1, 0, 1], right={"candidates": [1, 0]}),
+    "candidates as a short mask": option(ShapeError,
         "candidates as a mask for all users must have n_items = 3 entries, got 2",
-        candidates=np.array([True, False]),
-        right={"candidates": np.array([True, False, True])},
-    ),
-    "candidates as floats": option(
-        InputTypeError,
+        candidates=np.array([True, False]), right={"candidates": np.array([True, False, True])}),
+    "candidates as floats": option(InputTypeError,
         "candidates must hold integer item indices, got dtype float64; type "
-        "np.asarray(candidates, np.int64) if these are indices",
-        candidates=np.array([0.0, 2.0]),
-        right={"candidates": np.array([0, 2])},
-    ),
-    "candidates as a number": option(
-        InputTypeError,
+        "np.asarray(candidates, np.int64) if these are indices", candidates=np.array([0.0, 2.0]),
+        right={"candidates": np.array([0, 2])}),
+    "candidates as a number": option(InputTypeError,
         "candidates must be an array or a list with one entry per user, got 2 of type int",
-        candidates=2,
-        right={"candidates": [2]},
-    ),
-}
+        candidates=2, right={"candidates": [2]}),
+}  # fmt: skip
 
 
 def test_no_item_is_in_an_empty_catalogue():
@@ -602,94 +524,54 @@ IN_CATALOGUE = f"which is outside the catalogue; expected 0 .. 2, or -1; {UNKNOW
 
 
 MISTAKES["ranking"] = {
-    "item twice": ranking(
-        InputError,
+    "item twice": ranking(InputError,
         "ranking of user 1 names at rank 3 item 2 twice; expected each item once; "
-        f"{ACCEPTS.format('repeats')}",
-        np.array([[0, 1, 2], [2, 1, 2]]),
-        np.array([[0, 1, 2], [2, 1, 0]]),
-    ),
-    "item beyond the catalogue": ranking(
-        InputError,
-        f"ranking of user 1 names at rank 2 item 3, {IN_CATALOGUE}",
-        [[0, 1], [2, 3]],
-        [[0, 1], [2, 1]],
-    ),
-    "item below -1": ranking(
-        InputError,
-        f"ranking of user 0 names at rank 1 item -2, {IN_CATALOGUE}",
-        [[-2, 1], [2, 1]],
-        [[-1, -1], [2, 1]],
-    ),
-    "item after the end": ranking(
-        InputError,
+        f"{ACCEPTS.format('repeats')}", np.array([[0, 1, 2], [2, 1, 2]]),
+        np.array([[0, 1, 2], [2, 1, 0]])),
+    "item beyond the catalogue": ranking(InputError,
+        f"ranking of user 1 names at rank 2 item 3, {IN_CATALOGUE}", [[0, 1], [2, 3]],
+        [[0, 1], [2, 1]]),
+    "item below -1": ranking(InputError,
+        f"ranking of user 0 names at rank 1 item -2, {IN_CATALOGUE}", [[-2, 1], [2, 1]],
+        [[-1, -1], [2, 1]]),
+    "item after the end": ranking(InputError,
         "ranking of user 1 names at rank 2 item 2 after the end of the list; "
-        "expected -1 only after the last item",
-        np.array([[0, 1], [-1, 2]]),
-        np.array([[0, 1], [2, -1]]),
-    ),
-    "float": ranking(
-        InputTypeError,
+        "expected -1 only after the last item", np.array([[0, 1], [-1, 2]]),
+        np.array([[0, 1], [2, -1]])),
+    "float": ranking(InputTypeError,
         "ranking must hold integer item indices, got dtype float64; type "
-        "np.asarray(ranking, np.int64) if these are indices",
-        np.array([[0.0, 1.0], [2.0, 1.0]]),
-        np.array([[0, 1], [2, 1]]),
-    ),
-    "float in a list": ranking(
-        InputTypeError,
+        "np.asarray(ranking, np.int64) if these are indices", np.array([[0.0, 1.0], [2.0, 1.0]]),
+        np.array([[0, 1], [2, 1]])),
+    "float in a list": ranking(InputTypeError,
         "ranking of user 1 must hold integer item indices, got dtype float64; type "
         "[np.asarray(items, np.int64) for items in ranking] if these are indices",
-        [[0], np.array([2.0, 1.0])],
-        [[0], np.array([2, 1])],
-    ),
-    "bool": ranking(
-        InputTypeError,
+        [[0], np.array([2.0, 1.0])], [[0], np.array([2, 1])]),
+    "bool": ranking(InputTypeError,
         "ranking must hold integer item indices, got dtype bool; type "
-        "np.asarray(ranking, np.int64) if these are indices",
-        np.array([[True], [False]]),
-        np.array([[1], [0]]),
-    ),
-    "one user": ranking(
-        ShapeError,
+        "np.asarray(ranking, np.int64) if these are indices", np.array([[True], [False]]),
+        np.array([[1], [0]])),
+    "one user": ranking(ShapeError,
         "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
-        "got 1-d of shape (2,); for one user type [ranking]",
-        np.array([0, 1]),
-        [np.array([0, 1]), []],
-    ),
-    "3-d": ranking(
-        ShapeError,
+        "got 1-d of shape (2,); for one user type [ranking]", np.array([0, 1]),
+        [np.array([0, 1]), []]),
+    "3-d": ranking(ShapeError,
         "ranking must be 2-d (n_users, k) or a list with one array of items per user, "
-        "got 3-d of shape (1, 2, 2)",
-        np.zeros((1, 2, 2), int),
-        np.array([[0, 1], [0, 1]]),
-    ),
-    "a set": ranking(
-        InputTypeError,
-        "ranking of user 1 is a set, which has no order; expected a list",
-        [[0, 1], {2, 1}],
-        [[0, 1], [2, 1]],
-    ),
-    "sparse": ranking(
-        InputTypeError,
+        "got 3-d of shape (1, 2, 2)", np.zeros((1, 2, 2), int), np.array([[0, 1], [0, 1]])),
+    "a set": ranking(InputTypeError,
+        "ranking of user 1 is a set, which has no order; expected a list", [[0, 1], {2, 1}],
+        [[0, 1], [2, 1]]),
+    "sparse": ranking(InputTypeError,
         "ranking is sparse (csr_array), expected a dense array; type .toarray()",
-        sp.csr_array([[0, 1], [2, 1]]),
-        sp.csr_array([[0, 1], [2, 1]]).toarray(),
-    ),
-    "of other users than the truth": ranking(
-        ShapeError,
-        "truth must have the users of the ranking, (1, n_items), got (2, 3)",
-        [[0, 1]],
-        [[0, 1], []],
-    ),
-    "with nested lists that may be either": Mistake(
-        InputTypeError,
+        sp.csr_array([[0, 1], [2, 1]]), sp.csr_array([[0, 1], [2, 1]]).toarray()),
+    "of other users than the truth": ranking(ShapeError,
+        "truth must have the users of the ranking, (1, n_items), got (2, 3)", [[0, 1]],
+        [[0, 1], []]),
+    "with nested lists that may be either": Mistake(InputTypeError,
         "truth is ambiguous: it may hold item indices or be a matrix of relevances; type "
         "[np.array(items) for items in truth] for indices, or np.array(truth) for a matrix",
         wrong={"truth": [[3, 0, 2], [0, 1, 2]], "ranking": [[0], [1]]},
-        right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]},
-        call=ranked,
-    ),
-}
+        right={"truth": [[3, 0, 0], [0, 1, 2]], "ranking": [[0], [1]]}, call=ranked),
+}  # fmt: skip
 
 
 INDICES = [np.array([0, 5]), np.array([2])]
@@ -697,42 +579,25 @@ OF_SIX = "which is outside the catalogue; expected 0 .. 5"
 
 
 MISTAKES["catalogue of rankings"] = {
-    "an item of a ranking": Mistake(
-        InputError,
+    "an item of a ranking": Mistake(InputError,
         f"ranking of user 1 names at rank 2 item 6, {OF_SIX}, or -1; {UNKNOWN}",
-        wrong={"ranking": [[0, 1], [2, 6]]},
-        right={"ranking": [[0, 1], [2, 5]]},
-        call=lambda **given: ranked(truth=INDICES, n_items=6, **given),
-    ),
-    "an item of truth": Mistake(
-        InputError,
-        f"truth of user 1 names item 6, {OF_SIX}",
+        wrong={"ranking": [[0, 1], [2, 6]]}, right={"ranking": [[0, 1], [2, 5]]},
+        call=lambda **given: ranked(truth=INDICES, n_items=6, **given)),
+    "an item of truth": Mistake(InputError, f"truth of user 1 names item 6, {OF_SIX}",
         wrong={"truth": [np.array([0]), np.array([2, 6])]},
         right={"truth": [np.array([0]), np.array([2, 5])]},
-        call=lambda **given: ranked(n_items=6, **given),
-    ),
-    "another size than that of a matrix": Mistake(
-        ShapeError,
-        "truth has 3 items, got n_items=4; leave n_items out",
-        wrong={"n_items": 4},
-        right={"n_items": 3},
-        call=lambda **given: ranked(truth=np.eye(2, 3), **given),
-    ),
-    "users of a matrix": Mistake(
-        ShapeError,
+        call=lambda **given: ranked(n_items=6, **given)),
+    "another size than that of a matrix": Mistake(ShapeError,
+        "truth has 3 items, got n_items=4; leave n_items out", wrong={"n_items": 4},
+        right={"n_items": 3}, call=lambda **given: ranked(truth=np.eye(2, 3), **given)),
+    "users of a matrix": Mistake(ShapeError,
         "truth must have the users of the ranking, (1, n_items), got (2, 3)",
-        wrong={"ranking": [[0]]},
-        right={"ranking": [[0], [1]]},
-        call=lambda **given: ranked(truth=np.eye(2, 3), n_items=3, **given),
-    ),
-    "no number": Mistake(
-        ArgumentError,
-        "n_items must be a number of items, such as 3700, got 6.5",
-        wrong={"n_items": 6.5},
-        right={"n_items": 6},
-        call=lambda **given: ranked(truth=INDICES, **given),
-    ),
-}
+        wrong={"ranking": [[0]]}, right={"ranking": [[0], [1]]},
+        call=lambda **given: ranked(truth=np.eye(2, 3), n_items=3, **given)),
+    "no number": Mistake(ArgumentError, "n_items must be a number of items, such as 3700, got 6.5",
+        wrong={"n_items": 6.5}, right={"n_items": 6},
+        call=lambda **given: ranked(truth=INDICES, **given)),
+}  # fmt: skip
 
 
 def test_k_is_cut_to_the_catalogue_of_rankings():
@@ -846,31 +711,14 @@ MISTAKES["option"] = {
             ("n_threads", True, 1, f"n_threads {COUNT} True; {ALL_CORES}"),
         )
     },
-    "an unknown convention": option(
-        ArgumentError,
-        f"convention must be {EVERY_CONVENTION}, got 'rank'; did you mean 'ranx'?",
-        convention="rank",
-        right={"convention": "ranx"},
-    ),
-    "nan": option(
-        ArgumentError,
-        "nan must be 'raise' or 'exclude', got 'ignore'",
-        nan="ignore",
-        right={"nan": "exclude"},
-    ),
-    "progress": option(
-        ArgumentError,
-        "progress must be True, False or a callable of (rows done, rows), got 3",
-        progress=3,
-        right={"progress": print},
-    ),
-    "unknown": option(
-        TypeError,
-        "Metrics.compute() got an unexpected keyword argument 'tresholds'",
-        tresholds=3,
-        right={},
-    ),
-}
+    "nan": option(ArgumentError, "nan must be 'raise' or 'exclude', got 'ignore'", nan="ignore",
+        right={"nan": "exclude"}),
+    "progress": option(ArgumentError,
+        "progress must be True, False or a callable of (rows done, rows), got 3", progress=3,
+        right={"progress": print}),
+    "unknown": option(TypeError, "Metrics.compute() got an unexpected keyword argument 'tresholds'",
+        tresholds=3, right={}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", ["abc", "0", "-2", "1.5"])

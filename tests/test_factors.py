@@ -1,7 +1,5 @@
 """Factor models: the lists and metrics of a product that is never held whole."""
 
-import os
-import subprocess
 import sys
 import threading
 
@@ -9,14 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from interruption import threads_in_blas
-from problems import plain_specs, side_information
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
-from recmetrics._inputs.read_sets import read_candidates, read_exclude
-from recmetrics._inputs.sets import SparseSets
+from recmetrics._inputs import SparseSets, read_candidates, read_exclude
 from recmetrics._selection import factors
 from recmetrics._selection.factors import FactorScores
-from recmetrics._threads import map_blocks, raise_if_stopped
+from recmetrics._threads import map_blocks
 
 TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
@@ -244,34 +240,6 @@ def test_nan_is_an_error_that_names_user_and_item():
 
 # --- Metrics -------------------------------------------------------------------------------------
 
-CASES = {
-    "all items": {},
-    "exclude": {"exclude": 0.2},
-    "shared candidates": {"candidates": np.arange(0, 900, 3)},
-    "own candidates": {"candidates": 0.3, "exclude": 0.1},
-}
-
-
-@pytest.mark.usefixtures("_by")
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_metric_has_the_bits_of_the_dense_path(case):
-    rng = np.random.default_rng(6)
-    users, items = whole_numbers(70, 900, 3, rng)
-    bias = rng.integers(-1, 2, 900)
-    truth = (rng.random((70, 900)) < 0.02) * rng.integers(1, 4, (70, 900))
-    options = side_information(70, 900)
-    for name, value in case.items():
-        is_share = isinstance(value, float)
-        options[name] = random_sets(70, 900, value, rng) if is_share else value
-    cut = [str(spec) for spec in plain_specs(k=10) if spec.metric.default_k]
-    whole = [str(spec) for spec in plain_specs(k=None)]
-    for metrics in (cut, whole):
-        values = Metrics.compute_factors(users, items, truth, metrics, item_bias=bias, **options)
-        expected = Metrics.compute(users @ items.T + bias, truth, metrics, **options)
-        assert list(values) == list(expected)
-        for metric in metrics:
-            np.testing.assert_array_equal(values[metric], expected[metric], err_msg=metric)
-
 
 def rounding(users, items, bias):
     """How far two products may lie apart, as the module says: (users, items)."""
@@ -484,32 +452,6 @@ def test_without_threadpoolctl(monkeypatch):
         factors._blas_libraries.cache_clear()
 
 
-def test_an_interrupted_call_does_not_wait_for_long_blocks():
-    started = threading.Event()
-    ended = []
-
-    def work(_):
-        if threading.current_thread() is threading.main_thread():
-            assert started.wait(30)
-            return
-        started.set()
-        for _ in range(30_000):
-            threading.Event().wait(0.001)
-            try:
-                raise_if_stopped()
-            except BaseException as error:
-                ended.append(type(error).__name__)
-                raise
-
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        map_blocks(work, [slice(0, 1), slice(1, 2)], 2, interrupt)
-    assert ended == ["_Stopped"]
-    raise_if_stopped()  # nothing stays behind in the calling thread
-
-
 def test_selection_stops_between_tiles(monkeypatch):
     calls = []
 
@@ -522,51 +464,6 @@ def test_selection_stops_between_tiles(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         best(FactorScores(np.ones((1, 1)), np.ones((9 * TILE, 1))), 5)
     assert len(calls) == 3
-
-
-LIMIT = 500 << 20  # bytes of private memory, of which importing and compiling take some 200 MB
-CODE = """
-import sys
-import numpy as np
-from recmetrics._selection.factors import FactorScores
-users, items = (np.load(path, mmap_mode="r") for path in sys.argv[1:])
-scores = FactorScores(users, items)
-lists, length, _ = scores.best(slice(5, 205), 100, None, None)
-print(scores.shape, lists[0, :3].tolist(), lists[0, 3:].tolist() == list(range(97)), length.sum())
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.needs_jit
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
-def test_a_million_users_and_items_within_500_mb(tmp_path):
-    import resource
-
-    paths = [str(tmp_path / "users.npy"), str(tmp_path / "items.npy")]
-    for path in paths:
-        factors = np.lib.format.open_memmap(path, "w+", np.float32, (1_000_000, 64))  # holes: all 0
-        factors[:, 3] = 1 if path == paths[0] else 0
-        factors[[999_999, 500_000, 700_000], 3] += [3, 1, 2]
-        del factors
-
-    def run(code):
-        return subprocess.run(
-            [sys.executable, "-P", "-c", code, *paths],
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT)),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its buffers are no matter of ours
-        )
-
-    result = run(CODE)
-    expected = "(1000000, 1000000) [999999, 700000, 500000] True 20000\n"
-    assert result.stdout == expected, result.stderr
-    refused = run(
-        CODE.replace("scores.best(slice(5, 205), 100, None, None)", "scores.host(slice(5, 205))")
-    )
-    assert "MemoryError" in refused.stderr  # the limit is one
 
 
 def test_one_block_of_users_reads_the_sets_of_its_own():

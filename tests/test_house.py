@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import os
 import re
 import shutil
@@ -380,6 +381,12 @@ try:
 except ValueError as error:
     print(error)
 warmup(text)
+files = {{"scores": scores, "truth": truth, "topics": topics}}
+for name, array in files.items():
+    np.save(f"{{name}}.npy", np.asarray(array))
+argv = ["evaluate", "scores.npy", "truth.npy", "-m", text, "--topics", "topics.npy", "--json"]
+from recmetrics.cli import main
+main(argv)
 """
 PLACES = f"""{OF_TOPICS}
 def written_out(function):
@@ -400,11 +407,13 @@ print(*(f"{{place}} lacks {{name}}" for place in places for name in sorted(every
 def test_new_side_information_takes_four_files(tmp_path):
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     pytest.importorskip("pandas", reason="pandas is not installed")
-    assert ran_in_a_copy(TOPICS, USE_TOPICS, tmp_path) == [
-        "3.0 3.0 3.0 3.0 3.0",
+    values, error, *by_command = ran_in_a_copy(TOPICS, USE_TOPICS, tmp_path)
+    assert values == "3.0 3.0 3.0 3.0 3.0"
+    assert error == (
         "topical@2 needs topics= (the topics of each item, (n_items, t)), got none; type "
-        "topics=topics",
-    ]
+        "topics=topics"
+    )
+    assert json.loads("\n".join(by_command))["metrics"]["topical@2"]["mean"] == 3.0
     assert len({file for file, _, _ in TOPICS}) <= 4
 
 

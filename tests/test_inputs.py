@@ -46,6 +46,7 @@ EXCLUDE = np.array(
 )
 BINARY = (TRUTH > 0).astype(np.float64)
 SPECS = [f"{m.name}@3" if m.default_k else m.name for m in of_kind("hits")]
+SWAPPED = [">f2", ">f4", ">f8", ">i2", ">i4", ">i8", ">u2", ">u8"]
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
@@ -70,27 +71,7 @@ def lists_of(matrix):
 # --- Scores: dtypes ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        *INTEGERS,
-        *[
-            "f2",
-            "f4",
-            "f8",
-            "bool",
-            "bfloat16",
-            ">f2",
-            ">f4",
-            ">f8",
-            ">i2",
-            ">i4",
-            ">i8",
-            ">u2",
-            ">u8",
-        ],
-    ],
-)
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "f2", "f4", "f8", *INTEGERS, *SWAPPED])
 def test_scores_of_any_real_dtype(dtype):
     expected = SCORES > 3 if dtype == "bool" else SCORES
     scores = bfloat16(SCORES) if dtype == "bfloat16" else expected.astype(dtype)

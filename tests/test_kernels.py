@@ -4,29 +4,18 @@ import ast
 import gc
 import math
 import tracemalloc
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import (
-    as_index_arrays,
-    by_reference,
-    item_lists,
-    of_kind,
-    of_lists,
-    problems,
-    side_information,
-    specs,
-)
+from problems import as_index_arrays, by_reference, of_kind, problems, side_information, specs
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics, UndefinedMetricError
 from recmetrics._selection.hits import discounts
-from recmetrics._spec.grammar import parse
-from recmetrics._spec.registry import METRICS
+from recmetrics._spec import METRICS, parse
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 
@@ -94,56 +83,27 @@ def test_the_discounts_of_whole_lists_are_not_kept(discount):
     np.testing.assert_array_equal(weights(100_000)[:4_000], weights(4_000))
 
 
-def test_discounts_gains_and_ideals_do_not_mix():
-    scores, truth = [[5, 4, 3, 2, 1]], [[0, 3, 1, 0, 2]]
-    metrics = ["dcg@3", "dcg(discount=ln)@3", "dcg(gain=exp2)@3", "ndcg(ideal=retrieved)@2"]
-    metrics += ["ndcg(ideal=retrieved)@5", "ndcg(ideal=retrieved, gain=exp2)@5"]
-    together = Metrics.compute(scores, truth, metrics)
-    for metric in metrics:
-        assert together[metric] == Metrics.compute(scores, truth, metric)[metric]
-    assert len({float(value[0]) for value in together.values()}) == len(metrics)
-
-
-@EVERY_METRIC
-@settings(deadline=None, max_examples=75)
-@given(data=st.data())
-def test_ranked_lists_compute_the_same_reference(metric, data):
-    _, truth, _, _ = data.draw(problems())
-    spec = data.draw(specs(metric))
-    n_users, n_items = truth.shape
-    whole = metric.counts_all_items or metric.whole_list  # which is refused for less
-    lists = data.draw(item_lists(n_users, n_items, whole=whole))
-    side = side_information(n_users, n_items)
-    got = Metrics.compute_ranked(as_index_arrays(lists), truth, spec, **side)[str(spec)]
-    scores = np.full(truth.shape, -np.inf)  # a list has no scores: its order is strict
-    for row, items in zip(scores, lists, strict=True):
-        row[items] = -np.arange(len(items))
-    assert_same(got, of_lists(spec, lists, scores, truth, side=side))
-
-
 # One problem on which no two metrics agree: graded, tied, a relevant item below the cutoff.
-APART = {
-    "scores": np.array([[6.0, 6.0, 3.0, 6.0, 7.0, 5.0, 2.0, 6.0]]),
-    "truth": np.array([[0.0, 0.0, 0.0, 2.0, 0.0, 3.0, 0.0, 2.0]]),
-}
 
 
-@pytest.mark.parametrize(
-    ("metric", "impostor"), list(permutations(ACCURACY, 2)), ids=lambda name: name
-)
-def test_no_metric_passes_as_another(metric, impostor):
-    metric, impostor = METRICS[metric], METRICS[impostor]
-    values = []
-    for one in (metric, impostor):
-        text = f"{one.name}@5" if one.default_k else one.name
-        values.append(Metrics.compute(**_named(APART), metrics_list=text)[text][0])
-        (expected,) = by_reference(parse(text), APART["scores"], APART["truth"])
-        assert_same(values[-1], expected)
-    assert abs(values[0] - values[1]) > 1e-2
-
-
-def _named(problem):
-    return {"pred_scores": problem["scores"], "ground_truth": problem["truth"]}
+def test_no_metric_passes_as_another():
+    """Any two metrics differ for one of four users."""
+    rng = np.random.default_rng(156)
+    scores, truth = (
+        rng.integers(0, 8, (4, 9)),
+        rng.integers(0, 4, (4, 9)) * (rng.random((4, 9)) < 0.5),
+    )
+    side = {
+        "popularity": rng.random(9),
+        "features": rng.random((9, 3)),
+        "genres": rng.integers(0, 2, (9, 3)) + np.eye(9, 3),
+        "profile": rng.random((4, 3)),
+    }
+    texts = [f"{each.name}@4" if each.default_k else each.name for each in METRICS.values()]
+    got = Metrics.compute(scores, truth, texts, **side)
+    values = np.stack([np.broadcast_to(each, 4) for each in got.values()])
+    apart = np.abs(values[:, np.newaxis] - values).max(axis=2)
+    assert (apart + np.eye(len(values))).min() > 1e-2
 
 
 # Hand-worked values, as arithmetic. The list is items 0 1 2 3 4; items 1, 3 and 5 are relevant,
@@ -323,13 +283,6 @@ def test_fallout_counts_the_items_that_may_be_recommended():
         Metrics.compute([[2, 1]], [[1, 1]], "fallout@1", undefined="raise")
 
 
-def test_ties_rank_by_the_lower_item():
-    scores, truth = [[1, 2, 2, 2]], [[0, 0, 0, 1]]
-    got = Metrics.compute(scores, truth, ["mrr", "auc"])
-    assert got["mrr"][0] == 1 / 3
-    assert_same(got["auc"], [(1 + 1 / 2 + 1 / 2) / 3])
-
-
 def test_a_list_shorter_than_the_ideal():
     truth = np.array([[3, 5, 4]])
     got = Metrics.compute_ranked([[0, 1]], truth, ["ndcg(ideal_depth=list)@3", "ndcg@3"])
@@ -367,11 +320,6 @@ def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
     with pytest.raises(ArgumentError, match="that never grows with the rank, or a div") as raised:
         Metrics.dcg_at_k([[3, 2, 1]], [[1, 1, 1]], 3, discount=discount)
     assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
-
-
-def test_an_excluded_relevant_item_is_still_relevant():
-    got = Metrics.compute([[3, 2, 1]], [[1, 1, 0]], "recall@2", exclude=[np.array([0])])
-    assert got["recall@2"][0] == 1 / 2
 
 
 def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
@@ -415,13 +363,14 @@ def jitted():
             if kind is not None:
                 caller = kind
                 found[module, node.name] = kind, node
-        if isinstance(node, ast.Name | ast.Attribute):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             name = node.id if isinstance(node, ast.Name) else node.attr
             where = module if isinstance(node, ast.Name) else f"{ast.unparse(node.value)}.py"
             calls.add((where, name, caller))
         if isinstance(node, ast.ImportFrom):
             source = node.module.rpartition(".")[2]
-            calls.update((f"{source}.py", one.name, "Python") for one in node.names)
+            user = "kernel" if source == "_jit" else "Python"  # of the helper there
+            calls.update((f"{source}.py", one.name, user) for one in node.names)
         for child in ast.iter_child_nodes(node):
             visit(module, child, caller)
 

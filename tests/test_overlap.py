@@ -370,25 +370,17 @@ def test_the_blocks_are_those_of_the_dense_matrix():
     assert len(blocks(stored, stored)) < len(expected)
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_tensors():
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    a, b = (torch.as_tensor(scores) for scores in DENSE)
-    assert_same(overlap(a.requires_grad_(), b.bfloat16(), EVERY), overlap(*DENSE, EVERY))
-
-
-@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("texts", [AT_K, WHOLE], ids=["at k", "whole"])
-def test_a_device(case, texts):
+def test_a_device(texts):
     pytest.importorskip("torch", reason="torch is not installed")
     from elsewhere import elsewhere
 
-    expected = overlap(*DENSE, texts, **CASES[case])
+    expected = overlap(*DENSE, texts, candidates=POOL, exclude=SEEN)
     tensors = [elsewhere(scores) for scores in DENSE]
     models = [tuple(map(elsewhere, model)) for model in FACTORS]
     for a in (DENSE[0], tensors[0], models[0]):
         for b in (FACTORS[1], tensors[1], models[1]):
-            assert_same(overlap(a, b, texts, **CASES[case]), expected)
+            assert_same(overlap(a, b, texts, candidates=POOL, exclude=SEEN), expected)
 
 
 def test_nested_lists_are_factors_where_each_entry_is_a_matrix():
@@ -518,8 +510,6 @@ P_RANGE = "p must be a finite number above 0 and below 1, got"
     [
         ([], MetricSpecError, f"measures is empty; expected {LIST}"),
         (None, MetricSpecError, f"measures must be a list of {LIST}, got None"),
-        (b"rbo", MetricSpecError, f"measures must be a list of {LIST}, got b'rbo'"),
-        (np.eye(1), MetricSpecError, f"measures must be a list of {LIST}, got array([[1.]])"),
         ([10], MetricSpecError, f"a measure must be a string, got 10 of type int; {EXPECTED}"),
         ("rbo(", MetricSpecError, f"cannot read measure 'rbo('; {EXPECTED}"),
         (
@@ -527,16 +517,6 @@ P_RANGE = "p must be a finite number above 0 and below 1, got"
             MetricSpecError,
             "cannot read measure 'rbo@10, overlap@5'; one string is one measure: type "
             "['rbo@10', 'overlap@5']",
-        ),
-        (
-            "rbo(p)",
-            MetricSpecError,
-            f"cannot read measure 'rbo(p)': 'p' is not 'option=value'; {EXPECTED}",
-        ),
-        (
-            "rbo(p=0.1, p=0.2)",
-            MetricSpecError,
-            "cannot read measure 'rbo(p=0.1, p=0.2)': option 'p' is given twice; give it once",
         ),
         (
             "overlop@10",
@@ -559,22 +539,13 @@ P_RANGE = "p must be a finite number above 0 and below 1, got"
             UnknownOptionError,
             "in measure 'overlap(p=0.5)@3': measure 'overlap' has no option 'p'; it takes none",
         ),
-        (
-            "rbo(q=0.5)",
-            UnknownOptionError,
-            "in measure 'rbo(q=0.5)': measure 'rbo' has no option 'q'; it has p, form",
-        ),
-        ("rbo(p=1)", UnknownOptionError, f"in measure 'rbo(p=1)': {P_RANGE} '1'"),
         ("rbo(p=0)@3", UnknownOptionError, f"in measure 'rbo(p=0)@3': {P_RANGE} '0'"),
-        ("rbo(p=nan)", UnknownOptionError, f"in measure 'rbo(p=nan)': {P_RANGE} 'nan'"),
         (
             "rbo(form=res)",
             UnknownOptionError,
             "in measure 'rbo(form=res)': form must be 'ext' or 'min' or 'sum' or 'norm', got 'res'",
         ),
         ("rbo@0", MetricSpecError, f"in measure 'rbo@0': {NO_K} '0'"),
-        ("overlap@-1", MetricSpecError, f"in measure 'overlap@-1': {NO_K} '-1'"),
-        ("overlap@1.5", MetricSpecError, f"in measure 'overlap@1.5': {NO_K} '1.5'"),
     ],
 )
 def test_a_wrong_string(measures, error, message):

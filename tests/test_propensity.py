@@ -205,60 +205,39 @@ def test_the_largest_gains_weights_and_discounts_do_not_overflow(method, gain, g
 
 # --- Errors --------------------------------------------------------------------------------------
 
-GOOD = {"propensity": PROPENSITY}
-
 
 def compute(metric="recall(weigh=ips)@5", **options):
     return Metrics.compute(SCORES, TRUTH, metric, **options)
 
 
 ERRORS = {
-    "none": (
-        lambda: compute(),
-        ArgumentError,
+    "none": (lambda: compute(), ArgumentError,
         "recall(weigh=ips)@5 needs propensity= (the probability that a relevant item is "
-        "observed, (n_items,)), got none; type propensity=recmetrics.propensity_from(train)",
-    ),
-    "short": (
-        lambda: compute(propensity=PROPENSITY[:3]),
-        ShapeError,
-        "propensity must be of shape (n_items,) with n_items = 30, got (3,)",
-    ),
-    "a training matrix": (
-        lambda: compute(propensity=sp.csr_array(TRUTH)),
-        ShapeError,
+        "observed, (n_items,)), got none; type propensity=recmetrics.propensity_from(train)"),
+    "short": (lambda: compute(propensity=PROPENSITY[:3]), ShapeError,
+        "propensity must be of shape (n_items,) with n_items = 30, got (3,)"),
+    "a training matrix": (lambda: compute(propensity=sp.csr_array(TRUTH)), ShapeError,
         "propensity must be 1-d (n_items,), got shape (40, 30); for a training matrix type "
-        "propensity=recmetrics.propensity_from(train)",
-    ),
-    "zero": (
-        lambda: compute(propensity=np.zeros(N_ITEMS)),
-        InputError,
+        "propensity=recmetrics.propensity_from(train)"),
+    "zero": (lambda: compute(propensity=np.zeros(N_ITEMS)), InputError,
         "propensity must be a probability from 1e-100 to 1, got 0 for item 0; type "
-        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
-    ),
+        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
     "too small for sums of weights": (
-        lambda: compute(propensity=[1.0, 1e-100, 9e-101] + [1.0] * 27),
-        InputError,
+        lambda: compute(propensity=[1.0, 1e-100, 9e-101] + [1.0] * 27), InputError,
         "propensity must be a probability from 1e-100 to 1, got 9e-101 for item 2; type "
-        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
-    ),
-    "NaN": (
-        lambda: compute(propensity=[1.0] * 29 + [math.nan]),
-        InputError,
+        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
+    "NaN": (lambda: compute(propensity=[1.0] * 29 + [math.nan]), InputError,
         "propensity must be a probability from 1e-100 to 1, got nan for item 29; type "
-        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)",
-    ),
+        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
     "text": (
         lambda: compute(propensity=["a"] * N_ITEMS),
         InputTypeError,
         "propensity must hold real numbers, got dtype <U1; type np.asarray(propensity, np.float64)",
     ),
-    "groups": (
-        lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),
+    "groups": (lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),
         ArgumentError,
         "recall(weigh=ips)@5 is weighted by propensities, but groups have none; leave out "
-        "weigh=, or type Metrics.compute(..., propensity=...)",
-    ),
+        "weigh=, or type Metrics.compute(..., propensity=...)"),
     "an item that no propensity is of": (
         lambda: Metrics.compute_ranked(
             [[0, 1]], [[5]], "recall(weigh=ips)@5", propensity=[1.0, 0.5]
@@ -266,47 +245,23 @@ ERRORS = {
         ShapeError,
         "propensity must hold a number for each item, got 2 numbers; truth names item 5",
     ),
-    "of a list": (
-        lambda: propensity_from([np.array([0, 2])]),
-        ArgumentError,
-        "propensity_from needs n_items= if train lists item indices, got none",
-    ),
-    "a model": (
-        lambda: propensity_from(TRAIN, model="jains"),
-        ArgumentError,
-        "model must be 'power' or 'jain', got 'jains'",
-    ),
-    "gamma": (
-        lambda: propensity_from(TRAIN, gamma=-1),
-        ArgumentError,
-        "gamma must be a finite number >= 0, got -1",
-    ),
-    "b": (
-        lambda: propensity_from(TRAIN, model="jain", b=0),
-        ArgumentError,
-        "b must be a finite number above 0, got 0",
-    ),
-    "least": (
-        lambda: propensity_from(TRAIN, least=1),
-        ArgumentError,
-        "least must be a number >= 0 and below 1, got 1",
-    ),
-    "no interaction": (
-        lambda: propensity_from(TRAIN * 0),
-        InputError,
-        "train holds no interactions, so no propensity can be estimated",
-    ),
-    "one number": (
-        lambda: compute(propensity=0.5),
-        InputTypeError,
-        "propensity must be an array or a list with one entry per item, got 0.5 of type float",
-    ),
-    "two users": (
-        lambda: propensity_from(TRAIN[:2], model="jain"),
-        InputError,
-        "model='jain' needs at least 3 users in train, got 2; type model='power'",
-    ),
-}
+    "of a list": (lambda: propensity_from([np.array([0, 2])]), ArgumentError,
+        "propensity_from needs n_items= if train lists item indices, got none"),
+    "a model": (lambda: propensity_from(TRAIN, model="jains"), ArgumentError,
+        "model must be 'power' or 'jain', got 'jains'"),
+    "gamma": (lambda: propensity_from(TRAIN, gamma=-1), ArgumentError,
+        "gamma must be a finite number >= 0, got -1"),
+    "b": (lambda: propensity_from(TRAIN, model="jain", b=0), ArgumentError,
+        "b must be a finite number above 0, got 0"),
+    "least": (lambda: propensity_from(TRAIN, least=1), ArgumentError,
+        "least must be a number >= 0 and below 1, got 1"),
+    "no interaction": (lambda: propensity_from(TRAIN * 0), InputError,
+        "train holds no interactions, so no propensity can be estimated"),
+    "one number": (lambda: compute(propensity=0.5), InputTypeError,
+        "propensity must be an array or a list with one entry per item, got 0.5 of type float"),
+    "two users": (lambda: propensity_from(TRAIN[:2], model="jain"), InputError,
+        "model='jain' needs at least 3 users in train, got 2; type model='power'"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -36,24 +36,6 @@ def assert_identical(got, expected, users=slice(None)):
 
 @QUICK
 @given(problems())
-def test_a_batch_is_its_rows(problem):
-    scores, truth, exclude, candidates = problem
-    whole = compute(scores, truth, exclude, candidates)
-    side = side_information(*scores.shape)
-    for u in range(len(scores)):
-        one = slice(u, u + 1)
-        alone = compute(
-            scores[one],
-            truth[one],
-            exclude and exclude[one],
-            candidates and candidates[one],
-            of_users(side, one),
-        )
-        assert_identical(alone, whole, one)
-
-
-@QUICK
-@given(problems())
 def test_users_may_come_in_any_order(problem):
     scores, truth, exclude, candidates = problem
     backwards = slice(None, None, -1)
@@ -131,42 +113,6 @@ def test_k_beyond_the_catalogue_is_the_catalogue(problem):
             Metrics.compute(scores, truth, spec, **options)[str(spec)] for spec in (exact, beyond)
         ]
         np.testing.assert_array_equal(*got)
-
-
-@QUICK
-@given(problems())
-def test_excluding_is_scoring_minus_infinity(problem):
-    scores, truth, exclude, _ = problem
-    masked = scores.copy()
-    for u, items in enumerate(exclude or []):
-        masked[u, items] = -np.inf
-    assert_identical(compute(scores, truth, exclude), compute(masked, truth))
-
-
-@QUICK
-@given(problems())
-def test_candidates_are_what_is_not_excluded(problem):
-    scores, truth, _, candidates = problem
-    everything = range(scores.shape[1])
-    rest = candidates and [[i for i in everything if i not in items] for items in candidates]
-    assert_identical(compute(scores, truth, None, candidates), compute(scores, truth, rest))
-
-
-@QUICK
-@given(problems())
-def test_one_metric_alone_is_the_same_as_among_others(problem):
-    scores, truth, exclude, candidates = problem
-    together = compute(scores, truth, exclude, candidates)
-    for metric in METRICS_LIST:
-        alone = Metrics.compute(
-            scores,
-            truth,
-            metric,
-            exclude=as_index_arrays(exclude),
-            candidates=as_index_arrays(candidates),
-            **side_information(*scores.shape),
-        )
-        np.testing.assert_array_equal(alone[metric], together[metric])
 
 
 @pytest.fixture(scope="module")

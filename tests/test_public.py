@@ -227,12 +227,6 @@ def test_an_error_in_a_callable_reaches_the_caller():
             Metrics.compute(scores, truth, "hit@1", progress=stop, n_threads=n_threads)
 
 
-def test_true_shows_a_bar(capsys):
-    pytest.importorskip("tqdm")
-    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
-    assert "1/1" in capsys.readouterr().err
-
-
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_true_says_that_a_first_call_compiles(tmp_path):
@@ -256,7 +250,10 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
     assert not said("progress=None")
 
 
-def test_no_bar_is_shown_unless_asked_or_without_tqdm(capsys, monkeypatch):
+def test_a_bar_is_shown_if_asked_and_with_tqdm(capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
+    assert "1/1" in capsys.readouterr().err
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)

@@ -72,12 +72,6 @@ def test_every_form_of_truth_gives_the_same(form, n_threads):
     assert got.nnz == np.count_nonzero(TRUTH)
 
 
-def test_ranks_and_mrr_agree():
-    ranks = Metrics.ranks(SCORES, TRUTH)
-    first = [row.data.min() if row.nnz else np.nan for row in ranks]
-    np.testing.assert_array_equal(Metrics.compute(SCORES, TRUTH, "mrr")["mrr"], 1 / np.array(first))
-
-
 def test_factors_and_sparse_scores_have_ranks():
     users, items = SCORES.astype(np.float64), np.eye(60)
     got = Metrics.ranks_factors(users, items, TRUTH, exclude=TRUTH == 0, ties="expected")

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from recmetrics import Evaluator, Metrics, NaNScoreError, ShapeError
-from recmetrics._spec.registry import METRICS
+from recmetrics._selection.factors import FactorScores
+from recmetrics._spec import METRICS
 
 N_USERS, N_ITEMS = 120, 700
 RNG = np.random.default_rng(0)
@@ -53,9 +54,11 @@ def sent():
     return elsewhere
 
 
+@pytest.mark.parametrize("short_rows", [0, 1 << 20], ids=["lists", "whole rows"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("metrics", [AT_10, WHOLE], ids=["at 10", "whole lists"])
-def test_factors_give_the_metrics_of_their_scores(case, metrics):
+def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows, monkeypatch):
+    monkeypatch.setattr(FactorScores, "short_rows", short_rows)
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
     found = Metrics.compute_factors(
         USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, **CASES[case], **SIDE
@@ -68,16 +71,6 @@ def test_factors_give_the_metrics_of_their_scores(case, metrics):
 def test_a_device_gives_the_metrics_of_the_cpu(case, metrics, sent):
     expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
     assert_same(Metrics.compute(sent(SCORES), TRUTH, metrics, **CASES[case], **SIDE), expected)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_factors_on_a_device_give_the_metrics_of_their_scores(case, sent):
-    tensors = [sent(array) for array in (USERS, ITEMS)]
-    found = Metrics.compute_factors(*tensors, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE)
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, **CASES[case], **SIDE
-    )
-    assert_same(found, expected)
 
 
 @pytest.mark.parametrize("ties", ["expected", "worst", "best"])
@@ -97,17 +90,6 @@ def test_an_evaluator_takes_factors_in_batches(n_threads):
     users = RNG.permutation(N_USERS)
     for batch in (users[:50], users[50:60], users[60:]):
         evaluator.update_factors(USERS[batch], ITEMS, batch, item_bias=BIAS)
-    assert_same(evaluator.compute(), expected)
-
-
-def test_an_evaluator_takes_tensors_of_a_device(sent):
-    expected = Metrics.compute_factors(
-        USERS, ITEMS, TRUTH, AT_10, item_bias=BIAS, exclude=SEEN, **SIDE
-    )
-    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, **SIDE)
-    scores = sent(SCORES).requires_grad_()
-    for first in range(0, N_USERS, 32):
-        evaluator.update(scores[first : first + 32])
     assert_same(evaluator.compute(), expected)
 
 

@@ -237,15 +237,9 @@ def test_users_must_be_said():
 # --- Two processes -------------------------------------------------------------------------------
 
 
-def test_torchmetrics_synchronises_two_processes_and_a_padded_sampler(expected):
-    for values, synced in processes.in_two_processes(processes.sync_padded):
-        assert_identical(values, expected)
-        assert synced == {f"val/{key}": value for key, value in means(expected).items()}
-
-
-@pytest.mark.parametrize("empty", [0, 1])
+@pytest.mark.parametrize("empty", [None, 0, 1])  # the process without a batch
 @pytest.mark.filterwarnings("ignore:The ``compute`` method")
-def test_a_process_may_have_no_batch(empty, expected):
+def test_torchmetrics_synchronises_two_processes_and_a_padded_sampler(empty, expected):
     for values, synced in processes.in_two_processes(processes.sync_padded, empty):
         assert_identical(values, expected)
         assert synced == {f"val/{key}": value for key, value in means(expected).items()}

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias, get_args
 
 from recmetrics import RecmetricsError, __version__
 from recmetrics._errors import did_you_mean
-from recmetrics._spec import METRICS, split_metrics
+from recmetrics._spec import METRICS, SIDE, split_metrics
 from recmetrics._types import Convention, Invalid, RankGaps, Ties, Undefined
 from recmetrics.cli._catalogue import catalogue
 from recmetrics.cli._demo import DEFAULT_PLOT, demo
@@ -24,7 +24,7 @@ from recmetrics.cli._group_files import evaluate_groups
 from recmetrics.cli._models import compare_files
 from recmetrics.cli._named import mapped
 from recmetrics.cli._recommendations import evaluate_recommendations
-from recmetrics.cli._score_files import DEFAULT_K, SIDE, evaluate
+from recmetrics.cli._score_files import DEFAULT_K, evaluate
 from recmetrics.cli._signals import EXIT_CODE, signals_handled
 from recmetrics.cli._table_files import is_table
 from recmetrics.cli._terminal import discard_stdout, require_stdout, tell, write
@@ -274,19 +274,9 @@ def _add_evaluate(commands: _Commands) -> None:
             ".npy of items for all users; with RECS a table of items; may be repeated"
         ),
     )
-    parser.add_argument(
-        "--propensity-from",
-        dest="propensity",
-        type=Path,
-        metavar="TRAIN",
-        help=(
-            "training interactions, in a format of TRUTH, for metrics such as "
-            "'recall(weigh=snips)@20'"
-        ),
-    )
-    for name, (option, meaning) in SIDE.items():
-        flag, metavar = option.split()
-        parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=meaning)
+    for name, side in SIDE.items():
+        flag, metavar = side.option.split()
+        parser.add_argument(flag, dest=name, type=Path, metavar=metavar, help=side.help)
     for name, what in (
         ("user", "with RECS: name of the column of users in all tables (default user)"),
         ("item", "with RECS: name of the column of items in all tables (default item)"),

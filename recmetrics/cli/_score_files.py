@@ -12,20 +12,12 @@ from math import isfinite, isnan, nan
 from shlex import quote
 from typing import Any, Literal
 
-from recmetrics import (
-    Audit,
-    Metrics,
-    RecmetricsWarning,
-    __version__,
-    audit,
-    popularity_from,
-    propensity_from,
-)
+from recmetrics import Audit, Metrics, RecmetricsWarning, __version__, audit
 from recmetrics._inputs import MAY_BE_EXCHANGED, read_users
 from recmetrics._io import Source
 from recmetrics._results import is_swallowed, size_of_weights, users_of_means, whole_values
 from recmetrics._selection import Found, find_hits, read_scores
-from recmetrics._spec import CONVENTIONS, METRICS, Request, SideWords
+from recmetrics._spec import CONVENTIONS, METRICS, SIDE, Request, SideWords
 from recmetrics._types import Convention
 from recmetrics.cli._failures import CommandError, naming, with_options
 from recmetrics.cli._files import open_scores, read_matrix, read_table
@@ -36,36 +28,12 @@ from recmetrics.cli._terminal import OnProgress, progress, require_rich, show, w
 from recmetrics.comparison import Summary, intervals_by, mean_of, summarise
 
 DEFAULT_K = 10
-# Each piece of side information: its option, and its help text.
-SIDE = {
-    "popularity": (
-        "--popularity-from TRAIN",
-        "training interactions, in a format of TRUTH, for metrics such as novelty",
-    ),
-    "features": (
-        "--features FILE",
-        "feature vectors of the items (n_items, d), .npy or .npz, for diversity",
-    ),
-    "similarity": (
-        "--similarity FILE",
-        "similarity of each pair of items (n_items, n_items), .npy or .npz, instead of --features",
-    ),
-    "genres": (
-        "--genres FILE",
-        "1 if the item has the genre (n_items, g), .npy or .npz, for calibration",
-    ),
-    "profile": (
-        "--profile FILE",
-        "genres of the users (n_users, g), or training interactions, .npy or .npz",
-    ),
-}
 _LABELS = {
     "scores": "SCORES",
     "truth": "TRUTH",
     "exclude": "--exclude",
     "candidates": "--candidates",
-    "propensity": "--propensity-from",
-    **{name: option.partition(" ")[0] for name, (option, _) in SIDE.items()},
+    **{name: side.option.partition(" ")[0] for name, side in SIDE.items()},
 }
 """The label of each file on the command line, by the argument that it becomes."""
 _OF_TABLES = (
@@ -81,11 +49,7 @@ _FORMS: dict[Form, str] = {
 }
 """The forms of the first file."""
 _GOES_WITH: dict[Form, tuple[str, ...]] = {
-    "SCORES": (
-        *("exclude", "candidates", "stratum", "propensity"),
-        *SIDE,
-        *("ties", "chance", "audit"),
-    ),
+    "SCORES": (*("exclude", "candidates", "stratum"), *SIDE, *("ties", "chance", "audit")),
     "RECS": ("stratum", "propensity", "popularity", *_OF_TABLES),
     "GROUPS": ("group", "score", "relevance", "ties"),
 }
@@ -136,10 +100,9 @@ def evaluate(args: Namespace) -> None:
                 name: read_matrix(source, shape, graded=False, for_all=True)
                 for name, source in strata.items()
             }
-        if "propensity" in sources:
-            train = read_matrix(sources["propensity"], shape, graded=False)
-            of_relevant["propensity"] = propensity_from(train)
         side = {name: _read_side(name, sources[name], shape) for name in SIDE if name in sources}
+        if "propensity" in side:
+            of_relevant["propensity"] = side.pop("propensity")
         report = _audit(scores, truth, request, sets, args) if args.audit else None
         if report is not None and not args.json:
             # Before the metrics are computed: the report says more than an error of theirs.
@@ -254,12 +217,11 @@ def read_request(
     level: Literal["groups"] | None = None,
 ) -> Request:
     """Read the request, and refuse a faulty one before a file is read."""
-    options = {name: option for name, (option, _) in SIDE.items()}
-    options |= {"strata": "--stratum", "propensity": "--propensity-from"}
-    make = {"strata": "--stratum {name}=FILE", "propensity": "--propensity-from TRAIN"}
+    options = {name: side.option for name, side in SIDE.items()} | {"strata": "--stratum"}
+    make = {"strata": "--stratum {name}=FILE"}
     ending = "; see 'recmetrics evaluate --help'"
     words = SideWords(named=options, ending=ending, make=make)
-    given: dict[str, Any] = {name: getattr(args, name) for name in (*SIDE, "propensity")}
+    given: dict[str, Any] = {name: getattr(args, name) for name in SIDE}
     given["strata"] = None if args.stratum is None else dict(args.stratum)
     shared = {**rules_of(args), **given}
     return Request(metrics, level=level, side_words=words, progress=progress, **shared)
@@ -282,8 +244,9 @@ def strata_of(args: Namespace) -> dict[str, Source]:
 
 
 def _read_side(name: str, source: Source, shape: tuple[int, int]) -> Any:
-    if name == "popularity":
-        return popularity_from(read_matrix(source, shape, graded=False))
+    of_train = SIDE[name].of_train
+    if of_train is not None:
+        return of_train(read_matrix(source, shape, graded=False), shape[1])
     return read_table(source)
 
 

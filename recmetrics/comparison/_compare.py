@@ -32,6 +32,7 @@ from recmetrics.comparison._statistics import (
     Correction,
     Floats,
     Sample,
+    Sums,
     Test,
     bootstrap_intervals,
     correct,
@@ -41,6 +42,7 @@ from recmetrics.comparison._statistics import (
     mean_of,
     p_value,
     spread_of,
+    sums_of,
     sums_of_runs,
 )
 
@@ -291,13 +293,17 @@ class _Group:
         values = self.results.values[models[0]][metric][self.users]
         for against in models[1:]:
             values = values - self.results.values[against][metric][self.users]
-        users, values = self.users[~np.isnan(values)], values[~np.isnan(values)]
+        users, undefined = self.users, np.isnan(values)
+        if undefined.any():
+            users, values = users[~undefined], values[~undefined]
         weights = None if self.weights is None else self.weights[users]
         runs = [self.results.runs[model][metric] for model in models]
-        if min(map(len, runs)) == 1 and len(runs) == 2:
+        sums: list[tuple[Sums, ...]]
+        if max(map(len, runs)) == 1:
+            sums = [(sums_of(values, weights, self.seed),)]
+        elif min(map(len, runs)) == 1 and len(runs) == 2:
             # One has the same users as each run of the other.
-            runs = [runs[0][:, users] - runs[1][:, users]]
-            sums = [sums_of_runs(runs[0], weights, self.seed)]
+            sums = [sums_of_runs(runs[0][:, users] - runs[1][:, users], weights, self.seed)]
         else:
             # Of as many users as the model alone has, a pair has the same: they are summed once.
             sums = [

@@ -267,7 +267,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
     if differing.size == 0:
         return 1.0
     if test == "t":
-        return _t(differences, np.ones_like(differences) if weights is None else weights)
+        return _t(differences, weights)
     if test == "wilcoxon":
         return _wilcoxon(differing)
     if weights is not None:
@@ -311,8 +311,8 @@ def _all_signs_equal(n: int) -> float:
     return 2.0 ** (1 - n)
 
 
-def _t(differences: Floats, weights: Floats) -> float:
-    """Student's test of a weighted mean, by the linearised variance of sum w d / sum w.
+def _t(differences: Floats, weights: Floats | None) -> float:
+    """Student's test; of a weighted mean by the linearised variance of sum w d / sum w.
 
     Survey statistics and regressions with robust errors (HC1) use it: weights need not be counts,
     and with equal weights it is the usual test. Without spread it is undefined, and the exact
@@ -324,7 +324,10 @@ def _t(differences: Floats, weights: Floats) -> float:
     n = differences.size
     if not std:
         return _all_signs_equal(n)
-    error = np.sqrt(n / (n - 1) * np.square(weights * (differences - mean)).sum()) / weights.sum()
+    error = std / math.sqrt(n)
+    if weights is not None:
+        squares = np.square(weights * (differences - mean)).sum()
+        error = math.sqrt(n / (n - 1) * squares) / weights.sum()
     return float(2 * stdtr(n - 1, -np.abs(mean / error)))
 
 
