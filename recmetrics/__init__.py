@@ -16,6 +16,7 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._evaluation import Evaluation, EvaluationCounts
 from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
 from recmetrics._explain import explain
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
@@ -31,6 +32,8 @@ __all__ = [
     "Audit",
     "Comparison",
     "DeviceMemoryError",
+    "Evaluation",
+    "EvaluationCounts",
     "Evaluator",
     "EventCounts",
     "Finding",

@@ -3,18 +3,16 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import commands
 import numpy as np
 import pytest
+from commands import process
 
-import recmetrics
 from recmetrics.cli import main
-
-pytest.importorskip("rich", reason="rich is not installed")
 
 # Characters that command a terminal, or disarrange its lines, and how they are shown.
 HARMFUL = {
@@ -47,10 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def printed(capsys, *argv):
-    assert main(["compare", *FILES, *GROUPS, *argv]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
+    return commands.printed(capsys, "compare", *FILES, *GROUPS, *argv)
 
 
 def is_harmless(text):
@@ -118,37 +113,6 @@ def test_errors_have_them_escaped(capsys):
         assert r"\x1b" in err
 
 
-def command(*argv, **options):
-    return python("-m", "recmetrics", "compare", *argv, **options)
-
-
-def python(*argv, **options):
-    package = str(Path(recmetrics.__file__).parents[1])
-    env = os.environ | {"PYTHONPATH": package, "TERM": "xterm", "COLUMNS": "200"}
-    env |= options.pop("env", {})
-    argv = [sys.executable, *argv]
-    return subprocess.run(
-        argv, timeout=100, check=False, env=env, **{"capture_output": True} | options
-    )
-
-
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo terminal")
-def test_a_terminal_sees_them_escaped():
-    terminal, end = os.openpty()
-    try:
-        done = command(*FILES, capture_output=False, stdout=end, stderr=end)
-        shown = os.read(terminal, 100_000).decode()
-    finally:
-        os.close(end)
-        os.close(terminal)
-    assert done.returncode == 0
-    assert "\x1b[1m" in shown  # by the table itself, which prints the best in bold
-    plain = re.sub(r"\x1b\[[0-9]*m", "", shown.replace("\r\n", "\n"))
-    assert is_harmless(plain)
-    assert SHOWN in plain
-    assert r"new\x1b[31m" in plain
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
 def test_names_that_the_encoding_of_stdout_lacks(encoding):
@@ -161,7 +125,8 @@ for form in ([], ["--markdown"], ["--latex"]):
     assert main(["compare", *sys.argv[1:], *form]) == 0
     print("\\0", end="", flush=True)
 """
-    done = python("-c", code, "old.npz", other, env={"PYTHONIOENCODING": encoding})
+    env = {"PYTHONIOENCODING": encoding}
+    done = process("old.npz", other, code=code, env=env, text=False)
     assert (done.returncode, done.stderr) == (0, b"")
     *forms, rest = done.stdout.split(b"\0")
     assert (len(forms), rest) == (3, b"")

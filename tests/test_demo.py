@@ -2,17 +2,17 @@
 
 import re
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from recmetrics._spec.registry import METRICS
-from recmetrics.cli import main
+from recmetrics._extras import install
+from recmetrics._spec import METRICS
+from recmetrics.cli import _demo, main
 from recmetrics.cli._als import train
 from recmetrics.cli._simulation import simulate, split
-
-pytest.importorskip("rich", reason="rich is not installed")
 
 SMALL = ["demo", "--users", "300", "--items", "200", "--epochs", "4"]
 
@@ -106,12 +106,11 @@ def test_no_plot_draws_none(capsys):
 
 def test_without_matplotlib_only_a_plot_asked_for_is_an_error(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    install = 'pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"'
-    assert f"no learning curve: {install}\n" in printed(capsys)
+    assert f"no learning curve: {install('cli')}\n" in printed(capsys)
     assert main([*SMALL, "--plot", "curve.png"]) == 2
     assert capsys.readouterr() == (
         "",
-        f"recmetrics: error: --plot needs the package matplotlib; type: {install}\n",
+        f"recmetrics: error: --plot needs the package matplotlib; type: {install('cli')}\n",
     )
 
 
@@ -144,7 +143,31 @@ def test_each_epoch_solves_the_weighted_ridge_regression_of_every_item(interacti
         np.testing.assert_allclose(items[item], expected, rtol=1e-8, atol=1e-12)
 
 
-def test_on_a_terminal_training_shows_a_bar(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_lines_come_as_they_are_known(is_terminal, monkeypatch):
+    """Each piece with what had been done before it was written."""
+    done, pieces, shown = [], [], []
+
+    def noting(name, function):
+        def call(*args, **options):
+            done.append(name)
+            return function(*args, **options)
+
+        return call
+
+    for name in ("simulate", "split", "compare"):
+        monkeypatch.setattr(_demo, name, noting(name, getattr(_demo, name)))
+    for stream, into in (("stdout", pieces), ("stderr", shown)):
+        written = StringIO()
+        written.isatty = lambda: is_terminal
+        written.write = lambda text, into=into: into.append((text, list(done)))
+        monkeypatch.setattr(sys, stream, written)
     assert main([*SMALL, "--no-plot"]) == 0
-    assert "training" in capsys.readouterr().err
+    assert pieces[0] == ("simulated 300 users x 200 items, seed 0: ", [])
+    assert pieces[2][0].endswith("over 4 epochs:")
+    values = [text for text, _ in pieces[3:7]]
+    assert all(re.fullmatch(r" 0\.\d{3}", text) for text in values)
+    assert pieces[7][0].startswith("\ntime of an epoch: ")
+    assert all("compare" not in done for _, done in pieces[:8])
+    assert any("comparing models, metrics: 24 of 25" in text for text, _ in shown) == is_terminal
+    assert bool(shown) == is_terminal

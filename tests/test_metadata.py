@@ -91,9 +91,7 @@ def test_the_extras_that_pages_install_exist():
 def test_an_install_line_has_the_packages_that_are_named():
     assert install("tables") == 'pip install "narwhals>=2.9"'
     assert install("cli", "matplotlib") == 'pip install "matplotlib>=3.8"'
-    assert install("cli") == (
-        'pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0" "rich>=13"'
-    )
+    assert install("cli") == ('pip install "matplotlib>=3.8" "narwhals>=2.9" "polars>=1.0"')
 
 
 # --- Addresses ------------------------------------------------------------------------------------

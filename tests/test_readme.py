@@ -7,17 +7,17 @@ import re
 from pathlib import Path
 
 import pytest
+from commands import printed
 
 import recmetrics
 from recmetrics._spec.registry import METRICS
-from recmetrics.cli._tables import catalogue_markdown
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 TABLE = re.compile(r"(<!-- metrics:.*?-->\n\n)(.*?)(\n<!-- end of metrics -->)", re.DOTALL)
 
 
-def test_the_metric_table_is_the_registry():
-    assert TABLE.search(README)[2] == catalogue_markdown(METRICS)
+def test_the_metric_table_is_the_registry(capsys):
+    assert TABLE.search(README)[2] == printed(capsys, "metrics", "--markdown")
 
 
 MODULES = [

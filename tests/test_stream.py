@@ -1,9 +1,7 @@
 """A stream of events: rows that nobody names, whose truth comes with them."""
 
-import copy
 import functools
 import math
-import pickle
 import random
 import threading
 import tracemalloc
@@ -14,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from interruption import interrupt, values_in
+from interruption import values_in
 from problems import plain_specs, side_information
 
 from recmetrics import (
@@ -30,7 +28,6 @@ from recmetrics import (
     RecmetricsWarning,
     ShapeError,
     StreamEvaluator,
-    UndefinedMetricError,
 )
 from recmetrics._results.totals import _added
 
@@ -127,29 +124,6 @@ def test_excluded_truth_is_told():
     other.update(SCORES[[0, 1, 3]], [1, 2, 2], exclude=[[1], [2], [0]])
     with pytest.warns(RecmetricsWarning, match="all relevant items of 4 of the 5 users"):
         one.merge(other).mean()
-
-
-def test_no_event():
-    for keep in ("values", "means"):
-        one = stream(["hit@1", "coverage@1"], keep=keep, n_items=3)
-        assert all(math.isnan(mean) for mean in one.mean().values())
-        assert one.counts()["hit@1"] == EventCounts(0, 0)
-        one.update(SCORES[:0], [])
-        assert one.counts()["hit@1"] == EventCounts(0, 0)
-    assert stream().compute()["mrr"].tolist() == []
-
-
-def test_undefined_events_under_raise():
-    for keep in ("values", "means"):
-        one = filled(keep, undefined="raise")
-        with pytest.raises(UndefinedMetricError, match="hit@1 is undefined for 1 of 4 events"):
-            one.compute() if keep == "values" else one.mean()
-
-
-def test_keys_for_loggers():
-    one = stream("ndcg(gain=exp2)@1")
-    one.update(SCORES[:1], [1])
-    assert one.mean(prefix="val/", at="_at_") == {"val/ndcg_gain_exp2_at_1": 1.0}
 
 
 # --- Sums ----------------------------------------------------------------------------------------
@@ -252,81 +226,12 @@ def test_memory_stays_flat():
 # --- Merging, saving -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keep", ["values", "means"])
-@pytest.mark.parametrize("way", ["merge", "pickle", "state", "copy"])
-def test_parts_are_the_whole(keep, way):
-    rng = np.random.default_rng(2)
-    scores, truth = rng.integers(0, 5, (60, 9)).astype(float), rng.integers(-1, 9, 60)
-    metrics = ["ndcg@3", "mrr", "coverage@2", "personalization@2"]
-    whole = stream(metrics, keep=keep)
-    whole.update(scores, truth)
-    parts = []
-    for rows in np.split(np.arange(60), [0, 7, 40]):
-        part = stream(metrics, keep=keep)
-        part.update(scores[rows], truth[rows])
-        if way == "pickle":
-            part = pickle.loads(pickle.dumps(part))
-        elif way == "state":
-            part = StreamEvaluator.from_state(part.state())
-        elif way == "copy":
-            part = copy.deepcopy(part)
-        parts.append(part)
-    merged = functools.reduce(StreamEvaluator.merge, parts, stream(metrics, keep=keep))
-    assert merged.counts() == whole.counts()
-    assert merged.mean() == pytest.approx(whole.mean(), rel=1e-14)
-    if keep == "values":
-        for text, values in whole.compute().items():
-            np.testing.assert_array_equal(merged.compute()[text], values)
-
-
-def test_metrics_in_another_order_are_merged():
-    one, other = stream(["hit@1", "mrr"]), stream(["mrr", "hit@1"])
-    other.update(SCORES[:2], NEXT[:2])
-    one.merge(other).update(SCORES[3:], NEXT[3:])
-    assert one.compute()["mrr"].tolist() == [1, 1 / 2, 1 / 3]
-    assert one.compute()["hit@1"].tolist() == [1, 0, 0]
-    together = stream(["hit@1", "mrr"])
-    together.update(SCORES[[0, 1, 3]], [1, 2, 2])
-    assert one.interval()["mrr"] == pytest.approx(together.interval()["mrr"])
-
-
 def test_reset_finds_the_catalogue_anew():
     one = filled()
     one.reset()
     assert one.counts()["mrr"] == EventCounts(0, 0)
     one.update(SCORES[:1, :2], [0])
     assert one.compute()["mrr"].tolist() == [1 / 2]
-
-
-def test_one_that_was_saved_takes_no_update():
-    one = StreamEvaluator.from_state(filled().state())
-    with pytest.raises(ArgumentError, match="this stream was made from a state"):
-        one.update(SCORES, NEXT)
-    assert one.mean() == filled().mean()
-
-
-def test_damaged_states_are_refused():
-    good = stream(["hit@1", "coverage@1"])
-    good.update(SCORES, NEXT)
-    state = good.state()
-    for name, value in {
-        "values": np.zeros((1, 3)),
-        "n_defined": np.array([np.nan]),
-        "sums": np.array([[[0.0, 0.0], [-1.0, 0.0]]]),
-        "n_rows": np.array(-4),
-        "keep": np.array("all"),
-        "ties": np.array(["first", "index"]),
-        "shape": np.array([-1, -5]),
-        "exposure_1_count": np.zeros(3),
-        "swallowed": np.array([1]),
-    }.items():
-        with pytest.raises(InputError, match=r"^state is damaged \(.*StreamEvaluator.state"):
-            StreamEvaluator.from_state(state | {name: value})
-    for name in state:
-        with pytest.raises(InputError, match=r"StreamEvaluator.state"):
-            StreamEvaluator.from_state({k: v for k, v in state.items() if k != name})
-    with pytest.raises(InputTypeError, match=r"^state is a list"):
-        StreamEvaluator.from_state([state])
 
 
 def test_the_hook_of_a_trainer():
@@ -346,46 +251,6 @@ def test_the_hook_of_a_trainer():
 
 
 # --- Interruptions and threads -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("keep", ["values", "means"])
-def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
-    monkeypatch.setattr("recmetrics._results.store.MOST", 2)  # every other update adds up
-    line, reached = 0, 0
-    while reached == line:
-        line += 1
-        one, twin = (stream(["mrr", "coverage@1"], keep=keep) for _ in range(2))
-        for each in (one, twin):
-            each.update(SCORES[:2], NEXT[:2])
-            each.update(SCORES[2:3], NEXT[2:3])
-        before = copy.deepcopy(twin)
-        twin.update(SCORES[3:], NEXT[3:])
-        reached = interrupt(lambda one=one: one.update(SCORES[3:], NEXT[3:]), line)
-        assert values_in(one) in (values_in(before), values_in(twin))
-        interrupt(one.mean, line)
-        assert values_in(one) in (values_in(before), values_in(twin))
-    assert line > 100
-
-
-def test_ctrl_c_while_a_result_is_computed_changes_nothing():
-    expected = values_in(filled())
-    for ask in (StreamEvaluator.mean, StreamEvaluator.compute, StreamEvaluator.state, pickle.dumps):
-        line, reached = -2, -2
-        while reached == line:
-            line += 3
-            one = filled()
-            reached = interrupt(lambda one=one, ask=ask: ask(one), line)
-            one.update(SCORES[:0], [])
-            assert values_in(one) == expected
-
-
-def test_threads_may_share_a_stream():
-    one = stream("mrr", keep="means")
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(200):
-            pool.submit(one.update, SCORES, NEXT)
-    assert one.counts()["mrr"] == EventCounts(600, 200)
-    assert one.mean()["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3, rel=1e-14)
 
 
 # --- Processes -----------------------------------------------------------------------------------
@@ -419,25 +284,16 @@ def test_two_processes_with_an_uneven_last_batch(keep, one_side):
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
-        (
-            ShapeError,
-            "truth has 2 item indices, expected one for each of the 4 rows",
-            (SCORES, [0, 1]),
-        ),
-        (
-            InputError,
-            "truth of row 1 is item 3, which is outside the catalogue",
-            (SCORES[:2], [0, 3]),
-        ),
-        (
-            NaNScoreError,
-            "scores hold 1 NaN, the first at (user 0, item 1)",
-            ([[1, math.nan, 2]], [0]),
-        ),
+        (ShapeError, "truth has 2 item indices, expected one for each of the 4 rows",
+         (SCORES, [0, 1])),
+        (InputError, "truth of row 1 is item 3, which is outside the catalogue",
+         (SCORES[:2], [0, 3])),
+        (NaNScoreError, "scores hold 1 NaN, the first at (user 0, item 1)",
+         ([[1, math.nan, 2]], [0])),
         (InputTypeError, "truth is 1-d of dtype float64", (SCORES, [0.0, 1, 2, 2])),
         (InputError, "scores have 2 items, expected 3", (SCORES[:, :2], [0, 0, 0, 0])),
     ],
-)
+)  # fmt: skip
 def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
     one = filled()
     before = values_in(one)
@@ -520,13 +376,6 @@ def test_threads_with_catalogues_of_two_sizes():
         one.mean()
 
 
-def test_no_event_and_no_size():
-    one = stream(["mrr", "coverage@1"])
-    assert all(map(math.isnan, one.mean().values()))
-    assert all(map(math.isnan, StreamEvaluator.from_state(one.state()).mean().values()))
-    assert np.isnan(one.compute()["coverage@1"])
-
-
 @pytest.mark.parametrize("n_items", ["3", 3.5, -1, True, math.nan, [3]])
 def test_a_size_that_is_none(n_items):
     with pytest.raises(ArgumentError, match=r"^n_items must be a number of items, such as 3700"):
@@ -545,17 +394,9 @@ def test_relevances_that_a_metric_cannot_read_are_refused_with_their_batch():
 def test_streams_that_differ_are_not_merged():
     other_items = stream()
     other_items.update(SCORES[:, :2], [0, 1, 1, 0])
-    for other in (
-        filled("means"),
-        other_items,
-        stream("hit@1"),
-        stream(ties="expected"),
-        stream(undefined="zero"),
-    ):
+    for other in (filled("means"), other_items):
         with pytest.raises(ArgumentError, match="cannot be merged"):
             filled().merge(other)
-    with pytest.raises(InputTypeError, match="takes another StreamEvaluator, got Eval"):
-        filled().merge(Evaluator(np.eye(2), "hit@1"))
     stream().merge(filled())  # whose catalogue is not known yet
 
 

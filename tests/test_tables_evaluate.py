@@ -88,7 +88,7 @@ def test_every_metric_is_what_compute_ranked_gives(kind):
         user="who",
         item="thing",
         rank="place",
-        rating="stars",
+        relevance="stars",
         **side_tables(side),
     )
     assert list(got) == ["who", "nrecs", *ALL, "ntruth"]
@@ -158,7 +158,20 @@ def test_rank_or_score_as_named():
     with pytest.raises(InputError, match="recs has no column 'points'"):
         evaluated("mrr", recs, score="points")
     with pytest.raises(InputError, match="truth has no column 'stars'"):
-        evaluated("mrr", recs, rating="stars")
+        evaluated("mrr", recs, relevance="stars")
+
+
+def test_grades_are_read_from_relevance_or_else_from_rating():
+    recs = {"user": [1, 1], "item": [7, 8], "score": [2, 1]}
+    truth = {"user": [1, 1], "item": [7, 8]}
+    names = ("stars", "rating", "relevance")
+    for n in (2, 3):  # the last of these names is read, unless another one is given
+        columns = truth | {name: [place, 0] for place, name in enumerate(names[:n], 2)}
+        assert evaluated("cg@2", recs, columns)["cg@2"] == [n + 1]
+        assert evaluated("cg@2", recs, columns, relevance="stars")["cg@2"] == [2]
+        swapped = columns | {"score": [1, 1]}
+        with pytest.raises(InputError, match=f"recs has the column '{names[n - 1]}' and truth"):
+            evaluated("cg@2", columns, swapped)
 
 
 def test_the_truth_must_have_the_user():
@@ -203,7 +216,7 @@ def test_invalid_items_are_what_they_are_to_compute_ranked(kind, repeats, unknow
         "place": [rank + 1 for _, _, rank in rows],
     }
     side = side_information(N_USERS, N_ITEMS)
-    names = {"user": "who", "item": "thing", "rank": "place", "rating": "stars"}
+    names = {"user": "who", "item": "thing", "rank": "place", "relevance": "stars"}
     policies = {"repeats": repeats, "unknown": unknown}
     tables = {name: make(kind, table) for name, table in side_tables(side).items()}
     table, summary = evaluate_table(
@@ -595,8 +608,9 @@ def test_metrics_of_items_read_those_of_kept_ranks_up_to_k(kind):
     with pytest.raises(InputError) as caught:
         evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="keep", catalogue={"item": [7, 8, 9, 1]})
     assert str(caught.value) == (
-        "recs, column 'rank': row 0 (counted from 0) holds rank 7, but the catalogue has 4 "
-        "items; expected ranks from 1 to 4; rank_gaps='close' uses only the order of the ranks"
+        "recs, column 'rank': row 0 (counted from 0) holds rank 7, expected integers from 1 to 4, "
+        "the size of the catalogue, since ranks are kept as they are; rank_gaps='close' uses only "
+        "the order of the ranks"
     )
 
 

@@ -270,24 +270,17 @@ def logged(model):
     return {f"val/{key.replace('@', '_at_')}": value for key, value in means(values).items()}
 
 
+@pytest.mark.parametrize("options", [{"devices": 1}, {"devices": 2, "strategy": "ddp_spawn"}])
 @pytest.mark.filterwarnings("ignore")  # Lightning's advice
-def test_lightning_logs_what_the_model_reaches(tmp_path):
+def test_lightning_logs_what_the_model_reaches(options, tmp_path):
     pytest.importorskip("lightning", reason="lightning is not installed")
     import fits
 
-    model, got = fits.fit(tmp_path, devices=1)
+    model, got = fits.fit(tmp_path, **options)
     assert got == pytest.approx(logged(model), abs=1e-6)
-    # Two batches of five before training, then every user after each epoch: reset in between.
-    assert model.not_updated == [N_USERS - 10, 0, 0]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_lightning_synchronises_two_processes(tmp_path):
-    pytest.importorskip("lightning", reason="lightning is not installed")
-    import fits
-
-    model, got = fits.fit(tmp_path, devices=2, strategy="ddp_spawn")
-    assert got == pytest.approx(logged(model), abs=1e-6)
+    if options["devices"] == 1:
+        # Two batches of five before training, then every user after each epoch: reset in between.
+        assert model.not_updated == [N_USERS - 10, 0, 0]
 
 
 # --- Without torchmetrics ------------------------------------------------------------------------

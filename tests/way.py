@@ -8,8 +8,12 @@ users, 500 items, two metrics and dense truth; one thread, everything compiled.
 """
 
 import argparse
+import contextlib
+import io
 import sys
+import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +22,7 @@ import numpy as np
 
 import recmetrics
 from recmetrics import Evaluator, Metrics
+from recmetrics.cli import main as main_of_command
 
 PACKAGE = Path(recmetrics.__file__).parent
 METRICS = ["ndcg@10", "recall@20"]
@@ -57,20 +62,48 @@ def way_of(job: Callable[[], object]) -> Way:
     return Way(steps)
 
 
+def of_tables(scores: np.ndarray, truth: np.ndarray) -> Callable[[], object]:
+    """The job of tables."""
+    import pandas as pd
+
+    from recmetrics.tables import evaluate_table
+
+    chosen = np.argwhere(scores > 1.5)
+    recs = pd.DataFrame(chosen, columns=["user", "item"]).assign(score=scores[tuple(chosen.T)])
+    relevant = pd.DataFrame(np.argwhere(truth), columns=["user", "item"])
+    return lambda: evaluate_table(recs, relevant, METRICS, n_threads=1)
+
+
 def ways() -> dict[str, Way]:
-    """The ways of three jobs."""
+    """The ways of four jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _ways(Path(folder))
+
+
+def _ways(folder: Path) -> dict[str, Way]:
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((200, 500)).astype(np.float32)
     users, items = (rng.standard_normal((n, 16)).astype(np.float32) for n in (200, 500))
     truth = (rng.random((200, 500)) < 0.02).astype(np.float32)
     evaluator = Evaluator(truth, METRICS, n_threads=1)
+    files = [str(folder / f"{name}.npy") for name in ("scores", "truth")]
+    for file, array in zip(files, (scores, truth), strict=True):
+        np.save(file, array)
+
+    def command() -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            main_of_command(["evaluate", *files, "-m", *METRICS, "--threads", "1"])
+
     jobs = {
         "Metrics.compute": lambda: Metrics.compute(scores, truth, METRICS, n_threads=1),
         "Metrics.compute_factors": lambda: Metrics.compute_factors(
             users, items, truth, METRICS, n_threads=1
         ),
         "Evaluator.update": lambda: evaluator.update(scores),
+        "recmetrics evaluate": command,
     }
+    if find_spec("pandas") and find_spec("narwhals"):
+        jobs["evaluate_table"] = of_tables(scores, truth)
     found = {}
     for name, job in jobs.items():
         for _ in range(2):

@@ -10,10 +10,9 @@ import numpy as np
 
 from recmetrics._inputs import InvalidItems
 from recmetrics._types import UserValues
-from recmetrics.tables._problem import Problem
+from recmetrics.tables._matching import ListsAndTruth
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
-NO_INVALID = InvalidItems()
 _MISSING: dict[Missing, str] = {
     "empty lists": "they count as empty lists; include_missing=False leaves them out",
     "undefined": "their values are undefined",
@@ -91,25 +90,25 @@ class TableSummary:
 
 
 def summarise(
-    problem: Problem,
+    both: ListsAndTruth,
     values: Mapping[str, UserValues],
     missing: tuple[int, str],
     told: Missing,
-    invalid: InvalidItems = NO_INVALID,
+    invalid: InvalidItems | None = None,
     cutoffs: Iterable[int | None] = (),
 ) -> TableSummary:
-    """Summarise the values of ``problem``; ``missing`` is from before lists were added."""
+    """Summarise the values of lists; ``missing`` is from before lists were added."""
     largest = max((k for k in cutoffs if k is not None), default=0)
-    sizes = np.diff(problem.start)
+    sizes = both.lengths
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
     return TableSummary(
-        n_lists=problem.n_lists,
-        n_without_truth=int((problem.truth_sizes == 0).sum()),
+        n_lists=len(both.truth_of),
+        n_without_truth=int((both.truth_sizes == 0).sum()),
         n_missing=missing[0],
         first_missing=missing[1],
         missing=told,
-        order=problem.columns.order,
-        invalid=invalid,
+        order=both.columns.order,
+        invalid=invalid or InvalidItems(),
         means={
             name: float(found.mean()) if found.size else np.nan for name, found in defined.items()
         },

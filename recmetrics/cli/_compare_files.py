@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recmetrics import Comparison, __version__, compare
+from recmetrics import compare
 from recmetrics._io import Source, read_per_user
 from recmetrics.cli import _picture
-from recmetrics.cli._failures import CommandError, naming
-from recmetrics.cli._files import read_groups
 from recmetrics.cli._output import check_output
-from recmetrics.cli._tables import comparison_tables
-from recmetrics.cli._terminal import INSTALL, require_rich, show, write
+from recmetrics.cli._segments import read_segments
+from recmetrics.cli._terminal import CommandError, naming, show, width, write
 
 
 def compare_files(args: Namespace) -> None:
@@ -30,12 +27,8 @@ def compare_files(args: Namespace) -> None:
         msg = f"give {what} to compare; see 'recmetrics compare --help'"
         raise CommandError(msg)
     _check_options(args)
-    if not (args.markdown or args.latex or args.json):
-        require_rich()
     if args.plot is not None:
-        if not _picture.is_available():
-            msg = f"--plot needs the package matplotlib; type: {INSTALL}"
-            raise CommandError(msg)
+        _picture.require()
         inputs = paths if args.by is None else [*paths, args.by]
         check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
     baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
@@ -46,13 +39,13 @@ def compare_files(args: Namespace) -> None:
     users = [(source, each.users) for source, each in read.items()]
     by, groups = Source("--by", args.by), None
     if args.by is not None:
-        groups = read_groups(by)
+        groups = read_segments(by)
         users.append((by, groups.users))
     _require_same_users(users)
     runs: dict[str, list[Any]] = {}
     for name, each in zip(names, read.values(), strict=True):
         runs.setdefault(name, []).append(each.values)
-    with naming({"by": by, "digits": "--digits", "metrics": "-m"}):
+    with naming({"by": by}):
         found = compare(
             runs,
             baseline=baseline,
@@ -66,14 +59,12 @@ def compare_files(args: Namespace) -> None:
         shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
     if args.plot is not None:
         _picture.plot_comparison(args.plot, found)
-    if args.markdown:
-        write(shown.to_markdown())
-    elif args.latex:
-        write(shown.to_latex())
-    elif args.json:
-        write(_to_json(found))
+    if args.json:
+        write(json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
+    elif args.markdown or args.latex:
+        write(shown.to_markdown() if args.markdown else shown.to_latex())
     else:
-        show(*comparison_tables(shown))
+        show(shown.to_text(width()))
 
 
 def _check_options(args: Namespace) -> None:
@@ -148,27 +139,3 @@ def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> Non
                     f"{wanted[:40]!r}; expected the same users in the same order"
                 )
                 raise CommandError(msg)
-
-
-def _to_json(found: Comparison) -> str:
-    document = {
-        "recmetrics": __version__,
-        "models": found.models,
-        "baseline": found.baseline,
-        "confidence": found.confidence,
-        "tests": found.tests,
-        "correction": found.correction,
-        **({"groups": list(found.groups)} if found.groups else {}),
-        "means": [_finite(record, found) for record in found.to_records("means")],
-        "differences": [_finite(record, found) for record in found.to_records("differences")],
-    }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
-def _finite(record: dict[str, Any], found: Comparison) -> dict[str, Any]:
-    """Replace NaN and infinity, which JSON lacks, by None; without groups, drop ``group``."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-        if name != "group" or found.groups
-    }
