@@ -1,6 +1,6 @@
 """Differential fuzzer: random calls against the definitions of the metrics.
 
-    python tests/fuzz.py --problems 100000 --processes 2
+    python tests/campaigns/fuzz.py --problems 100000 --processes 2
 
 Problems vary score dtype, memory layout, form of truth and sets, metrics with their options,
 conventions, tie policies and entry points. The seed is printed; with it the same problems come
@@ -17,6 +17,9 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # where the tests have their problems
 
 import numpy as np
 from fuzz_answers import Refused, answers

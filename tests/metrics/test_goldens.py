@@ -8,7 +8,7 @@ import pytest
 
 from recmetrics import Metrics
 
-CASES = json.loads((Path(__file__).parent / "goldens" / "seeds.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "goldens" / "seeds.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -145,7 +145,7 @@ def test_batches_do_not_change_a_bit(large, size):
         of_rows = {name: options[name][rows] for name in ("exclude", "profile")}
         part = Metrics.compute(scores[rows], truth[rows], metrics, **options | of_rows)
         for metric in metrics:
-            if whole[metric].ndim:  # tests/test_system.py adds up what has one value for all
+            if whole[metric].ndim:  # test_system.py adds up what has one value for all
                 np.testing.assert_array_equal(part[metric], whole[metric][rows])
 
 

@@ -16,7 +16,7 @@ from recmetrics import Evaluation, Metrics
 # The first of user 0 is relevant; of user 1 the second; user 2 has none.
 SCORES = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3], [1, 2, 3, 4]])
 TRUTH = np.array([[1.0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]])
-PAGE = Path(__file__).parents[1] / "docs" / "guides" / "json.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "json.md"
 
 
 def test_values_are_those_of_compute():

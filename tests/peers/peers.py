@@ -1,8 +1,8 @@
 """Agreement with the systems of the convention table: each call is run as it is written there.
 
-python tests/peers.py 1000                     every system, each in an environment of its own
-python tests/peers.py 1000 ranx trec           only these
-python tests/peers.py 1000 --environments DIR  keeps the environments, and uses those that are there
+python tests/peers/peers.py 1000                      every system, each in its own environment
+python tests/peers/peers.py 1000 ranx trec            only these
+python tests/peers/peers.py 1000 --environments DIR   keeps the environments
 
 The figures go to ``docs/agreement.json``, from which ``docs/conventions.py`` writes the page.
 """
@@ -30,12 +30,12 @@ from recmetrics._spec.registry import METRICS
 from recmetrics._spec.systems import CONVENTIONS
 from recmetrics.tables import evaluate_table
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
 from systems import OTHERS, PROSE  # noqa: F401
 
 SYSTEMS = Path(__file__).parent / "systems"
-AGREEMENT = Path(__file__).parents[1] / "docs" / "agreement.json"
+AGREEMENT = Path(__file__).parents[2] / "docs" / "agreement.json"
 EXACT = 1e-12
 SINGLE = 1e-5  # of systems that compute in float32
 

@@ -14,7 +14,7 @@ import pytest
 import recmetrics
 from recmetrics._extras import EXTRAS, install
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAME = PROJECT["name"]
 

@@ -12,7 +12,7 @@ from commands import printed
 import recmetrics
 from recmetrics._spec.registry import METRICS
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+README = (Path(__file__).parents[2] / "README.md").read_text()
 TABLE = re.compile(r"(<!-- metrics:.*?-->\n\n)(.*?)(\n<!-- end of metrics -->)", re.DOTALL)
 
 

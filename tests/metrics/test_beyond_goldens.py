@@ -13,7 +13,7 @@ import pytest
 
 from recmetrics import Metrics
 
-OTHER = json.loads((Path(__file__).parent / "goldens" / "other.json").read_text())
+OTHER = json.loads((Path(__file__).parents[1] / "goldens" / "other.json").read_text())
 CASES = {case["id"]: case for case in OTHER}
 
 

@@ -1,7 +1,7 @@
 """The way of a call through the package: print the files it enters, its moves and its calls.
 
-    python tests/way.py            # one line for each job
-    python tests/way.py --verbose  # and every Python function, in the order of the calls
+    python tests/campaigns/way.py            # one line for each job
+    python tests/campaigns/way.py --verbose  # and every Python function, in the order of the calls
 
 A move is a call of a function in another file than the function called before. The problem has 200
 users, 500 items, two metrics and dense truth; one thread, everything compiled.

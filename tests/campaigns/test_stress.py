@@ -1,4 +1,4 @@
-"""What tests/stress.py does for minutes, for seconds."""
+"""What tests/campaigns/stress.py does for minutes, for seconds."""
 
 import sys
 

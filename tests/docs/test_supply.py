@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "supply.md"
+PAGE = Path(__file__).parents[2] / "docs" / "supply.md"
 
 
 def checked(folder):

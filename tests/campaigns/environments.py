@@ -1,7 +1,7 @@
 """The suite in clean environments: oldest and newest versions, one thread, no JIT, no extras.
 
-    python tests/environments.py
-    python tests/environments.py oldest core --tests tests/test_kernels.py tests/test_spec.py
+    python tests/campaigns/environments.py
+    python tests/campaigns/environments.py oldest core --tests tests/metrics tests/spec
 
 Each environment is made anew in a temporary folder, from the package registry that pip knows, and
 runs the suite of this checkout. Interpreters are looked for on the PATH and among pyenv's; one that
@@ -21,7 +21,7 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
 _OLDEST = _PROJECT["requires-python"].removeprefix(">=")
 _VERSIONS = """

@@ -1,8 +1,8 @@
 """Both tabs of each section of ``docs/switching.md`` end in the same means.
 
-python tests/switching.py                      every system, each in an environment of its own
-python tests/switching.py ranx trec            only these
-python tests/switching.py --environments DIR   keeps the environments, and uses those that are there
+python tests/peers/switching.py                       every system, each in its own environment
+python tests/peers/switching.py ranx trec             only these
+python tests/peers/switching.py --environments DIR    keeps the environments
 
 A tab ends in a dictionary, ``there`` or ``here``. It runs after the data of the page, and sees no
 other tab.
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import peers
 
-PAGE = Path(__file__).parents[1] / "docs" / "switching.md"
+PAGE = Path(__file__).parents[2] / "docs" / "switching.md"
 BLOCK = re.compile(r"^(?P<indent> *)```(?:py|python)\n(?P<code>.*?)^(?P=indent)```\n", re.S | re.M)
 SINGLE = 1e-6  # of systems that compute in float32
 DUMP = "import json\njson.dump({m: float(v) for m, v in there.items()}, open('means', 'w'))"

@@ -1,8 +1,8 @@
 """Run the recipes of ``docs/recipes.md``, each in an environment with the library that it is for.
 
-python tests/recipes.py                      every recipe, each in an environment of its own
-python tests/recipes.py implicit lenskit     only these
-python tests/recipes.py --environments DIR   keeps the environments, and uses those that are there
+python tests/peers/recipes.py                         every recipe, each in its own environment
+python tests/peers/recipes.py implicit lenskit        only these
+python tests/peers/recipes.py --environments DIR      keeps the environments
 
 A recipe runs after the data of the page and ends in ``values``, whose first metric must be better
 than that of a random order.
@@ -20,7 +20,7 @@ import venv
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "recipes.md"
 BLOCK = re.compile(r"^```(?:py|python)\n(.*?)^```\n", re.S | re.M)
 MARK = re.compile(r"<!-- recipe: (\w+)(?:; pip install (.*?))? -->")

@@ -25,7 +25,7 @@ from recmetrics._spec.registry import METRICS
 from recmetrics._spec.systems import CONVENTIONS
 from recmetrics._types import Convention
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 page = importlib.import_module("conventions")  # the script that writes the page
 OTHERS, PROSE = page.OTHERS, page.PROSE

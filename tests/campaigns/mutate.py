@@ -1,6 +1,6 @@
 """Mutation: typical faults, planted one at a time in a copy of the package; tests must see each.
 
-    python tests/mutate.py
+    python tests/campaigns/mutate.py
 
 Each fault is a text that stands in a file exactly once, and what is put in its place; where code
 has moved on, the script says so and ends. Every fault names the tests that shall see it, so that a
@@ -17,17 +17,18 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _LIMIT = 600  # seconds; a fault that makes a loop endless dies by it
 
-KERNELS = "tests/test_kernels.py tests/test_fuzz.py -k 'hand or (problems and ranked)'"
-TIES = "tests/test_ties.py tests/test_fuzz.py -k 'hand or (problems and (chance or ceiling))'"
-SCORES = "tests/test_fuzz.py -k 'problems and (compute or methods)'"
-TILES = "tests/test_selection.py -k from_tile"
-FACTORS = "tests/test_fuzz.py -k 'problems and factors and not dask'"
-BATCHES = "tests/test_fuzz.py -k 'problems and evaluator'"
-DEVICE = "tests/test_device.py -k 'every_dtype and (float32 or int8)'"
-SORTED_ROWS = "tests/test_device.py -k rows_sorted"
+FUZZ = "tests/campaigns/test_fuzz.py"
+KERNELS = f"tests/metrics/test_kernels.py {FUZZ} -k 'hand or (problems and ranked)'"
+TIES = f"tests/selection/test_ties.py {FUZZ} -k 'hand or (problems and (chance or ceiling))'"
+SCORES = f"{FUZZ} -k 'problems and (compute or methods)'"
+TILES = "tests/selection/test_selection.py -k from_tile"
+FACTORS = f"{FUZZ} -k 'problems and factors and not dask'"
+BATCHES = f"{FUZZ} -k 'problems and evaluator'"
+DEVICE = "tests/selection/test_device.py -k 'every_dtype and (float32 or int8)'"
+SORTED_ROWS = "tests/selection/test_device.py -k rows_sorted"
 
 
 class Fault(NamedTuple):
@@ -104,12 +105,12 @@ FAULTS = [
     Fault(
         "auc counts a tie as a pair in order", "metrics/full_ranking.py",
         "0.5 * (hits.first[slot] + hits.last[slot])", "hits.first[slot]",
-        "tests/test_kernels.py -k 'within_the_bounds and auc'",
+        "tests/metrics/test_kernels.py -k 'within_the_bounds and auc'",
     ),
     Fault(
         "coverage of the items listed, not offered", "metrics/system.py",
         "n_items = np.count_nonzero(exposure.offered)", "n_items = len(exposure.offered)",
-        "tests/test_system.py -k catalogue",
+        "tests/metrics/test_system.py -k catalogue",
     ),
     Fault(
         "personalization counts empty lists", "_selection/exposure.py",
@@ -133,7 +134,7 @@ FAULTS = [
     Fault(
         "equal scores are the worst of a merge", "_selection/kernels.py",
         "values[right] > spare_values[left]:", "values[right] >= spare_values[left]:",
-        "tests/test_beyond.py -k lists",
+        "tests/metrics/test_beyond.py -k lists",
     ),
     Fault(
         "the last score of a count is dropped", "_selection/kernels.py",
@@ -151,27 +152,27 @@ FAULTS = [
     Fault(
         "a list of a few lanes is full", "_selection/kernels.py",
         "if _count_above(best, lowest) >= k:", "if n_lanes > 0:",
-        "tests/test_selection.py -k fewer_recommendable",
+        "tests/selection/test_selection.py -k fewer_recommendable",
     ),
     Fault(
         "items in no order take the places of others", "_inputs/sets.py",
         "place += (own[j] < item) |", "place += (own[j] <= item) |",
-        "tests/test_inputs.py",
+        "tests/inputs/test_inputs.py",
     ),
     Fault(
         "a repeated item in no order is not noticed", "_inputs/sets.py",
         "repeats |= (own[j] == item) & (j < i)", "repeats |= False",
-        "tests/test_inputs.py",
+        "tests/inputs/test_inputs.py",
     ),
     Fault(
         "many items of a user are not sorted", "_inputs/sets.py",
         "while place >= first + gap and items[place - gap] > item:", "while False:",
-        "tests/test_inputs.py",
+        "tests/inputs/test_inputs.py",
     ),
     Fault(
         "the first users are measured in every block", "_results/measure.py",
         "measure(everyone.part(rows), rows)", "measure(everyone, rows)",
-        "tests/test_fuzz.py -k compute",
+        f"{FUZZ} -k compute",
     ),
     Fault(
         "a bound that fewer than k reach", "_selection/kernels.py",
@@ -188,7 +189,7 @@ FAULTS = [
     Fault(
         "an excluded item holds up the bound", "_selection/kernels.py",
         "if row[item] >= lanes[lane]:", "if row[item] > lanes[lane]:",
-        "tests/test_selection.py -k excluded_item",
+        "tests/selection/test_selection.py -k excluded_item",
     ),
     Fault(
         "exclude ignored", "_selection/matrix.py",
@@ -219,7 +220,7 @@ FAULTS = [
     ),
     Fault(
         "large integers rounded", "_inputs/scores.py", "_EXACT = 1 << 53", "_EXACT = 1 << 60",
-        "tests/test_inputs.py -k large_integers",
+        "tests/inputs/test_inputs.py -k large_integers",
     ),
     Fault(
         "unsigned scores compared as signed", "_inputs/scores.py",
@@ -235,53 +236,53 @@ FAULTS = [
     Fault(
         "sparse scores of other entries", "_inputs/scores.py",
         "values = self.array[entries]", "values = self.array[: entries.stop - entries.start]",
-        "tests/test_sparse_scores.py",
+        "tests/inputs/test_sparse_scores.py",
     ),
     Fault(
         "scores that are stored twice are added", "_inputs/sparse.py",
         "    if repeats:\n        user", "    if False:\n        user",
-        "tests/test_errors.py -k store_an_item_twice",
+        "tests/inputs/test_errors.py -k store_an_item_twice",
     ),
     Fault(
         "item 0 is no item", "_inputs/read_sets.py",
-        "known = classes >= 0", "known = classes > 0", "tests/test_inputs.py -k one_item",
+        "known = classes >= 0", "known = classes > 0", "tests/inputs/test_inputs.py -k one_item",
     ),
     Fault(
         "groups in order of their ids", "_inputs/flat_groups.py",
         "appearance = np.argsort(first)", "appearance = np.arange(len(first))",
-        "tests/test_groups.py -k ids",
+        "tests/metrics/test_groups.py -k ids",
     ),
     # --- Streams
     Fault(
         "a sum that forgets what rounding took", "_results/totals.py",
         "lost + one[..., 1] + other[..., 1]", "lost + other[..., 1]",
-        "tests/test_stream.py -k pairs",
+        "tests/evaluators/test_stream.py -k pairs",
     ),
     Fault(
         "of merged streams the larger count of excluded truth stands", "_results/totals.py",
         "swallowed=self.swallowed + other.swallowed",
         "swallowed=np.maximum(self.swallowed, other.swallowed)",
-        "tests/test_stream.py -k excluded_truth",
+        "tests/evaluators/test_stream.py -k excluded_truth",
     ),
     Fault(
         "an infinite mean has an interval", "_results/totals.py",
         "if n == 1 or math.isinf(mean):", "if n == 1:",
-        "tests/test_stream.py -k too_large_for_one",
+        "tests/evaluators/test_stream.py -k too_large_for_one",
     ),
     Fault(
         "the spread of parts without the distance of their means", "_results/totals.py",
         "return _added(_added(one, other), between)", "return _added(one, other)",
-        "tests/test_stream.py -k vary_little",
+        "tests/evaluators/test_stream.py -k vary_little",
     ),
     Fault(
         "a merged stream takes a size that is not known", "_results/store.py",
         "self.n_items if schema.shape[1] is None else schema.shape[1]", "schema.shape[1]",
-        "tests/test_stream.py -k size_of_a_catalogue",
+        "tests/evaluators/test_stream.py -k size_of_a_catalogue",
     ),
     Fault(
         "a batch without events decides the size", "_results/store.py",
         "        if not size[0]:\n", "        if False:\n",
-        "tests/test_stream.py -k decides_no_size",
+        "tests/evaluators/test_stream.py -k decides_no_size",
     ),
     # --- Blocks, batches, tiles
     Fault(
@@ -310,7 +311,7 @@ FAULTS = [
         "a list of a full pool loses its worst", "_selection/kernels.py",
         "_shrink(values, items, count, k, lowest)\n            count = np.int64(k)",
         "_shrink(values, items, count, k, bound)\n            count = np.int64(k)",
-        "tests/test_beyond.py -k 'lists_are_those_of_a_sort and random-767'",
+        "tests/metrics/test_beyond.py -k 'lists_are_those_of_a_sort and random-767'",
     ),
     Fault(
         "a bias of other items", "_selection/factors.py",
@@ -334,31 +335,31 @@ FAULTS = [
     Fault(
         "the list of a repeated user keeps its end", "_results/rows.py",
         "        self.lists[batch.users, added:] = -1\n", "",
-        "tests/test_evaluator.py -k replaced_by_shorter",
+        "tests/evaluators/test_evaluator.py -k replaced_by_shorter",
     ),
     Fault(
         "the next batch begins where the last began", "_results/store.py",
         "next_user = users.stop", "next_user = users.start + 1",
-        "tests/test_evaluator.py -k follow_one_another",
+        "tests/evaluators/test_evaluator.py -k follow_one_another",
     ),
     Fault(
         "batches that wait stand over what is merged later", "_results/store.py",
         "                self._append(part.batch(), has_merged=True)\n",
         "                log = part.batch(), *self._kept.log\n"
         "                self._kept = self._kept._replace(log=log)\n",
-        "tests/test_evaluator.py -k later_merge",
+        "tests/evaluators/test_evaluator.py -k later_merge",
     ),
     Fault(
         "of batches that wait together the first one stands", "_results/rows.py",
         "        self.values[:, users] = values\n",
         "        users = np.arange(len(self.updated))[users][::-1]\n"
         "        self.values[:, users] = values[:, ::-1]\n",
-        "tests/test_evaluator.py -k last_rows",
+        "tests/evaluators/test_evaluator.py -k last_rows",
     ),
     Fault(
         "a batch that waits lies over the one before", "_results/store.py",
         "hits = join([each.hits for each in found])", "hits = join([found[0].hits for _ in found])",
-        "tests/test_evaluator.py -k last_rows",
+        "tests/evaluators/test_evaluator.py -k last_rows",
     ),
     # --- Ties, undefined
     Fault(
@@ -369,7 +370,7 @@ FAULTS = [
     Fault(
         "the range of a metric where lower is better is upside down", "_spec/request.py",
         "least, greatest = greatest, least", "pass",
-        "tests/test_ties.py -k three_keys",
+        "tests/selection/test_ties.py -k three_keys",
     ),
     Fault(
         "gains of a tie group stay in place", "_selection/hits.py",
@@ -402,12 +403,12 @@ FAULTS = [
     Fault(
         "zero where a user never came", "_results/measure.py",
         "        missing &= known\n", "        pass\n",
-        "tests/test_evaluator.py -k 'zero or undefined'",
+        "tests/evaluators/test_evaluator.py -k 'zero or undefined'",
     ),
     Fault(
         "a convention wins over what is typed", "_spec/grammar.py",
         "checked = {**line.options, **typed}", "checked = {**typed, **line.options}",
-        "tests/test_conventions.py -k wins",
+        "tests/spec/test_conventions.py -k wins",
     ),
     # --- Inputs
     Fault(
@@ -444,12 +445,12 @@ FAULTS = [
     Fault(
         "a device hides an integer behind the smallest one", "_selection/device.py",
         "if (whole == lowest).any():", "if False:",
-        "tests/test_device.py -k 'every_dtype and int64'",
+        "tests/selection/test_device.py -k 'every_dtype and int64'",
     ),
     Fault(
         "a device reads unsigned numbers as signed ones", "_selection/device.py",
         "whole = whole ^ lowest", "pass",
-        "tests/test_device.py -k 'every_dtype and uint64'",
+        "tests/selection/test_device.py -k 'every_dtype and uint64'",
     ),
     Fault(
         "a device ranks excluded items", "_selection/device.py",
@@ -463,7 +464,7 @@ FAULTS = [
         "scores, lowest = _comparable(self._scores.block(rows))\n"
         "        if excluded is not None:\n"
         "            scores = scores.index_put(_entries(excluded, scores), scores.new_tensor(0))",
-        "tests/test_device.py -k nan",
+        "tests/selection/test_device.py -k nan",
     ),
     Fault(
         "a sort on a device loses ties", "_selection/device.py",
@@ -480,27 +481,27 @@ FAULTS = [
     Fault(
         "a swallowed truth is counted in the first block alone", "_selection/matrix.py",
         "sum(n_swallowed for _, _, n_swallowed in results)", "results[0][2]",
-        "tests/test_warnings.py -k blocks",
+        "tests/inputs/test_warnings.py -k blocks",
     ),
     Fault(
         "users without relevant items are swallowed, too", "_inputs/sets.py",
         "within = start[user] < start[user + 1]", "within = True",
-        "tests/test_warnings.py -k every_form",
+        "tests/inputs/test_warnings.py -k every_form",
     ),
     Fault(
         "half of the users are enough to warn", "_results/measure.py",
         "return 2 * n_swallowed > n_relevant", "return 2 * n_swallowed >= n_relevant",
-        "tests/test_warnings.py -k 'half and compute'",
+        "tests/inputs/test_warnings.py -k 'half and compute'",
     ),
     Fault(
         "a list that lacks items has an auc", "_selection/rankings.py",
         "(length < n_recommendable) &", "(length < 0) &",
-        "tests/test_errors.py -k auc",
+        "tests/inputs/test_errors.py -k auc",
     ),
     Fault(
         "n_items does not limit the truth of rankings", "_inputs/read_sets.py",
         "shape = shape[0], None if is_matrix else n_items", "shape = shape[0], None",
-        "tests/test_errors.py -k 'catalogue'",
+        "tests/inputs/test_errors.py -k 'catalogue'",
     ),
     Fault(
         "nobody says how many users a mean is over", "_results/measure.py",
@@ -516,149 +517,149 @@ FAULTS = [
     Fault(
         "of two errors the last is raised", "_threads.py",
         "errors.pop(min(errors))", "errors.pop(max(errors))",
-        "tests/test_threads.py -k two_errors",
+        "tests/selection/test_threads.py -k two_errors",
     ),
     Fault(
         "the log is emptied before it is written", "_results/store.py",
         "            kept = self._kept\n            content",
         "            kept = self._kept\n            self._kept = kept._replace(log=())\n"
         "            content",
-        "tests/test_interruption.py -k 'any_line_leaves and compute'",
+        "tests/evaluators/test_interruption.py -k 'any_line_leaves and compute'",
     ),
     Fault(
         "a batch is marked before it can fail", "_results/store.py",
         "        lists, offered = _lists_of(found)\n        size",
         "        self.updated[users] = True\n"
         "        lists, offered = _lists_of(found)\n        size",
-        "tests/test_interruption.py -k metrics_fail",
+        "tests/evaluators/test_interruption.py -k metrics_fail",
     ),
     Fault(
         "threads share an evaluator without a lock", "_results/store.py",
         "with self._lock:\n            self._check_size", "if True:\n            self._check_size",
-        "tests/test_interruption.py -k waits_for_a_call",
+        "tests/evaluators/test_interruption.py -k waits_for_a_call",
     ),
     Fault(
         "two threads add the same next rows", "_results/store.py",
         "if in_order and users.start != self.next_user:", "if False:",
-        "tests/test_interruption.py -k next_rows",
+        "tests/evaluators/test_interruption.py -k next_rows",
     ),
     Fault(
         "metrics are merged by position", "_results/store.py",
         "        part = part.in_order([rows.index(text) for text in self._texts])\n", "",
-        "tests/test_store.py -k another_order",
+        "tests/evaluators/test_store.py -k another_order",
     ),
     Fault(
         "an evaluator reads the truth of its caller", "_evaluator.py",
         "= known.own()", "= known",
-        "tests/test_evaluator.py -k changes_later",
+        "tests/evaluators/test_evaluator.py -k changes_later",
     ),
     Fault(
         "a pickle is written from what changes", "_results/store.py",
         "copy.deepcopy(self.content())", "self.content()",
-        "tests/test_interruption.py -k written_from",
+        "tests/evaluators/test_interruption.py -k written_from",
     ),
     Fault(
         "every waiting batch keeps a catalogue", "_results/store.py",
         "lists.nbytes + offered.nbytes", "lists.nbytes",
-        "tests/test_evaluator.py -k few_catalogues",
+        "tests/evaluators/test_evaluator.py -k few_catalogues",
     ),
     Fault(
         "evaluators of another truth are merged", "_results/saved.py",
         "if self.data.get(name) != other.data.get(name):", "if False:",
-        "tests/test_evaluator.py -k other_data",
+        "tests/evaluators/test_evaluator.py -k other_data",
     ),
     Fault(
         "evaluators of another NaN policy are merged", "_results/saved.py",
         "            nan=request.nan,", '            nan="raise",',
-        "tests/test_store.py -k different_questions",
+        "tests/evaluators/test_store.py -k different_questions",
     ),
     Fault(
         "float8 is read as an integer", "_inputs/arrays.py",
         'return (own and dtype.kind in "biuf"', 'return (dtype.kind in "biuf"',
-        "tests/test_inputs.py -k fewer_bits",
+        "tests/inputs/test_inputs.py -k fewer_bits",
     ),
     Fault(
         "the negative bit of a tensor is lost", "_inputs/arrays.py",
         "        value = value.resolve_neg()\n", "        pass\n",
-        "tests/test_inputs.py -k negative",
+        "tests/inputs/test_inputs.py -k negative",
     ),
     Fault(
         "the indices of sparse matrices are followed unchecked", "_inputs/sparse.py",
         "    made.check_format()\n", "",
-        "tests/test_errors.py -k 'damaged and (csr or lil)'",
+        "tests/inputs/test_errors.py -k 'damaged and (csr or lil)'",
     ),
     Fault(
         "a lil_array with values of other items is read", "_inputs/sparse.py",
         '    if matrix.format == "lil" and', "    if False and",
-        "tests/test_errors.py -k 'damaged and lil'",
+        "tests/inputs/test_errors.py -k 'damaged and lil'",
     ),
     Fault(
         "the weights of long lists are kept", "_selection/hits.py",
         "_REMEMBERED = 1 << 12", "_REMEMBERED = 1 << 30",
-        "tests/test_kernels.py -k not_kept",
+        "tests/metrics/test_kernels.py -k not_kept",
     ),
     Fault(
         "a NaN is hidden with what is excluded", "_selection/matrix.py",
         'if nan == "raise" and not (values[users, items] >= lowest).all():', "if False:",
-        "tests/test_selection.py -k nan_among_excluded",
+        "tests/selection/test_selection.py -k nan_among_excluded",
     ),
     Fault(
         "the lowest integer is hidden", "_selection/matrix.py",
         "if values.min() == lowest:", "if False:",
-        "tests/test_selection.py -k hidden_items",
+        "tests/selection/test_selection.py -k hidden_items",
     ),
     Fault(
         "a wasted item takes its rank with it", "_inputs/ranked.py",
         '(is_repeat & (repeats == "drop"))', "is_repeat",
-        "tests/test_invalid_items.py -k wasted_rank_is",
+        "tests/inputs/test_invalid_items.py -k wasted_rank_is",
     ),
     Fault(
         "an unknown item that is named again counts twice", "_inputs/ranked.py",
         "lists.named_before() & is_item & ~unknown", "lists.named_before() & is_item",
-        "tests/test_invalid_items.py -k evaluator_counts",
+        "tests/inputs/test_invalid_items.py -k evaluator_counts",
     ),
     Fault(
         "invalid items of a replaced row stay counted", "_results/rows.py",
         "self.invalid[:, batch.users] = 0 if batch.invalid is None else batch.invalid",
         "self.invalid[:, batch.users] += 0 if batch.invalid is None else batch.invalid",
-        "tests/test_invalid_items.py -k evaluator_counts",
+        "tests/inputs/test_invalid_items.py -k evaluator_counts",
     ),
     Fault(
         "metrics of items read k items behind wasted ranks", "_selection/lists.py",
         "if self.ranks is None or k == WHOLE_LIST:", "if True:",
-        "tests/test_invalid_items.py -k metrics_of_items",
+        "tests/inputs/test_invalid_items.py -k metrics_of_items",
     ),
     Fault(
         "a list ends with its last valid item", "_inputs/ranked.py",
         "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid",
-        "tests/test_tables_evaluate.py -k invalid_items_are",
+        "tests/tables/test_tables_evaluate.py -k invalid_items_are",
     ),
     Fault(
         "a stratum keeps the ideal of the whole truth", "_selection/hits.py",
         "            hits = _chosen(hits, among, self._among(self._slots, among))",
         "            hits = _chosen(hits, among | True, self._among(self._slots, among))",
-        "tests/test_strata.py -k hand_worked",
+        "tests/inputs/test_strata.py -k hand_worked",
     ),
     Fault(
         "strata of two batches are mixed up", "_selection/hits.py",
         'for name in ("items", "place", "weights")\n        )',
         'for name in ("items", "place", "weights")\n        )\n        place = place[::-1]',
-        "tests/test_strata.py -k given_strata_once",
+        "tests/inputs/test_strata.py -k given_strata_once",
     ),
     Fault(
         "metrics of lists read numbers in place of relevances", "_selection/lists.py",
         "        if self._relevant is not None:\n", "        if False:\n",
-        "tests/test_strata.py -k beside_them",
+        "tests/inputs/test_strata.py -k beside_them",
     ),
     Fault(
         "an evaluator shares its strata with the caller", "_inputs/sets.py",
         "{name: sets.own() for name, sets in self.strata.items()}", "dict(self.strata)",
-        "tests/test_strata.py -k keeps_its_own",
+        "tests/inputs/test_strata.py -k keeps_its_own",
     ),
     Fault(
         "inverse propensities weigh the ideal, too", "_selection/hits.py",
         'ideal=gains if weigh == "ps" else hits.ideal', "ideal=gains",
-        "tests/test_kernels.py -k hand_worked_value",
+        "tests/metrics/test_kernels.py -k hand_worked_value",
     ),
     Fault(
         "tied items of unequal weight are in the order of their relevance", "_selection/hits.py",
@@ -666,47 +667,47 @@ FAULTS = [
         "            hits = self._once(\n"
         "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
         "            )",
-        "tests/test_ties.py -k range_is_the_mean",
+        "tests/selection/test_ties.py -k range_is_the_mean",
     ),
     Fault(
         "equal differences have a t test", "comparison/_statistics.py",
         "return 2.0 ** (1 - n)", "return 0.0",
-        "tests/test_compare.py -k 'differ or equal or same'",
+        "tests/comparison/test_compare.py -k 'differ or equal or same'",
     ),
     Fault(
         "a resample of weighted users is divided by their number", "comparison/_statistics.py",
         "over[start:stop] = _dot(times, each.weights)", "pass",
-        "tests/test_summary.py -k 'scipy or cover'",
+        "tests/comparison/test_summary.py -k 'scipy or cover'",
     ),
     Fault(
         "many users are resampled in blocks of neighbours", "comparison/_statistics.py",
         ".permutation(n) % _MOST_DRAWN", "and np.arange(n) * _MOST_DRAWN // n",
-        "tests/test_summary.py -k 'blocks'",
+        "tests/comparison/test_summary.py -k 'blocks'",
     ),
     Fault(
         "users of weight 0 are counted", "comparison/_summarise.py",
         "members[weights[members] > 0]", "members",
-        "tests/test_summary.py -k 'weight'",
+        "tests/comparison/test_summary.py -k 'weight'",
     ),
     Fault(
         "every resample has all runs once", "comparison/_statistics.py",
         "times = np.count_nonzero(drawn == run, axis=1)", "times = np.ones(len(drawn))",
-        "tests/test_compare_runs.py -k 'resample or variance'",
+        "tests/comparison/test_compare_runs.py -k 'resample or variance'",
     ),
     Fault(
         "unpaired runs are drawn together", "comparison/_statistics.py",
         "side = 0 if sample.paired else 1", "side = 0",
-        "tests/test_compare_runs.py -k 'apart or resample'",
+        "tests/comparison/test_compare_runs.py -k 'apart or resample'",
     ),
     Fault(
         "a user who is undefined in a run counts once in each", "comparison/_statistics.py",
         "known / counts if weights is None", "1.0 * known if weights is None",
-        "tests/test_compare_runs.py -k 'defined or define'",
+        "tests/comparison/test_compare_runs.py -k 'defined or define'",
     ),
     Fault(
         "the compact table marks the loser", "comparison/_render.py",
         "pair if (each.difference > 0) != is_lower", "pair if (each.difference > 0) == is_lower",
-        "tests/test_compare_compact.py -k 'letters or text'",
+        "tests/comparison/test_compare_compact.py -k 'letters or text'",
     ),
 ]  # fmt: skip
 

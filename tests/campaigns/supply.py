@@ -1,7 +1,7 @@
 """Wheel and sdist of a commit: what is in them, the same bytes twice, and whether they work.
 
-    python tests/supply.py
-    python tests/supply.py --commit v0.1.0 --tests tests
+    python tests/campaigns/supply.py
+    python tests/campaigns/supply.py --commit v0.1.0 --tests tests
 
 Both are built from two clean clones, in folders, time zones, file modes and file times that differ;
 the wheel a third time, without the sdist between. Then the wheel is installed in a new environment,
@@ -20,7 +20,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _CENTRAL = ["kernels", "inputs", "selection", "spec", "errors", "evaluator", "public", "readme"]
 _WHERE = "import recmetrics; print(recmetrics.__file__)"
 
@@ -110,7 +110,8 @@ def tested(wheel, sdist, tests, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--commit", default="HEAD", help="or a tag")
-    central = [f"tests/test_{name}.py" for name in _CENTRAL]
+    found = (path for name in _CENTRAL for path in _ROOT.glob(f"tests/**/test_{name}.py"))
+    central = [str(path.relative_to(_ROOT)) for path in found]
     parser.add_argument("--tests", nargs="+", default=central, help="to run against the wheel")
     asked = parser.parse_args()
     commit = run("git", "-C", _ROOT, "rev-parse", asked.commit).strip()

@@ -1,7 +1,7 @@
 """Stress: thousands of calls, Ctrl-C at random moments, many processes on one cold cache.
 
-    python tests/stress.py                          all three, some minutes
-    python tests/stress.py interruptions --times 1000 --seed 3
+    python tests/campaigns/stress.py                          all three, some minutes
+    python tests/campaigns/stress.py interruptions --times 1000 --seed 3
 
 Each runs in processes of its own and prints a closing line; a fault is printed before it, and the
 exit status is 1. The suite runs the same, shorter (test_stress.py).
