@@ -1,5 +1,10 @@
 """Ranks counted within the pool are the ranks of a full sort, on rows made to break the bounds."""
 
+import os
+import platform
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -27,7 +32,7 @@ def _one_huge_value_per_block(rng, n):
 
 def _one_lane_holds_the_best(rng, n):
     row = rng.standard_normal(n)
-    row[5::LANES] += 100
+    row[5 :: 2 * LANES] += 100
     return row
 
 
@@ -352,3 +357,41 @@ def test_relevant_items_in_any_order_of_their_scores(k, dtype):
     np.testing.assert_array_equal(got[f"recall(denom=relevant)@{k}"], expected)
     best = relevant.min(axis=1)
     np.testing.assert_array_equal(got[f"mrr@{k}"], np.where(best <= k, 1 / best, 0))
+
+
+MASKED = r"""
+import re
+import numpy as np
+from recmetrics import Metrics
+from recmetrics._selection import kernels
+
+rng = np.random.default_rng(0)
+scores = rng.integers(1 << 60, size=(2, 800))
+truth = scores % 9 == 0
+for values in (scores, *(rng.random((2, 800)).astype(kind) for kind in ("f2", "f4", "f8"))):
+    Metrics.compute(values, truth, ["hit@2"])
+    Metrics.compute(values, truth, ["coverage@2"])
+for kind in ("f4", "f8"):
+    factors = rng.random((12_289, 2)).astype(kind)
+    Metrics.compute_factors(factors[:2], factors, [[1], [2]], ["hit@2"])
+for name in ("rank_rows", "list_rows", "select_tile"):
+    for code in getattr(kernels, name).inspect_asm().values():
+        stores = re.findall(r"maskmov.*\)$", code, re.MULTILINE)
+        print(name, "%ymm" in code, "%zmm" in code, len(stores))
+"""
+
+
+@pytest.mark.needs_jit
+@pytest.mark.thorough
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="compiles for x86-64")
+def test_no_score_is_stored_under_a_mask(tmp_path):
+    """Processors with AVX2 and without AVX-512 take four times as long for that."""
+    target = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    found = subprocess.check_output(
+        [sys.executable, "-c", MASKED],
+        env=os.environ | target | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        text=True,
+    ).splitlines()
+    vectorised = "True False 0"
+    numbers = {"rank_rows": 4, "list_rows": 3, "select_tile": 2}
+    assert found == [f"{name} {vectorised}" for name, n in numbers.items() for _ in range(n)]
