@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import message_of
 from problems import side_information
-from test_errors import message_of
 
 from recmetrics import (
     ArgumentError,

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import assert_identical, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruption import values_in
 from problems import JIT, as_index_arrays, plain_specs, problems, side_information
-from test_errors import message_of
 
 from recmetrics import (
     ArgumentError,
@@ -35,13 +35,6 @@ QUICK = settings(deadline=None, max_examples=60)
 SCORES = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
 TRUTH = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
 NAN = math.nan
-
-
-def assert_identical(got, expected):
-    assert list(got) == list(expected)
-    for metric, values in expected.items():
-        assert got[metric].dtype == np.float64
-        np.testing.assert_array_equal(got[metric], values, err_msg=metric)
 
 
 def evaluator(metrics=("hit@1", "coverage@1"), truth=TRUTH, **options):

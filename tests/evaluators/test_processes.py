@@ -5,8 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from test_errors import message_of
-from test_evaluator import assert_identical
+from asserts import assert_identical, message_of
 
 from recmetrics import ArgumentError, Evaluator, Metrics, UserCounts
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from asserts import message_of
 from interruption import interrupt, values_in
-from test_errors import message_of
 
 from recmetrics import (
     ArgumentError,

@@ -7,9 +7,8 @@ import sys
 
 import numpy as np
 import pytest
+from asserts import assert_identical, message_of
 from interruption import interrupt, values_in
-from test_errors import message_of
-from test_evaluator import assert_identical
 
 from recmetrics import Evaluator, InputTypeError, Metrics, NaNScoreError, UserCounts
 

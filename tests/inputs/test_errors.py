@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import message_of
 from problems import side_information
 
 import recmetrics
@@ -42,13 +43,6 @@ def compute(scores=SCORES, truth=TRUTH, metrics=("ndcg@2",), **options):
 
 def ranked(ranking=((0, 1), (2, 1)), truth=TRUTH, metrics=("ndcg@2",), **options):
     return Metrics.compute_ranked(ranking, truth, metrics, **options)
-
-
-def message_of(error, call):
-    with pytest.raises(error) as caught:
-        call()
-    assert type(caught.value) is error
-    return str(caught.value)
 
 
 class Mistake:

@@ -6,12 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import assert_same, message_of
+from hostile_rows import CUTOFFS, HOSTILE, LENGTHS, ranks_by_sort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import JIT, by_reference, of_kind, plain_specs, problems, side_information
-from test_errors import message_of
-from test_kernels import assert_same
-from test_selection import CUTOFFS, HOSTILE, LENGTHS, ranks_by_sort
 
 from recmetrics import (
     ArgumentError,

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import as_index_arrays, is_refused, of_kind, problems, side_information, specs
-from test_ties import REFUSED, over_orders, values_over_orders
+from tie_orders import REFUSED, over_orders, values_over_orders
 
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError
 from recmetrics._errors import UndefinedMetricError

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asserts import assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import as_index_arrays, by_reference, of_kind, problems, side_information, specs
@@ -21,10 +22,6 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m:
 
 
 ACCURACY = [metric.name for metric in of_kind("hits")]
-
-
-def assert_same(got, expected):
-    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 
 @EVERY_METRIC

@@ -8,11 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import assert_same, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import of_kind
-from test_errors import message_of
-from test_kernels import assert_same
 
 from recmetrics import ArgumentError, Evaluator, Metrics, ShapeError, UndefinedMetricError
 from recmetrics._selection import COSINE, Exposure
