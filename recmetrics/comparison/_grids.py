@@ -307,7 +307,14 @@ def percent(share: float) -> str:
 
 def counted(number: int, what: str) -> str:
     """Write a number of things, one or several."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else plural(what)}"
+
+
+def plural(noun: str) -> str:
+    """Write the plural of a noun, such as users, queries and searches."""
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def one_line(name: object) -> str:

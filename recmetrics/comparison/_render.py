@@ -20,6 +20,7 @@ from recmetrics.comparison._grids import (
     named,
     one_line,
     percent,
+    plural,
     shown,
     shown_count,
     shown_interval,
@@ -379,7 +380,7 @@ def _p(value: float) -> str:
 
 def _between(numbers: Sequence[int], what: str) -> str:
     low, high = min(numbers), max(numbers)
-    return counted(high, what) if low == high else f"{low} to {high} {what}s"
+    return counted(high, what) if low == high else f"{low} to {high} {plural(what)}"
 
 
 def _letter(index: int) -> str:

@@ -23,6 +23,7 @@ from recmetrics.comparison._grids import (
     named,
     one_line,
     percent,
+    plural,
     shown,
     shown_count,
     shown_interval,
@@ -352,8 +353,8 @@ class Summary(Printed):
         of_groups = [each for each in self.records if each.group is not None]
         grids = [self._grid(each) for each in (self._overall(), of_groups) if each]
         return grids, [
-            intervals_by(self.confidence, self.n_resamples, f"{self.noun}s"),
-            f"q10, median, q90: quantiles of the {self.noun}s' values",
+            intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
+            f"q10, median, q90: quantiles of the {plural(self.noun)}' values",
             *weighted_by(self.n_weightless, self.noun),
             *self._left_out(),
             *map(one_line, self.notes),
@@ -385,7 +386,7 @@ class Summary(Printed):
                 number("q10", lambda each: each.q10),
                 number("median", lambda each: each.median),
                 number("q90", lambda each: each.q90),
-                Column(f"{self.noun}s", lambda each: shown_count(each.n_users)),
+                Column(plural(self.noun), lambda each: shown_count(each.n_users)),
                 Column(
                     "effective",
                     lambda each: shown_count(each.n_effective, 1),
@@ -413,7 +414,7 @@ class Summary(Printed):
             of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
             have = "has" if n_undefined == 1 else "have"
             n_all = f"{n_undefined + n_users:,}"
-            yield f"left out{of}: {n_undefined:,} of {n_all} {self.noun}s {have} {why}"
+            yield f"left out{of}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
         for each in self._overall():
             if each.n_users is None and each.why:
                 yield f"{one_line(each.metric)} has {each.why}"
