@@ -249,11 +249,10 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     package = importlib.import_module(name)
     if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
         # No column holds labels of several types.
-        records = [{**each, "group": _as_text(each["group"])} for each in records]
+        records = [
+            {**each, "group": None if each["group"] is None else str(each["group"])}
+            for each in records
+        ]
     if name == "pyarrow":
         return package.Table.from_pylist(records)
     return package.DataFrame(records)
-
-
-def _as_text(group: Any) -> str | None:
-    return None if group is None else str(group)

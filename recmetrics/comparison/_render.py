@@ -12,18 +12,19 @@ from recmetrics.comparison._grids import (
     Column,
     Grid,
     as_latex,
+    count,
     counted,
     decimals_of,
     escape_latex,
     in_latex,
+    interval,
     intervals_by,
+    left_out,
     named,
     one_line,
     percent,
     plural,
     shown,
-    shown_count,
-    shown_interval,
     table,
     weighted_by,
 )
@@ -171,7 +172,8 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
 
 
 def _left_out(comparison: Compared) -> Iterable[str]:
-    if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
+    records: list[Any] = [*comparison.means, *comparison.differences]
+    if any(each.n_undefined for each in records):
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
@@ -207,50 +209,47 @@ def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
     by_group = bool(means) and means[0].group is not None
     places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
 
-    def worst(each: Mean) -> str:
-        group = comparison.worst_group(each.metric, each.model)
-        return _worst(group, places[each.metric])
-
     return table(
         [
-            named("group", lambda each: each.group, by_group),
-            named("metric", lambda each: each.metric),
+            named("group", by_group),
+            named("metric"),
             Column("model", lambda each: one_line(each.model), is_number=False),
             Column(
                 "mean",
-                lambda each: shown(each.mean, places[each.metric]),
+                lambda each: shown(each.mean, f".{places[each.metric]}f"),
                 is_strong=lambda each: each.best,
             ),
-            _interval(comparison, places),
-            Column("users", lambda each: shown_count(each.n_users)),
-            Column(
-                "effective",
-                lambda each: shown_count(each.n_effective, 1),
-                comparison.n_weightless is not None,
-            ),
-            Column("runs", lambda each: shown_count(each.n_runs), bool(comparison.n_runs)),
+            interval(comparison.confidence, places),
+            count("users", "n_users"),
+            count("effective", "n_effective", comparison.n_weightless is not None, 1),
+            count("runs", "n_runs", bool(comparison.n_runs)),
             Column(
                 "run std",
-                lambda each: shown(each.run_std, places[each.metric]),
+                lambda each: shown(each.run_std, f".{places[each.metric]}f"),
                 bool(comparison.n_runs),
             ),
-            _undefined(means),
+            left_out(means),
             Column("", lambda each: "best" if each.best else "", is_number=False),
-            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+            _worst(comparison, places, by_group),
         ],
         means,
     )
 
 
-def _interval(comparison: Compared, places: Mapping[str, int], sign: str = "") -> Column:
-    return Column(
-        f"{percent(comparison.confidence)} interval",
-        lambda each: shown_interval(each.low, each.high, places[each.metric], sign),
-    )
+def _worst(
+    comparison: Compared, places: Mapping[str, int], by_group: bool, sign: str = ""
+) -> Column:
+    """Make the column of the worst group, beside the records of all users."""
 
+    def text(each: Mean | Difference) -> str:
+        against = getattr(each, "against", None)
+        worst = comparison.worst_group(each.metric, each.model, against)
+        if worst is None:
+            return UNDEFINED
+        return f"{one_line(worst.group)} ({shown(worst.value, f'{sign}.{places[each.metric]}f')})"
 
-def _undefined(records: Sequence[Mean] | Sequence[Difference]) -> Column:
-    return Column("left out", lambda each: shown_count(each.n_undefined), _leaves_out(records))
+    is_shown = bool(comparison.groups) and not by_group
+    return Column("worst group", text, is_shown, is_number=False)
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
@@ -265,26 +264,22 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
     # A single pair needs no column: it is the heading of the differences.
     is_alone = len({(each.model, each.against) for each in differences}) == 1
 
-    def worst(each: Difference) -> str:
-        group = comparison.worst_group(each.metric, each.model, each.against)
-        return _worst(group, places[each.metric], "+")
-
     return table(
         [
-            named("group", lambda each: each.group, by_group),
-            named("metric", lambda each: each.metric),
+            named("group", by_group),
+            named("metric"),
             Column("pair", pair, not is_alone, is_number=False),
             Column(
                 pair(differences[0]) if is_alone else "difference",
-                lambda each: shown(each.difference, places[each.metric], "+"),
+                lambda each: shown(each.difference, f"+.{places[each.metric]}f"),
             ),
-            _interval(comparison, places, "+"),
+            interval(comparison.confidence, places, "+"),
             *(_p_of(test, comparison) for test in comparison.tests),
             Column("", lambda each: "*" if each.significant else "", is_number=False),
-            Column("d_z", lambda each: shown(each.effect_size, 2, "+")),
+            Column("d_z", lambda each: shown(each.effect_size, "+.2f")),
             Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
-            _undefined(differences),
-            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+            left_out(differences),
+            _worst(comparison, places, by_group, "+"),
         ],
         differences,
     )
@@ -325,7 +320,7 @@ def models_by_metrics(
 
         def text(model: str) -> str:
             found = means.get((metric, model))
-            mean = UNDEFINED if found is None else shown(found.mean, places)
+            mean = UNDEFINED if found is None else shown(found.mean, f".{places}f")
             marks = of_models[model]
             if form == "latex":
                 return _in_latex(mean, marks, is_best(model))
@@ -360,16 +355,6 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     text = escape_latex(text)
     text = rf"\textbf{{{text}}}" if is_best else text
     return f"{text}$^{{{marks}}}$" if marks else text
-
-
-def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:
-    return any(each.n_undefined for each in records)
-
-
-def _worst(record: Any, places: int, sign: str = "") -> str:
-    if record is None:
-        return UNDEFINED
-    return f"{one_line(record.group)} ({shown(record.value, places, sign)})"
 
 
 def _p(value: float) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ Correction: TypeAlias = Literal["holm", "bh"]
 """A correction of p-values: Holm, or Benjamini and Hochberg."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+_Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
 _EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
 _ROUNDING = 1e-12
@@ -111,6 +113,19 @@ def bootstrap_intervals(
             for place, low, high in zip(places, *_middle(means, confidence), strict=True):
                 found[place] = low, high
     return found
+
+
+def bounded(
+    found: Sequence[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
+) -> list[_Record]:
+    """Give records, of which each has its sample, the bounds of their intervals."""
+    samples = [sample for _, sample in found]
+    intervals = bootstrap_intervals(samples, confidence, n_resamples, seed)
+    records: list[Any] = [record for record, _ in found]
+    return [
+        replace(record, low=low, high=high)
+        for record, (low, high) in zip(records, intervals, strict=True)
+    ]
 
 
 @without_warnings  # of means that overflow
