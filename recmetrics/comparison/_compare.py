@@ -14,6 +14,7 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputTypeError
 from recmetrics.comparison._align import spec_if_known
 from recmetrics.comparison._comparison import Comparison
+from recmetrics.comparison._grids import split
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
     Results,
@@ -222,13 +223,11 @@ def compare(
         counted = users if weighted is None else users[weighted[users] > 0]
         own = _Group(read, group, counted, weighted, seed, found).describe()
         records += bounded(own, found.confidence, found.n_resamples, seed)
-    differences = [each for each in records if isinstance(each, Difference)]
-    overall = _corrected([each for each in differences if each.group is None], found)
-    of_groups = _corrected([each for each in differences if each.group is not None], found)
+    overall, of_groups = split(each for each in records if isinstance(each, Difference))
     return replace(
         found,
         means=tuple(each for each in records if isinstance(each, Mean)),
-        differences=(*overall, *of_groups),
+        differences=(*_corrected(overall, found), *_corrected(of_groups, found)),
     )
 
 

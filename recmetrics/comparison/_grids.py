@@ -10,10 +10,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from recmetrics._printable import printable
 
+_Record = TypeVar("_Record")
 UNDEFINED = "-"
 _GAP = 2  # blanks between columns
 _LATEX = {
@@ -277,11 +278,25 @@ def _marked(
         yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
 
 
-def decimals_of(means: Iterable[float]) -> int:
-    """Four decimals, or as many as show three digits of the largest of the means."""
-    sizes = (abs(mean) for mean in means)
-    top = max((size for size in sizes if 0 < size < math.inf), default=1.0)
-    return min(8, max(4, 2 - math.floor(math.log10(top))))
+def decimals_of(records: Iterable[Any]) -> dict[str, int]:
+    """Four decimals for each metric, or as many as show three digits of its largest mean."""
+    top: dict[str, float] = {}
+    for each in records:
+        size = abs(each.mean) if math.isfinite(each.mean) else 0.0
+        top[each.metric] = max(top.get(each.metric, 0.0), size)
+    return {
+        metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
+        for metric, size in top.items()
+    }
+
+
+def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
+    """Split records into those of all users and those of groups."""
+    every: list[Any] = list(records)
+    return (
+        [each for each in every if each.group is None],
+        [each for each in every if each.group is not None],
+    )
 
 
 def shown(value: float | None, form: str) -> str:

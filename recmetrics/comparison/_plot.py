@@ -14,6 +14,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError
 from recmetrics._extras import install
 from recmetrics._printable import printable
+from recmetrics.comparison._grids import split
 from recmetrics.comparison._records import Difference
 from recmetrics.comparison._render import pair, plot_legend
 
@@ -42,13 +43,10 @@ def draw(comparison: Compared, target: Any, table: str) -> Figure:
     except ImportError as error:
         msg = f"plots need the package matplotlib; type: {INSTALL}"
         raise ArgumentError(msg) from error
-    means = [each for each in comparison.means if each.group is None]
-    differences = [each for each in comparison.differences if each.group is None]
+    means, _ = split(comparison.means)
+    differences, _ = split(comparison.differences)
     if isinstance(target, Axes):
-        if table == "means":
-            _draw(target, means, comparison, with_metric=True)
-        else:
-            _draw(target, differences, comparison, with_metric=True)
+        _draw(target, means if table == "means" else differences, comparison, with_metric=True)
         return target.figure  # type: ignore[return-value]
     figure = _figure(comparison, means, differences)
     if target is not None:

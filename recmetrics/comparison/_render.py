@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics.comparison._grids import (
@@ -25,6 +26,7 @@ from recmetrics.comparison._grids import (
     percent,
     plural,
     shown,
+    split,
     table,
     weighted_by,
 )
@@ -68,12 +70,10 @@ def to_latex(comparison: Compared) -> str:
 
 def grids(comparison: Compared) -> list[Grid]:
     """The tables: means and differences of all users, then of each group."""
-    means = [_means(comparison, [m for m in comparison.means if m.group is None])]
-    differences = _difference_grids(comparison)
-    if comparison.groups:
-        means.append(_means(comparison, [m for m in comparison.means if m.group is not None]))
+    means = [_means(comparison, each) for each in split(comparison.means) if each]
     # Both tables of all users first, then both of the groups.
-    return [grid for grids in zip_longest(means, differences) for grid in grids if grid is not None]
+    pairs = zip_longest(means, _difference_grids(comparison))
+    return [grid for pair in pairs for grid in pair if grid is not None]
 
 
 def plot_legend(comparison: Compared) -> list[str]:
@@ -157,7 +157,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     """Say by which test and which correction differences are significant."""
-    tested = [each for each in comparison.differences if each.group is None]
+    tested, _ = split(comparison.differences)
     n_metrics = len({each.metric for each in tested})
     n_pairs = len(tested) // n_metrics
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
@@ -181,23 +181,24 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterable[s
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     why = f"too few for a test at {percent(comparison.confidence)}; at least {needed} are needed"
-    few = [each for each in comparison.differences if each.n_users < needed]
-    overall = [each.n_users for each in few if each.group is None]
+    tested, _ = split(comparison.differences)
+    few = (each for each in comparison.differences if each.n_users < needed)
+    overall, of_groups = split(few)
     if overall:
-        n_all = sum(each.group is None for each in comparison.differences)
-        where = "" if len(overall) == n_all else f" in {len(overall)} of {n_all} differences"
-        yield f"{_between(overall, 'user')}{where}: {why}"
-    of_groups = [each for each in few if each.group is not None]
+        some = f" in {len(overall)} of {len(tested)} differences"
+        yield f"{_users(overall)}{'' if len(overall) == len(tested) else some}: {why}"
     if of_groups and with_groups:
         n_groups = len({each.group for each in of_groups})
-        users = _between([each.n_users for each in of_groups], "user")
-        yield f"{users} in {n_groups} of {counted(len(comparison.groups), 'group')}: {why}"
+        some = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
+        yield f"{_users(of_groups)} in {some}: {why}"
 
 
-def decimals(comparison: Compared, metric: str) -> int:
-    """The decimals of a metric: those of its largest mean."""
-    own = [each for each in comparison.means if each.model in comparison.models]
-    return decimals_of(each.mean for each in own if each.metric == metric)
+def _users(differences: Sequence[Difference]) -> str:
+    return _between([each.n_users for each in differences], "user")
+
+
+def _decimals(comparison: Compared) -> dict[str, int]:
+    return decimals_of(each for each in comparison.means if each.model in comparison.models)
 
 
 def pair(difference: Difference) -> str:
@@ -206,8 +207,8 @@ def pair(difference: Difference) -> str:
 
 
 def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
-    by_group = bool(means) and means[0].group is not None
-    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
+    by_group = means[0].group is not None
+    places = _decimals(comparison)
 
     return table(
         [
@@ -253,14 +254,12 @@ def _worst(
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
-    overall = [each for each in comparison.differences if each.group is None]
-    of_groups = [each for each in comparison.differences if each.group is not None]
-    return [_differences(comparison, each) for each in (overall, of_groups) if each]
+    return [_differences(comparison, each) for each in split(comparison.differences) if each]
 
 
 def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
     by_group = differences[0].group is not None
-    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
+    places = _decimals(comparison)
     # A single pair needs no column: it is the heading of the differences.
     is_alone = len({(each.model, each.against) for each in differences}) == 1
 
@@ -311,7 +310,7 @@ def models_by_metrics(
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
 
     def column(metric: str) -> Column:
-        places = decimals(comparison, metric) if digits is None else digits
+        places = default[metric] if digits is None else digits
         of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
         width = max(map(len, of_models.values()))
 
@@ -334,7 +333,7 @@ def models_by_metrics(
             escape_latex(heading) if form == "latex" else heading, text, is_strong=is_best
         )
 
-    models = [*comparison.models, *comparison.levels]
+    models, default = [*comparison.models, *comparison.levels], _decimals(comparison)
 
     def name(model: str) -> str:
         text = one_line(model)
@@ -370,9 +369,5 @@ def _between(numbers: Sequence[int], what: str) -> str:
 
 def _letter(index: int) -> str:
     """Name a model: a to z, then aa, ab, ..."""
-    letters = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
+    longer, last = divmod(index, 26)
+    return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]

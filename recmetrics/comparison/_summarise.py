@@ -28,6 +28,7 @@ from recmetrics.comparison._grids import (
     one_line,
     plural,
     shown,
+    split,
     table,
     weighted_by,
 )
@@ -278,7 +279,7 @@ class Summary(Printed):
         """The mean of each metric over all users, for a logger; "model/metric" with models."""
         return {
             each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
-            for each in self._overall()
+            for each in split(self.records)[0]
         }
 
     def __iter__(self) -> Iterator[MetricSummary]:
@@ -319,12 +320,8 @@ class Summary(Printed):
         """
         return frame_of(self.to_records(), backend)
 
-    def _overall(self) -> list[MetricSummary]:
-        return [each for each in self.records if each.group is None]
-
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
-        of_groups = [each for each in self.records if each.group is not None]
-        grids = [self._grid(each) for each in (self._overall(), of_groups) if each]
+        grids = [self._grid(each) for each in split(self.records) if each]
         return grids, [
             intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
             f"q10, median, q90: quantiles of the {plural(self.noun)}' values",
@@ -334,10 +331,7 @@ class Summary(Printed):
         ]
 
     def _grid(self, records: Sequence[MetricSummary]) -> Grid:
-        places = {
-            metric: decimals_of(each.mean for each in self.records if each.metric == metric)
-            for metric in {each.metric for each in records}
-        }
+        places = decimals_of(self.records)
 
         def number(heading: str, value: Any) -> Column:
             return Column(heading, lambda each: shown(value(each), f".{places[each.metric]}f"))
@@ -363,7 +357,8 @@ class Summary(Printed):
 
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
-        of_users = [each for each in self._overall() if each.n_users is not None]
+        overall, _ = split(self.records)
+        of_users = [each for each in overall if each.n_users is not None]
         reasons: dict[tuple[Any, ...], list[str]] = {}
         for each in of_users:
             if each.n_undefined:
@@ -375,6 +370,6 @@ class Summary(Printed):
             have = "has" if n_undefined == 1 else "have"
             n_all = f"{n_undefined + n_users:,}"
             yield f"left out{of}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
-        for each in self._overall():
+        for each in overall:
             if each.n_users is None and each.why:
                 yield f"{one_line(each.metric)} has {each.why}"
