@@ -32,7 +32,6 @@ from recmetrics.comparison._statistics import (
     Correction,
     Floats,
     Sample,
-    Sums,
     Test,
     bounded,
     correct,
@@ -42,7 +41,6 @@ from recmetrics.comparison._statistics import (
     mean_of,
     p_value,
     spread_of,
-    sums_of,
     sums_of_runs,
 )
 
@@ -289,10 +287,7 @@ class _Group:
             users, values = users[~undefined], values[~undefined]
         weights = None if self.weights is None else self.weights[users]
         runs = [self.results.runs[model][metric] for model in models]
-        sums: list[tuple[Sums, ...]]
-        if max(map(len, runs)) == 1:
-            sums = [(sums_of(values, weights, self.seed),)]
-        elif min(map(len, runs)) == 1 and len(runs) == 2:
+        if len(runs) == 2 and min(map(len, runs)) == 1:
             # One has the same users as each run of the other.
             sums = [sums_of_runs(runs[0][:, users] - runs[1][:, users], weights, self.seed)]
         else:

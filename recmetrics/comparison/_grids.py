@@ -123,10 +123,9 @@ class Printed:
         number is split. None does not limit the width.
         """
         grids, notes = self._page("[ ]")
-        if width is None:
-            return "\n\n".join([*map(_aligned, grids), "\n".join(notes)])
-        folded = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
-        return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(folded)])
+        if width is not None:
+            notes = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
+        return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
@@ -175,12 +174,10 @@ def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
     return "\n".join(lines)
 
 
-def _aligned(grid: Grid, widths: Sequence[int] | None = None) -> str:
-    """Align the columns; with ``widths``, cells fold at blanks."""
-    rows = [[column.heading for column in grid.columns], *grid.rows]
-    widths = widths or [max(map(_width, cells)) for cells in zip(*rows, strict=True)]
+def _aligned(grid: Grid, widths: Sequence[int]) -> str:
+    """Align the columns in ``widths``, in which cells fold at blanks."""
     lines = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(([column.heading for column in grid.columns], *grid.rows)):
         folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
         for i in range(max(map(len, folded))):
             cells = []
@@ -194,12 +191,12 @@ def _aligned(grid: Grid, widths: Sequence[int] | None = None) -> str:
     return "\n".join(lines)
 
 
-def _fitted(grid: Grid, most: int) -> str:
+def _fitted(grid: Grid, most: int | None) -> str:
     """Align the columns in ``most`` columns of a terminal, or write each row as a block."""
-    room = most - _GAP * (len(grid.columns) - 1)
     cells = list(zip(*([column.heading for column in grid.columns], *grid.rows), strict=True))
     whole = [max(map(_width, texts)) for texts in cells]
-    if sum(whole) <= room:
+    room = sum(whole) if most is None else most - _GAP * (len(grid.columns) - 1)
+    if most is None or sum(whole) <= room:
         return _aligned(grid, whole)
     least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
     if sum(least) > room:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from recmetrics.comparison._records import Compared, Mean
 
-INSTALL = install("cli", "matplotlib")
 _NAME_WIDTH = 30  # letters of a name on one line
 _TITLE_WIDTH = 60
 _NOTE_WIDTH = 92  # letters of a note below one column of axes
@@ -41,7 +40,7 @@ def draw(comparison: Compared, target: Any, table: str) -> Figure:
         import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
     except ImportError as error:
-        msg = f"plots need the package matplotlib; type: {INSTALL}"
+        msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
     means, _ = split(comparison.means)
     differences, _ = split(comparison.differences)
