@@ -18,7 +18,6 @@ from recmetrics.comparison._grids import split
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
     Results,
-    check_baseline,
     check_runs,
     check_share,
     read_columns,
@@ -186,7 +185,10 @@ def compare(
     by, weights = (
         read.labels.get(each, each) if isinstance(each, str) else each for each in (by, weights)
     )
-    check_baseline(baseline, read.models)
+    if baseline is not None and baseline not in read.models:
+        known = ", ".join(map(repr, read.models))
+        msg = f"baseline must be one of {known}, got {baseline!r}"
+        raise ArgumentError(msg)
     check_runs(read, paired_runs)
     weighted = None if weights is None else read_weights(weights, read.n_users)
     groups = {} if by is None else _sorted(read_groups(by, read.n_users))

@@ -48,20 +48,16 @@ def draw(comparison: Compared, target: Any, table: str) -> Figure:
         _draw(target, means if table == "means" else differences, comparison, with_metric=True)
         return target.figure  # type: ignore[return-value]
     figure = _figure(comparison, means, differences)
-    if target is not None:
-        _save(figure, target)
-    return figure
-
-
-def _save(figure: Figure, target: Any) -> None:
-    known = figure.canvas.get_supported_filetypes()
+    if target is None:
+        return figure
     if not isinstance(target, (str, os.PathLike)):
         msg = f"target must be a file name or matplotlib axes, got {type(target).__name__}"
         raise ArgumentError(msg)
-    if Path(target).suffix[1:].lower() not in known:
+    if Path(target).suffix[1:].lower() not in figure.canvas.get_supported_filetypes():
         msg = f"target must end in .png, .pdf or .svg, got {os.fspath(target)!r}"
         raise ArgumentError(msg)
     figure.savefig(target, dpi="figure")
+    return figure
 
 
 def _figure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -262,6 +263,7 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
     places = _decimals(comparison)
     # A single pair needs no column: it is the heading of the differences.
     is_alone = len({(each.model, each.against) for each in differences}) == 1
+    several = len(comparison.tests) > 1
 
     return table(
         [
@@ -273,7 +275,10 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
                 lambda each: shown(each.difference, f"+.{places[each.metric]}f"),
             ),
             interval(comparison.confidence, places, "+"),
-            *(_p_of(test, comparison) for test in comparison.tests),
+            *(
+                Column(f"p ({test})" if several else "p", partial(_p, test))
+                for test in comparison.tests
+            ),
             Column("", lambda each: "*" if each.significant else "", is_number=False),
             Column("d_z", lambda each: shown(each.effect_size, "+.2f")),
             Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
@@ -282,11 +287,6 @@ def _differences(comparison: Compared, differences: Sequence[Difference]) -> Gri
         ],
         differences,
     )
-
-
-def _p_of(test: Test, comparison: Compared) -> Column:
-    heading = f"p ({test})" if len(comparison.tests) > 1 else "p"
-    return Column(heading, lambda each: _p(each.corrected[test]))
 
 
 def models_by_metrics(
@@ -356,7 +356,8 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     return f"{text}$^{{{marks}}}$" if marks else text
 
 
-def _p(value: float) -> str:
+def _p(test: Test, difference: Difference) -> str:
+    value = difference.corrected[test]
     if math.isnan(value):
         return UNDEFINED
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"

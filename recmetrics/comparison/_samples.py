@@ -228,11 +228,12 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
     if empty is not None:
         msg = f"values holds no user: metric {empty!r} has shape (0,)"
         raise InputError(msg)
+    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     return Result(
         arrays,
         {} if by is None else read_groups(by, n_users),
         None if weights is None else read_weights(weights, n_users),
-        _has_missing(values),
+        any(getattr(each, "not_updated", 0) for each in counts.values()),
         models or {None: np.arange(n_users)},
     )
 
@@ -254,11 +255,6 @@ def read_levels(
                 raise ShapeError(msg)
             read[name][metric] = array
     return read
-
-
-def _has_missing(values: Any) -> bool:
-    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
-    return any(getattr(each, "not_updated", 0) for each in counts.values())
 
 
 def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
@@ -504,11 +500,3 @@ def check_runs(results: Results, paired_runs: object) -> None:
                     "are folds of users, the same for every model; type paired_runs=True"
                 )
                 raise InputError(msg)
-
-
-def check_baseline(baseline: object, models: tuple[str, ...]) -> None:
-    """Refuse a baseline that is not one of the models."""
-    if baseline is not None and baseline not in models:
-        known = ", ".join(repr(model) for model in models)
-        msg = f"baseline must be one of {known}, got {baseline!r}"
-        raise ArgumentError(msg)
