@@ -686,7 +686,7 @@ FAULTS = [
     ),
     Fault(
         "users of weight 0 are counted", "comparison/_summarise.py",
-        "members[weights[members] > 0]", "members",
+        "members[read.weights[members] > 0]", "members",
         "tests/comparison/test_summary.py -k 'weight'",
     ),
     Fault(

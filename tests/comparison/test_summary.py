@@ -15,6 +15,7 @@ from scipy import stats
 import recmetrics
 from recmetrics import (
     ArgumentError,
+    Evaluation,
     Evaluator,
     InputError,
     InputTypeError,
@@ -685,6 +686,29 @@ def test_levels_and_notes_beside_the_means():
     scores = Metrics.compute([[3, 2, 1], [3, 2, 1]], truth, metrics)
     found = summary(scores, levels={"chance": Metrics.chance(truth, metrics)})
     assert [r.levels["chance"] for r in found] == pytest.approx([(1 / 3 + 2 / 3) / 2, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    ("noun", "nouns"),
+    [
+        ("group", "groups"),
+        ("query", "queries"),
+        ("day", "days"),
+        ("search", "searches"),
+        ("class", "classes"),
+    ],
+)
+def test_the_plural_of_a_noun(noun, nouns):
+    text = str(summary({"mrr@10": [1.0, 0.5, NAN]}, noun=noun))
+    assert text.split()[8] == nouns
+    assert text.splitlines()[-3:] == [
+        f"95 % intervals by percentile bootstrap over {nouns}, 2,000 resamples",
+        f"q10, median, q90: quantiles of the {nouns}' values",
+        f"left out: 1 of 3 {nouns} has no relevant item",
+    ]
+    values = {"mrr@10": np.array([1.0, 0.5, NAN])}
+    told = f"undefined='zero' counts {nouns} without a value as 0"
+    assert Evaluation(values, noun=noun).notes == (told,)
 
 
 def test_small_numbers_keep_three_digits():
