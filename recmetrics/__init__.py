@@ -1,9 +1,5 @@
 """Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
-# isort: off
-from recmetrics import _starting as _starting  # first: the others take a second to import
-
-# isort: on
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
@@ -20,6 +16,7 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
+from recmetrics._evaluation import Evaluation, EvaluationCounts
 from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
 from recmetrics._explain import explain
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
@@ -35,6 +32,8 @@ __all__ = [
     "Audit",
     "Comparison",
     "DeviceMemoryError",
+    "Evaluation",
+    "EvaluationCounts",
     "Evaluator",
     "EventCounts",
     "Finding",

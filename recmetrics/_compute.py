@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError
+from recmetrics._evaluation import Evaluation
 from recmetrics._inputs import Rankings, read_groups, read_users, read_whole_users
 from recmetrics._options import (
     ForGroups,
@@ -28,8 +29,15 @@ from recmetrics._options import (
     spelled_out,
     takes,
 )
-from recmetrics._results import RowNames, ranks_of, values_of
-from recmetrics._selection import EqualScores, Source, find_hits, read_factors, read_scores
+from recmetrics._results import (
+    RowNames,
+    is_swallowed,
+    ranks_of,
+    size_of_weights,
+    values_of,
+    whole_values,
+)
+from recmetrics._selection import EqualScores, Found, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
     Candidates,
@@ -99,6 +107,26 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     request = Request("mrr", **shared)
     users = read_users(scores, ground_truth, shared, request)
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
+
+
+def _evaluation_of(found: Found, request: Request, shared: Shared) -> Evaluation:
+    """Compute the values of a whole call, and note what may mislead."""
+    values = whole_values(found, request)
+    n_swallowed, n_relevant = found.swallowed()
+    notes = size_of_weights(found, request)
+    if n_swallowed:
+        note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
+        if is_swallowed(n_swallowed, n_relevant):
+            note += "; is exclude= the test set instead of the training set?"
+        notes.insert(0, note)
+    return Evaluation(
+        values,
+        notes=notes,
+        swallowed=n_swallowed,
+        undefined=shared.get("undefined"),
+        convention=shared.get("convention"),
+        ties=shared.get("ties"),
+    )
 
 
 class Metrics:
@@ -251,6 +279,53 @@ class Metrics:
         scores = read_scores(pred_scores)
         users = read_users(scores, ground_truth, shared, request)
         return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    @takes(Shared)
+    def evaluate(
+        pred_scores: Scores,
+        ground_truth: Truth,
+        metrics_list: MetricsList,
+        **shared: Unpack[Shared],
+    ) -> Evaluation:
+        """Compute metrics for every user, and count what may mislead.
+
+        The result prints as the table of ``recmetrics.summary``, with notes below it.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[4, 3, 2], [1, 2, 3], [2, 3, 1]], [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
+        >>> found = Metrics.evaluate(scores, truth, ["hit@1", "recall@2"], exclude=[[], [2], []])
+        >>> found.values
+        {'hit@1': array([1., 0., 1.]), 'recall@2': array([1., 0., 1.])}
+        >>> found.counts.swallowed
+        1
+        >>> found.notes
+        ('all relevant items of 1 of 3 users are excluded',)
+
+        Parameters
+        ----------
+        pred_scores, ground_truth, metrics_list
+            As in ``compute``, and so are all keywords.
+
+        Returns
+        -------
+        Evaluation
+            ``values``, which ``compute`` returns; ``counts`` of users; ``notes``. ``to_dict`` gives
+            all of it with means and intervals, for JSON.
+
+        Raises
+        ------
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``.
+
+        Notes
+        -----
+        Where ``compute`` warns that ``exclude`` removes relevant items, the notes say it.
+        """
+        request = Request(metrics_list, **shared)
+        scores = read_scores(pred_scores)
+        users = read_users(scores, ground_truth, shared, request)
+        return _evaluation_of(find_hits(scores, users, request), request, shared)
 
     @staticmethod
     @takes(ForRankings, ties="index")  # a list has no ties

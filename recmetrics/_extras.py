@@ -5,7 +5,7 @@ installed.
 """
 
 EXTRAS = {
-    "cli": ("matplotlib>=3.8", "narwhals>=2.9", "polars>=1.0", "rich>=13"),
+    "cli": ("matplotlib>=3.8", "narwhals>=2.9", "polars>=1.0"),
     "tables": ("narwhals>=2.9",),
     "torchmetrics": ("torchmetrics>=1.4",),
     "dask": ("dask[array]>=2024.8", "distributed>=2024.8"),

@@ -105,7 +105,6 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
-@helper
 def prefetch(array: Any, index: int) -> None:
     """Ask for the cache line of ``array[index]``, which may lie behind the end of the array.
 
@@ -114,5 +113,7 @@ def prefetch(array: Any, index: int) -> None:
     """
 
 
-if _HAS_INTERNALS and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+if not _HAS_INTERNALS:
+    prefetch = helper(prefetch)
+elif not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     prefetch = _numba.prefetch  # type: ignore[assignment]

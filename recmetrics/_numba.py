@@ -70,7 +70,8 @@ class _Cache(NullCache):
 
     To look for a folder for each of a hundred functions took a tenth of the import. Numba raises
     what it meets on a full disk, or in a damaged file, on every call. It also asks the kernel's
-    file alone, by its time or its text, whether machine code is stale; here ``stamp`` decides.
+    file alone, by its time or its text, whether machine code is stale; here ``stamp`` decides. Two
+    processes that save at once may exchange the code of two signatures, which is seen here.
     """
 
     def __init__(self, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
@@ -84,7 +85,8 @@ class _Cache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return self._opened.load_overload(sig, target_context)
+            found = self._opened.load_overload(sig, target_context)
+            return found if found is None or found.signature.args == tuple(sig) else None
         except Exception:  # any: no folder can be written, and damaged files are pickles
             with suppress(Exception):
                 self._opened.flush()  # the next process finds nothing

@@ -40,6 +40,17 @@ def pytest_runtest_setup(item):
         pytest.skip("set RECMETRICS_THOROUGH=1 to run it, as CI does")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter):
+    """Tell in one line why tests were skipped."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped and not terminalreporter.hasopt("skipped"):
+        lacking = sum(str(report.longrepr).count("not installed") for report in skipped)
+        terminalreporter.write_line(
+            f"{len(skipped)} skipped, {lacking} of them for want of a package; -rs tells each"
+        )
+
+
 @pytest.fixture
 def threads_start_early(monkeypatch):
     """Let few scores be many blocks and threads, where kernels are not compiled."""

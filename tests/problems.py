@@ -6,9 +6,7 @@ import numba
 import numpy as np
 from hypothesis import strategies as st
 
-from recmetrics._spec.grammar import MetricSpec
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec
 from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
 
 # Without it, sizes that only make blocks and threads many may be smaller; what is about its size is

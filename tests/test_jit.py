@@ -49,7 +49,7 @@ from recmetrics._jit import while_compiling
 
 kernel, told = getattr(kernels, sys.argv[1]), []
 with while_compiling(told.append):
-    answer = kernel(np.array([1.0, -3.0, 2.0]))
+    answer = kernel(np.array([1.0, -3.0, 2.0]).astype(sys.argv[2]))
 hits = [sum(each.stats.cache_hits.values()) for each in (kernel, square)]
 print(answer, *hits, *(type(each.library).__name__ for each in square.overloads.values()), *told)
 """
@@ -68,10 +68,10 @@ def package(tmp_path):
     return folder
 
 
-def run(package, before="", kernel="total", **environment):
+def run(package, before="", kernel="total", dtype="float64", **environment):
     """The answer, cache hits of kernel and helper, the helper's kind of code, what was told."""
     return subprocess.check_output(
-        [sys.executable, "-c", f"{before}\n{CALL}", kernel],
+        [sys.executable, "-c", f"{before}\n{CALL}", kernel, dtype],
         cwd=package.parent,
         text=True,
         timeout=300,
@@ -117,6 +117,17 @@ def test_no_kernel_stands_where_changes_are_not_seen():
     files = [path for folder in folders for path in folder.rglob("*.py")]
     assert files
     assert [path for path in files if decorator.search(path.read_text())] == []
+
+
+def test_code_that_another_process_saved_under_the_same_name_is_not_called(package):
+    """Numba numbers the signatures of a kernel, and two processes may take one number at once."""
+    cache, other = package.parent / "cache", package.parent / "other"
+    assert run(package) == COMPILED
+    assert run(package, dtype="int8", NUMBA_CACHE_DIR=str(other))[0] == "14.0"
+    (mine,), (its,) = (folder.rglob("kernels.total*.nbc") for folder in (cache, other))
+    mine.write_bytes(its.read_bytes())
+    assert run(package)[:1] == run(package)[:1] == ["14.0"]
+    assert run(package)[:2] == ["14.0", "1"]
 
 
 def private_names():

@@ -10,7 +10,7 @@ import pytest
 resource = pytest.importorskip("resource", reason="limits on memory need a Unix system")
 
 LIMIT = 500 << 20  # bytes of private memory, of which importing and compiling take some 200 MB
-CODE = """
+MATRIX = """
 import sys
 import numpy as np
 from recmetrics import Metrics
@@ -19,16 +19,21 @@ truth = [np.array([7])] * len(scores)
 got = Metrics.compute(scores, truth, ["mrr@10", "ndcg@20"], exclude=[np.array([0])] * len(scores))
 print(scores.nbytes >> 20, got["mrr@10"].mean())
 """
-
-
-def limited():
-    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
+FACTORS = """
+import sys
+import numpy as np
+from recmetrics import Metrics
+users, items = (np.load(path, mmap_mode="r") for path in sys.argv[1:])
+truth = [[700_000]] * 200
+values = Metrics.compute_factors(users[5:205], items, truth, "mrr@100")["mrr@100"]
+print(set(values.tolist()) == {1 / 3})
+"""
 
 
 def run(code, *arguments):
     return subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments],
-        preexec_fn=limited,
+        [sys.executable, "-P", "-c", code, *map(str, arguments)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT)),
         capture_output=True,
         text=True,
         check=False,
@@ -37,16 +42,34 @@ def run(code, *arguments):
     )
 
 
-@pytest.mark.thorough
-@pytest.mark.needs_jit
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.needs_jit,
+    pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's"),
+]
+
+
 def test_a_map_of_4_gb_is_evaluated_in_500_mb(tmp_path):
     path = tmp_path / "scores.npy"
     shape = (20_000, 50_000)
     scores = np.lib.format.open_memmap(path, "w+", np.float32, shape)  # a file of holes: all 0
     scores[::2, 7] = 1.0  # the best item of every other user; else the seventh of all that tie
     del scores
-    result = run(CODE, str(path))
+    result = run(MATRIX, path)
     assert result.stdout.split() == ["3814", str((1 + 1 / 7) / 2)], result.stderr
-    refused = run(CODE.replace('mmap_mode="r"', "mmap_mode=None"), str(path))
+    refused = run(MATRIX.replace('mmap_mode="r"', "mmap_mode=None"), path)
     assert "MemoryError" in refused.stderr  # the limit is one
+
+
+def test_a_million_users_and_items_are_evaluated_in_500_mb(tmp_path):
+    """The product of a block of users alone has 800 MB."""
+    paths = [tmp_path / "users.npy", tmp_path / "items.npy"]
+    for path in paths:
+        factors = np.lib.format.open_memmap(path, "w+", np.float32, (1_000_000, 64))  # holes: all 0
+        factors[:, 3] = 1 if path == paths[0] else 0
+        factors[[999_999, 500_000, 700_000], 3] += [3, 2, 1]
+        del factors
+    result = run(FACTORS, *paths)
+    assert result.stdout == "True\n", result.stderr
+    refused = run(FACTORS.replace('mmap_mode="r"', "mmap_mode=None"), *paths)
+    assert "MemoryError" in refused.stderr

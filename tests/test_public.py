@@ -75,6 +75,7 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "compute_factors",
         "compute_groups",
         "compute_ranked",
+        "evaluate",
         "ranks",
         "ranks_factors",
     }
@@ -227,12 +228,6 @@ def test_an_error_in_a_callable_reaches_the_caller():
             Metrics.compute(scores, truth, "hit@1", progress=stop, n_threads=n_threads)
 
 
-def test_true_shows_a_bar(capsys):
-    pytest.importorskip("tqdm")
-    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
-    assert "1/1" in capsys.readouterr().err
-
-
 @pytest.mark.thorough
 @pytest.mark.needs_jit
 def test_true_says_that_a_first_call_compiles(tmp_path):
@@ -256,7 +251,10 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
     assert not said("progress=None")
 
 
-def test_no_bar_is_shown_unless_asked_or_without_tqdm(capsys, monkeypatch):
+def test_a_bar_is_shown_if_asked_and_with_tqdm(capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
+    assert "1/1" in capsys.readouterr().err
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # importing it fails
     Metrics.compute([[1.0, 2.0]], [[1, 0]], "hit@1", progress=True)
@@ -280,7 +278,7 @@ def test_importing_pulls_in_no_more_than_it_needs():
     )
     modules = json.loads(done.stdout)
     packages = {name.partition(".")[0] for name in modules}
-    unwanted = "IPython ml_dtypes matplotlib pandas polars pytest rich sklearn torch tqdm"
+    unwanted = "IPython ml_dtypes matplotlib pandas polars pytest sklearn torch tqdm"
     assert packages & set(unwanted.split()) == set()
     scipy = {".".join(name.split(".")[:2]) for name in modules if name.startswith("scipy.")}
     public = {name for name in scipy if not name.startswith("scipy._")}
@@ -425,14 +423,14 @@ PYRIGHT = {
 UNKNOWN_KEYWORD = 'evaluate_table(recs, relevant, "mrr", summary=True)'  # reportCallIssue
 
 
-def test_the_overloads_of_evaluate_table_have_its_keywords():
+def test_evaluate_table_shows_its_keywords_and_takes_no_other():
     pytest.importorskip("narwhals", reason="narwhals is not installed")
     module = importlib.import_module("recmetrics.tables._evaluate")
-    parameters = inspect.signature(module.evaluate_table).parameters
-    own = {name: parameters[name].annotation for name in keywords(module.evaluate_table)}
-    options = module._Options.__annotations__
-    of_overloads = {name: hint.__forward_arg__ for name, hint in options.items()}
-    assert own == of_overloads | {"return_summary": "bool"}
+    own = keywords(module.evaluate_table)
+    assert set(own) == {*module.TableOptions.__annotations__, "return_summary"}
+    assert (own["user"], own["unknown"], own["include_missing"]) == ("user", "raise", True)
+    with pytest.raises(TypeError, match=r"evaluate_table\(\) got an unexpected .* 'rating'"):
+        module.evaluate_table(None, None, "mrr", rating="stars")
 
 
 def test_there_are_enough_lines():

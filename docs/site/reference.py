@@ -24,7 +24,15 @@ LATER = ("comparison", "dask")  # few need these pages
 
 # The names of the package in the order in which users need them. Exceptions and warnings follow.
 SECTIONS = {
-    "Metrics of a model": ["Metrics", "Evaluator", "StreamEvaluator", "UserCounts", "EventCounts"],
+    "Metrics of a model": [
+        "Metrics",
+        "Evaluation",
+        "Evaluator",
+        "StreamEvaluator",
+        "EvaluationCounts",
+        "UserCounts",
+        "EventCounts",
+    ],
     "Comparison of models": [
         "compare",
         "Comparison",

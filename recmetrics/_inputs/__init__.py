@@ -8,7 +8,7 @@
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
-    side        side information: popularity, features, similarity, genres, profile
+    side        side information: one record for each piece of it, and its readers
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``
     users       all of this for the users of one call -> ``Users``
 

@@ -392,7 +392,8 @@ SIDE |= {
         "the training interactions, 'user' and 'item'",
         form="chances",
         option="--propensity-from TRAIN",
-        help="training interactions, for metrics with weigh=, such as 'recall(weigh=snips)@20'",
+        help="training interactions, in a format of TRUTH, for metrics such as "
+        "'recall(weigh=snips)@20'",
         of_train=lambda train, n_items: propensity_from(train, n_items=n_items),
     ),
     "features": SideInput(

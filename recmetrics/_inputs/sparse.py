@@ -4,8 +4,7 @@ SciPy and kernels follow the indices of a matrix without a check. So a corrupt o
 numbers, or end the process.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,122 +91,41 @@ def _first_repeated(matrix: Any) -> tuple[int, int]:
 
 def _checked_csr(matrix: Any, what: str, to_csr: Callable[[Any], Any]) -> Any:
     """Convert a sparse matrix to CSR after a check of its structure."""
-    problem = _not_values(matrix)
-    if not problem and not is_real(matrix.dtype):
+    if not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     try:
-        problem = problem or _PROBLEMS[matrix.format](matrix)
-        csr: Any = matrix if problem or matrix.format == "csr" else to_csr(matrix)
-    except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
-        problem = f"one that SciPy can convert, got {' '.join(str(error).split())!r}"
-    if problem:
-        msg = f"{what} is a corrupt sparse matrix: expected {problem}"
-        raise InputError(msg)
+        whole = _made_anew(matrix)
+        csr: Any = whole if whole.format == "csr" else to_csr(whole)
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+        msg = f"{what} is a corrupt sparse matrix: {' '.join(str(error).split())}"
+        raise InputError(msg) from None
     return csr
+
+
+def _made_anew(matrix: Any) -> Any:
+    """Make a matrix of the arrays of another: SciPy checks them then, and not where it reads them.
+
+    Lists and dicts are converted to CSR first.
+    """
+    if matrix.format == "lil" and [*map(len, matrix.rows)] != [*map(len, matrix.data)]:
+        msg = "expected as many items as values in each row"
+        raise ValueError(msg)
+    if matrix.format in ("lil", "dok"):
+        matrix = sp.csr_array(matrix)
+    make: Any = getattr(sp, f"{matrix.format}_array")
+    if matrix.format == "coo":
+        return make((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+    if matrix.format == "dia":
+        return make((matrix.data, matrix.offsets), shape=matrix.shape)
+    made = make((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    made.check_format()
+    return made
 
 
 def _entries(csr: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     entries = slice(0, csr.indptr[-1])  # the arrays may be longer
     return csr.indptr, csr.indices[entries], csr.data[entries]
-
-
-def _of_compressed(matrix: Any) -> str:
-    """Say what is wrong with the structure of a CSR, CSC or BSR matrix."""
-    height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    n_rows, n_columns = matrix.shape
-    if min(height, width) < 1 or n_rows % height or n_columns % width:
-        return f"blocks that divide its shape {matrix.shape}, got {height} x {width}"
-    lines, length = n_rows // height, n_columns // width
-    if matrix.format == "csc":
-        lines, length = length, lines
-    if problem := _not_indices(matrix, "indptr", "indices"):
-        return problem
-    pointers, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
-    if (
-        len(pointers) != lines + 1
-        or pointers[0] != 0
-        or pointers[-1] > n_entries
-        or (pointers[1:] < pointers[:-1]).any()
-    ):
-        return f"{lines + 1} pointers that rise from 0 to at most {n_entries}, got {pointers}"
-    return _outside(matrix.indices[: pointers[-1]], length)
-
-
-def _of_coo(matrix: Any) -> str:
-    if problem := _not_indices(matrix, "row", "col"):
-        return problem
-    if not len(matrix.row) == len(matrix.col) == len(matrix.data):
-        lengths = f"{len(matrix.row)}, {len(matrix.col)} and {len(matrix.data)}"
-        return f"as many rows and columns as values, got {lengths}"
-    return _outside(matrix.row, matrix.shape[0]) or _outside(matrix.col, matrix.shape[1])
-
-
-def _of_dia(matrix: Any) -> str:
-    if problem := _not_indices(matrix, "offsets"):
-        return problem
-    if len(matrix.data) != len(matrix.offsets):
-        return (
-            f"a row of values for each of {len(matrix.offsets)} diagonals, got {matrix.data.shape}"
-        )
-    return ""
-
-
-def _of_lil(matrix: Any) -> str:
-    lengths = [[len(each) for each in lists] for lists in (matrix.rows, matrix.data)]
-    if lengths[0] != lengths[1] or len(lengths[0]) != matrix.shape[0]:
-        return f"as many items as values in each of the {matrix.shape[0]} rows"
-    return _none_outside(list(chain.from_iterable(matrix.rows)), matrix.shape[1])
-
-
-def _of_dok(matrix: Any) -> str:
-    keys = list(matrix.keys())
-    rows, columns = [row for row, _ in keys], [column for _, column in keys]
-    return _none_outside(rows, matrix.shape[0]) or _none_outside(columns, matrix.shape[1])
-
-
-# The check of each format. It says what is expected instead of a wrong structure, or "".
-_PROBLEMS: dict[str, Callable[[Any], str]] = {
-    "csr": _of_compressed,
-    "csc": _of_compressed,
-    "bsr": _of_compressed,
-    "coo": _of_coo,
-    "dia": _of_dia,
-    "lil": _of_lil,
-    "dok": _of_dok,
-}
-
-
-def _not_values(matrix: Any) -> str:
-    if not all(isinstance(size, int | np.integer) for size in matrix.shape):
-        return f"a shape of two integers, got {matrix.shape}"
-    if matrix.format == "dok":
-        return ""
-    data, ndim = matrix.data, {"dia": 2, "bsr": 3}.get(matrix.format, 1)
-    if not isinstance(data, np.ndarray) or isinstance(data, np.ma.MaskedArray) or data.ndim != ndim:
-        return f"its values as a {ndim}-d array, got {type(data).__name__} of {np.ndim(data)}-d"
-    return ""
-
-
-def _not_indices(matrix: Any, *names: str) -> str:
-    for name in names:
-        array = getattr(matrix, name)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            return f"integers in {name}, got {array.ndim}-d of dtype {array.dtype}"
-    return ""
-
-
-def _none_outside(indices: Sequence[Any], size: int) -> str:
-    for index in indices:
-        if not isinstance(index, int | np.integer):
-            return f"integers as indices, got {index!r:.40}"
-    return _outside(np.array(indices, np.int64), size)
-
-
-def _outside(indices: npt.NDArray[Any], size: int) -> str:
-    if indices.size == 0 or (indices.min() >= 0 and indices.max() < size):
-        return ""
-    return f"indices 0 .. {size - 1}, got {indices.min()} .. {indices.max()}"
 
 
 def _to_csr(matrix: Any, what: str) -> Any:

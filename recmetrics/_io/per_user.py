@@ -1,28 +1,18 @@
-"""Read files of per-user values: a column per metric, and the ids of users where given."""
+"""Files of per-user values: a column per metric, and the ids of users where given."""
 
 from __future__ import annotations
 
 import math
-from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError
-from recmetrics._io.lines import LineError, read_number, read_rows
-from recmetrics._io.npy import refuse_unreal
-from recmetrics._io.npz import NPZ_MAGIC, read_arrays
-from recmetrics._io.source import Source, opened, reading, refuse_other_formats, start
-
-if TYPE_CHECKING:
-    from io import BufferedReader
+from recmetrics._io.array_files import read_arrays
+from recmetrics._io.source import ZIP, Source, at_line, read_number, read_rows, start
 
 _EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
-
-
-NOUNS = ("user", "group")
-"""The words for what has a value, one of which names the column of ids."""
 
 
 class PerUser(NamedTuple):
@@ -34,77 +24,70 @@ class PerUser(NamedTuple):
 
 def read_per_user(source: Source) -> PerUser:
     """Read the values of every user, as ``evaluate --per-user`` writes them."""
-    with opened(source, _EXPECTED) as file:
-        if start(file).startswith(NPZ_MAGIC):
-            with reading(source, _EXPECTED):
-                return _read_npz(file)
-        refuse_other_formats(source, file, _EXPECTED)
-        if source.path.suffix.lower() != ".csv":
-            msg = f"{source} is not in NumPy's .npz format; expected {_EXPECTED}"
-            raise InputError(msg)
-        with reading(source, _EXPECTED):
-            return _read_csv(file)
+    if start(source, _EXPECTED).startswith(ZIP):
+        return _read_npz(source)
+    if source.path.suffix.lower() != ".csv":
+        msg = f"{source} is neither an .npz nor a .csv; expected {_EXPECTED}"
+        raise InputError(msg)
+    return _read_csv(source)
 
 
-def _read_npz(file: BufferedReader) -> PerUser:
+def _read_npz(source: Source) -> PerUser:
     """Read an array per metric, and maybe the ids of the users as "user", or of "group"."""
-    arrays = read_arrays(file)
+    arrays = read_arrays(source, _EXPECTED)
     noun = "group" if "group" in arrays else "user"
     ids = arrays.pop(noun, None)
-    users = None
+    n_users, wrong = None, "it holds no metric" if not arrays else ""
     if ids is not None:
-        if ids.dtype.kind not in "Uiu" or ids.ndim != 1:
-            msg = (
-                f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids, "
-                "(n_users,)"
-            )
-            raise ValueError(msg)
-        users = [str(user) for user in ids.tolist()]
-        if len(set(users)) < len(users):
-            msg = f"its {noun!r} names a {noun} twice; give every {noun} once"
-            raise ValueError(msg)
-    if not arrays:
-        msg = "it holds no metric"
-        raise ValueError(msg)
+        n_users = len(ids) if ids.ndim == 1 else -1
+        if n_users < 0 or ids.dtype.kind not in "Uiu":
+            wrong = f"its {noun!r} has dtype {ids.dtype} and shape {ids.shape}; expected ids"
+        elif len(np.unique(ids)) < n_users:
+            wrong = f"its {noun!r} names a {noun} twice; give every {noun} once"
     for metric, values in arrays.items():
-        try:
-            refuse_unreal(values.dtype)
-        except ValueError as error:
-            msg = f"metric {metric[:40]!r}: {error}"
-            raise ValueError(msg) from error
-        if values.ndim > 1 or (users is not None and values.shape != (len(users),)):
-            wanted = "(n_users,)" if users is None else f"({len(users)},), as for {noun!r}"
-            msg = f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
-            raise ValueError(msg)
-    return PerUser(arrays, users)
+        if values.dtype.kind not in "fiub":
+            wrong = wrong or f"metric {metric[:40]!r} is of {values.dtype}; expected real numbers"
+        elif values.ndim > 1 or (n_users is not None and values.shape != (n_users,)):
+            wanted = "(n_users,)" if n_users is None else f"({n_users},), as for {noun!r}"
+            wrong = wrong or f"metric {metric[:40]!r} has shape {values.shape}; expected {wanted}"
+    if wrong:
+        msg = f"cannot read {source}: {wrong}; expected {_EXPECTED}"
+        raise InputError(msg)
+    return PerUser(arrays, None if ids is None else [str(user) for user in ids.tolist()])
 
 
-def _read_csv(file: BufferedReader) -> PerUser:
-    """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each.
+def read_by_id(
+    source: Source, expected: str, header: str, most: int | None = None
+) -> tuple[list[str], dict[str, tuple[int, list[str]]]]:
+    """Read a ``.csv`` of ids and other columns: its header, and the line and cells of each id.
 
-    An empty cell is undefined. A LineError says what is wrong.
+    ``header`` says in an error what the first line should be; it has ``most`` names at most.
     """
-    rows = read_rows(file)
-    _, header = next(rows, (1, []))
-    noun = header[0] if header else ""
-    if noun not in NOUNS or len(set(header)) != len(header) or len(header) < 2:
-        msg = (
-            f"the header is {','.join(header)[:60]!r}; expected 'user' or 'group', then metrics of "
-            "different names"
-        )
-        raise LineError(1, msg)
-    users: dict[str, int] = {}
-    columns = [array("d") for _ in header[1:]]
-    for line, (user, *cells) in rows:
-        if user in users:
-            msg = f"{noun} {user[:40]!r} is already on line {users[user]}; give every {noun} once"
-            raise LineError(line, msg)
-        users[user] = line
-        for metric, column, cell in zip(header[1:], columns, cells, strict=True):
+    rows = read_rows(source, expected)
+    line, names = next(rows, (1, []))
+    is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
+    if not is_keyed or len(set(names)) < len(names):
+        text = f"the header is {','.join(names)[:60]!r}; expected {header}"
+        raise at_line(source, line, text)
+    found: dict[str, tuple[int, list[str]]] = {}
+    for line, (one, *cells) in rows:
+        if one in found:
+            text = f"{names[0]} {one[:40]!r} is already on line {found[one][0]}"
+            raise at_line(source, line, f"{text}; give every {names[0]} once")
+        found[one] = line, cells
+    return names, found
+
+
+def _read_csv(source: Source) -> PerUser:
+    """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each."""
+    header = "'user' or 'group', then metrics of different names"
+    (_, *metrics), rows = read_by_id(source, _EXPECTED, header)
+    values = np.empty((len(metrics), len(rows)))
+    for user, (line, cells) in enumerate(rows.values()):
+        for metric, cell in enumerate(cells):
             try:
-                column.append(read_number(cell) if cell else math.nan)
+                values[metric, user] = read_number(cell) if cell else math.nan  # undefined
             except ValueError:
-                msg = f"cannot read {cell[:40]!r} as {metric}; expected a number"
-                raise LineError(line, msg) from None
-    arrays = (np.frombuffer(column) if users else np.empty(0) for column in columns)
-    return PerUser(dict(zip(header[1:], arrays, strict=True)), list(users))
+                text = f"cannot read {cell[:40]!r} as {metrics[metric]}; expected a number"
+                raise at_line(source, line, text) from None
+    return PerUser(dict(zip(metrics, values, strict=True)), list(rows))

@@ -1,26 +1,20 @@
-"""Files that a user names: opened, told apart by their first bytes, and read or refused."""
+"""Files that a user names: told apart by their first bytes, and every error with the file."""
 
 from __future__ import annotations
 
-import os
-import stat
+import csv
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from recmetrics._errors import InputError, RecmetricsError
-from recmetrics._io.lines import LineError
-from recmetrics._io.npy import NPY_MAGIC
 
-if TYPE_CHECKING:
-    from io import BufferedReader
-
-_OTHER_FORMATS = {
-    NPY_MAGIC: "an .npy array",
-    b"PK\x03\x04": "an .npz or another zip archive",
+NPY, ZIP = b"\x93NUMPY", b"PK"
+_FORMATS = {
+    NPY: "an .npy array",
+    ZIP: "an .npz or another zip archive",
     b"\x1f\x8b": "packed by gzip: unpack it first",
     b"BZh": "packed by bzip2: unpack it first",
     b"\xfd7zXZ": "packed by xz: unpack it first",
@@ -44,57 +38,26 @@ class Source:
         return f"{self.label} {str(self.path)!r}"
 
 
-class State(NamedTuple):
-    """The properties of a file that show whether it was written."""
-
-    device: int
-    number: int
-    n_bytes: int
-    written: int
-
-
-@contextmanager
-def opened(source: Source, expected: str, *, regular: bool = False) -> Iterator[BufferedReader]:
-    """Open a file that must not change meanwhile; ``regular`` refuses pipes and devices."""
+def start(source: Source, expected: str) -> bytes:
+    """Read the first bytes of a file, which show its format."""
     try:
-        # Before opening, which would wait for ever on a pipe without a writer.
-        if regular:
-            refuse_devices(source, source.path.stat().st_mode, expected)
-        file = source.path.open("rb")
-    except RecmetricsError:
+        # Its bytes are read twice, and opening a pipe would wait for ever.
+        if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
+            msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
+            raise InputError(msg)
+        with source.path.open("rb") as file:
+            return file.read(8)
+    except InputError:
         raise
     except (OSError, ValueError) as error:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}"
         raise InputError(msg) from error
-    with file:
-        before = state(file)
-        try:
-            yield file
-        except RecmetricsError as error:
-            # The error may come from a mix of two versions of the file.
-            if state(file) != before:
-                raise changed(source) from error
-            raise
-        if state(file) != before:
-            raise changed(source)
 
 
-def refuse_devices(source: Source, mode: int, expected: str) -> None:
-    """Refuse files that have no end or cannot be read twice."""
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder has an error of its own
-        msg = f"{source} is not a regular file and cannot be mapped; expected {expected}"
-        raise InputError(msg)
-
-
-def refuse_other_formats(
-    source: Source, file: BufferedReader, expected: str, *, empty: bool = True
-) -> None:
-    """Refuse a file whose first bytes show another format, and name that format."""
-    first = start(file)
-    found = "empty" if empty and not first else None
-    for magic, name in _OTHER_FORMATS.items():
-        if first.startswith(magic):
-            found = name
+def refuse_other_formats(source: Source, first: bytes, expected: str) -> None:
+    """Refuse a file whose first bytes show that it is no text, and name its format."""
+    found = next((name for magic, name in _FORMATS.items() if first.startswith(magic)), None)
+    found = found or (None if first else "empty")
     if found is not None:
         msg = f"{source} is {found}; expected {expected}"
         raise InputError(msg)
@@ -102,46 +65,55 @@ def refuse_other_formats(
 
 @contextmanager
 def reading(source: Source, expected: str) -> Iterator[None]:
-    """Turn any error of a parser of a damaged file into one line that names the file."""
+    """Turn any error of a library that reads a damaged file into one line that names the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a damaged header warns before it fails
             yield
     except RecmetricsError:
         raise
-    except LineError as error:
-        msg = f"{source}, line {error.line}: {error}"
-        raise InputError(msg) from error
     except MemoryError as error:
         msg = f"cannot read {source}: not enough memory"
         raise InputError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{source}: byte 0x{error.object[error.start]:02x} is not text; save it as UTF-8"
+        raise InputError(msg) from error
     except Exception as error:
-        msg = f"cannot read {source}: {reason(error)}; expected {expected}"
+        why = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
+        msg = f"cannot read {source}: {why}; expected {expected}"
         raise InputError(msg) from error
 
 
-def start(file: BufferedReader) -> bytes:
-    """The first bytes of a file, which stay unread."""
-    return file.peek(8)[:8]
+def read_rows(
+    source: Source, expected: str, separator: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table of text, each with the number of its last line.
+
+    All rows are as long as the first, the header. Empty lines are left out.
+    """
+    refuse_other_formats(source, start(source, expected), expected)
+    with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=separator, strict=True)
+        length = 0
+        for cells in filter(None, rows):
+            length = length or len(cells)
+            if len(cells) != length:
+                wanted = f"{len(cells)} fields; expected {length}, as in the header"
+                raise at_line(source, rows.line_num, wanted)
+            yield rows.line_num, cells
 
 
-def state(file: BufferedReader) -> State | None:
-    """The state of a file, which shows changes; None for pipes and devices."""
-    return state_of(os.fstat(file.fileno()))
+def at_line(source: Source, line: int, message: object) -> InputError:
+    """Make the error of one line of a text file."""
+    return InputError(f"{source}, line {line}: {message}")
 
 
-def state_of(found: os.stat_result) -> State | None:
-    """The state of a file by its entry in the folder."""
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def changed(source: Source) -> InputError:
-    """The error of a file that was written while it was read."""
-    return InputError(
-        f"{source} changed while it was read; wait until it is completely written, then try again"
-    )
+def read_number(text: str) -> float:
+    """Read a number; ``float`` alone would also read 1_0 and digits of other scripts."""
+    if "_" in text or not text.isascii():
+        msg = f"{text[:40]!r} is not a number"
+        raise ValueError(msg)
+    return float(text)
 
 
 def reason(error: BaseException) -> str:

@@ -24,7 +24,7 @@ scores are matrix-vector products, with the rounding of these.
 import copy
 import functools
 import math
-import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ParamSpec, TypeVar
@@ -46,14 +46,7 @@ from recmetrics._inputs import (
     is_half,
 )
 from recmetrics._selection import kernels
-from recmetrics._threads import (
-    Exclusive,
-    exclusive,
-    raise_if_stopped,
-    row_blocks,
-    surely,
-    without_warnings,
-)
+from recmetrics._threads import raise_if_stopped, row_blocks, without_warnings
 from recmetrics._types import IntArray
 
 # A tile of float32 and its factors fit the second-level cache of a core, 2 MB, and are large enough
@@ -76,44 +69,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _BlasLimit(Exclusive):
+class _BlasLimit:
     """The limit of one thread for BLAS, from the first caller that enters to the last that leaves.
 
-    The limit holds for the whole process. The earlier limit is noted before a new one is set, and
-    both methods can be repeated. So it is restored whichever line is interrupted.
+    The limit holds for the whole process.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.callers: set[object] = set()
+        self._lock = threading.Lock()
+        self._n_callers = 0
         self._before: list[tuple[Any, int]] = []  # each library, and its number of threads
-        if hasattr(os, "register_at_fork"):
-            # No other thread is within threadpoolctl, which has a lock, too.
-            os.register_at_fork(
-                before=lambda: self.lock().acquire(),
-                after_in_parent=lambda: self.lock().release(),
-                after_in_child=self._after_fork,
-            )
 
-    @exclusive
-    def enter(self, caller: object) -> None:
-        self.callers.add(caller)
-        if not self._before:
-            self._before = [(library, library.num_threads) for library in _blas_libraries()]
-            for library, _ in self._before:
-                _set_threads(library, 1)
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_callers:
+                self._before = [(library, library.num_threads) for library in _blas_libraries()]
+                for library, _ in self._before:
+                    _set_threads(library, 1)
+            self._n_callers += 1
 
-    @exclusive
-    def leave(self, caller: object) -> None:
-        self.callers.discard(caller)
-        if not self.callers:
-            for library, n_threads in self._before:
-                _set_threads(library, n_threads)
-            self._before = []
-
-    def _after_fork(self) -> None:
-        self.callers.clear()  # in threads that a child does not have
-        self.leave(None)
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_callers -= 1
+            if not self._n_callers:
+                for library, n_threads in self._before:
+                    _set_threads(library, n_threads)
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
@@ -149,13 +129,8 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
     @without_warnings  # kernels report NaN and infinity
     @functools.wraps(work)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        caller = object()
-
-        def enter() -> R:
-            _blas.enter(caller)
+        with _blas:
             return work(*args, **kwargs)
-
-        return surely(enter, lambda: _blas.leave(caller))
 
     return limited
 

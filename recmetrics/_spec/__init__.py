@@ -14,7 +14,7 @@ policy that a metric does not have. No later stage knows conventions. A request 
 can be sent to another process.
 
 Nothing here imports a metric: the declarations in ``metrics/`` fill the registry when the package
-is imported.
+is imported, and ``_inputs/side.py`` fills that of side information.
 """
 
 from recmetrics._spec.conventions import NUMBERS, read_convention

@@ -1,24 +1,21 @@
 """The command ``recmetrics``: see ``recmetrics --help``.
 
-    _command           arguments, and which function runs
-    _score_files       ``evaluate``: files of scores
-    _recommendations   ``evaluate``: tables of recommendations
-    _group_files       ``evaluate``: tables of groups
-    _models            ``compare``
+    _command           the commands, their help and exit codes
+    _arguments         the options of each command as rows of a table, and the files they name
+    _pipeline          ``evaluate``: files -> an evaluation and the ids of its rows -> report
+    _score_files       its form SCORES: matrices of scores and truth
+    _recommendations   its form RECS: tables of recommendations and truth
+    _queries           its form GROUPS: a table of groups, such as queries
+    _compare_files     ``compare``: models by their per-user files
+    _metric_pages      ``metrics``: all metrics, or one in full
     _demo              ``demo``, with _simulation (its data) and _als (its model)
-    _catalogue         ``metrics``
-    _files             reading files: scores, truth and sets, side information, groups
-    _table_files       reading tables of ids and numbers, of any of their formats
-    _text, _groups     lines 'user item [relevance]'; files of the users' groups
-    _named             files that change after they are mapped
+    _table_files       tables of ids and numbers, read by polars
+    _pairs, _segments  text of users and items; files of the users' segments
     _output, _picture  writing files and pictures
-    _terminal, _tables printing; tables
-    _signals, _failures
-                       Ctrl-C and broken pipes; the errors of the command
+    _terminal          printing, and errors in the words of the command
 
-The command computes with the public functions of the library. Beside these it reads the registry
-and the conventions, to list them, and makes a ``Request``, to refuse before a file is read. Files
-are opened and checked by ``recmetrics/_io``.
+The command computes with the public functions of the library, and prints what these print. Beside
+them it reads the registry, to list the metrics. Arrays are read by ``recmetrics/_io``.
 """
 
 from recmetrics.cli._command import main

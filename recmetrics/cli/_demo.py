@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -13,17 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics import Metrics, compare, popularity_from
+from recmetrics import Comparison, Metrics, compare, popularity_from
 from recmetrics.cli import _als, _picture
-from recmetrics.cli._failures import CommandError
+from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
+from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._output import check_output
-from recmetrics.cli._score_files import DEFAULT_K, default_metrics
 from recmetrics.cli._simulation import Split, simulate, split
-from recmetrics.cli._tables import comparison_tables
-from recmetrics.cli._terminal import INSTALL, progress, require_rich, show
-from recmetrics.comparison import mean_of
+from recmetrics.cli._terminal import INSTALL, progress, show, write
 
-DEFAULT_PLOT = Path("recmetrics-demo.png")
 MODEL = "model"
 BASELINE = "popularity"
 _VALIDATED = f"ndcg@{DEFAULT_K}"
@@ -42,41 +38,47 @@ class Trained(NamedTuple):
 
 
 def demo(args: Namespace) -> None:
-    """Run the library's main job, from data to table."""
-    require_rich()
+    """Run the library's main job, from data to table; every line is printed once it is known."""
     plot = _plot_path(args)
     rng = np.random.default_rng(args.seed)
-
-    interactions = simulate(args.users, args.items, rng)
-    data = split(interactions, rng)
+    write(f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: ")
+    data = split(simulate(args.users, args.items, rng), rng)
+    show(
+        f"{data.train.nnz:,} train, {data.validation.nnz:,} validation and {data.test.nnz:,} test "
+        "interactions"
+    )
+    write(
+        f"model: matrix factorisation with {args.factors} factors; "
+        f"validation {_VALIDATED} over {args.epochs} epochs:"
+    )
     trained = _train(data, args.epochs, args.factors, rng)
-    popularity = np.broadcast_to(data.train.sum(axis=0), interactions.shape)
-
-    seen = data.train + data.validation
-    metrics = [*default_metrics(), _BEYOND]
-    shares = popularity_from(data.train)
-    models = {
-        name: Metrics.compute(scores, data.test, metrics, exclude=seen, popularity=shares)
-        for name, scores in {BASELINE: popularity, MODEL: trained.scores}.items()
-    }
-    comparison = compare(models, baseline=BASELINE, rng=args.seed)
+    show(
+        f"\ntime of an epoch: {_median(trained.of_training)} of training, then "
+        f"{_median(trained.of_validation)} of evaluation\n"
+    )
+    popularity = np.broadcast_to(data.train.sum(axis=0), trained.scores.shape)
     if plot is not None:
         level = _validate(popularity, data)
         _picture.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
-    show(
-        f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: "
-        f"{data.train.nnz:,} train, {data.validation.nnz:,} validation and {data.test.nnz:,} test "
-        "interactions",
-        f"model: matrix factorisation with {args.factors} factors; "
-        f"validation {_VALIDATED} over {args.epochs} epochs: "
-        + " ".join(f"{value:.3f}" for value in trained.curve),
-        f"time of an epoch: {_median(trained.of_training)} of training, then "
-        f"{_median(trained.of_validation)} of evaluation",
-        "",
-        *comparison_tables(comparison),
-        _where(plot, args),
-        f"the code of this demonstration: {Path(__file__).resolve()}",
-    )
+    show(str(_compared(data, {BASELINE: popularity, MODEL: trained.scores}, args.seed)))
+    show(_where(plot, args))
+    show(f"the code of this demonstration: {Path(__file__).resolve()}")
+
+
+def _compared(data: Split, scores: Mapping[str, Scores], seed: int) -> Comparison:
+    """Compute all metrics of both models, one after the other, so that the bar moves."""
+    metrics, seen = [*default_metrics(), _BEYOND], data.train + data.validation
+    shares = popularity_from(data.train)
+    models: dict[str, dict[str, Scores]] = {name: {} for name in scores}
+    steps = [(name, metric) for metric in metrics for name in scores]
+    with progress("comparing models, metrics:") as on_progress:
+        for done, (name, metric) in enumerate(steps, start=1):
+            models[name] |= Metrics.compute(
+                scores[name], data.test, metric, exclude=seen, popularity=shares
+            )
+            if on_progress is not None:
+                on_progress(done, len(steps) + 1)
+        return compare(models, baseline=BASELINE, rng=seed)
 
 
 def _median(seconds: Sequence[float]) -> str:
@@ -85,39 +87,35 @@ def _median(seconds: Sequence[float]) -> str:
 
 
 def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator) -> Trained:
-    """Train, and validate after each epoch."""
+    """Train, validate after each epoch, and print the value."""
     curve: list[float] = []
     of_training, of_validation = [], []
-    with progress("training") as on_progress:
+    began = perf_counter()
+    epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
+    for users, items in epochs:
+        scores = users @ items.T
+        trained = perf_counter()
+        curve.append(_validate(scores, data))
+        of_training.append(trained - began)
+        of_validation.append(perf_counter() - trained)
+        write(f" {curve[-1]:.3f}")
         began = perf_counter()
-        epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
-        for epoch, (users, items) in enumerate(epochs, start=1):
-            scores = users @ items.T
-            trained = perf_counter()
-            curve.append(_validate(scores, data))
-            of_training.append(trained - began)
-            of_validation.append(perf_counter() - trained)
-            if on_progress is not None:
-                on_progress(epoch, n_epochs, f"{_VALIDATED} {curve[-1]:.3f}")
-            began = perf_counter()
     return Trained(scores, curve, of_training, of_validation)
 
 
 def _validate(scores: Scores, data: Split) -> float:
     values = Metrics.compute(scores, data.validation, [_VALIDATED], exclude=data.train)
-    mean = mean_of(values[_VALIDATED])
-    return 0.0 if math.isnan(mean) else mean
+    defined = values[_VALIDATED][~np.isnan(values[_VALIDATED])]
+    return float(defined.mean()) if defined.size else 0.0
 
 
 def _plot_path(args: Namespace) -> Path | None:
     """Choose the file of the picture; without matplotlib, refuse ``--plot``."""
     if args.no_plot:
         return None
-    if not _picture.is_available():
-        if args.plot is None:
-            return None
-        msg = f"--plot needs the package matplotlib; type: {INSTALL}"
-        raise CommandError(msg)
+    if args.plot is None and not _picture.is_available():
+        return None
+    _picture.require()
     path: Path = args.plot or DEFAULT_PLOT
     check_output("--plot", path, (".png",))
     return path

@@ -7,8 +7,16 @@ from pathlib import Path
 
 from recmetrics import Comparison
 from recmetrics.cli._output import atomic
+from recmetrics.cli._terminal import INSTALL, CommandError
 
 SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def require() -> None:
+    """Refuse ``--plot`` without matplotlib."""
+    if not is_available():
+        msg = f"--plot needs the package matplotlib; type: {INSTALL}"
+        raise CommandError(msg)
 
 
 def is_available() -> bool:

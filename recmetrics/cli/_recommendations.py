@@ -1,76 +1,103 @@
-"""``recmetrics evaluate RECS TRUTH``: metrics of tables of recommendations."""
+"""``recmetrics evaluate RECS TRUTH``: tables of recommendations and of the truth."""
 
 from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from recmetrics import RecmetricsWarning
+from recmetrics import Evaluation, RecmetricsWarning
 from recmetrics._io import Source
-from recmetrics.cli._failures import CommandError, naming, with_files, with_options
-from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._score_files import (
-    default_metrics,
-    left_out,
-    read_request,
-    refuse_options,
-    strata_of,
-    to_json,
-)
-from recmetrics.cli._table_files import Columns, column_names, read_frame
-from recmetrics.cli._tables import evaluation_table
-from recmetrics.cli._terminal import require_rich, show, tell, write
-from recmetrics.comparison import intervals_by, summarise
+from recmetrics._spec import SIDE, spec_of
+from recmetrics.cli._arguments import Measured, rules_of, strata_of
+from recmetrics.cli._metric_pages import default_metrics
+from recmetrics.cli._table_files import Columns, read_frame, refuse_same
 
-_IDS = ("user", "item")
 _TABLE = "a table .csv, .tsv or .parquet with a header and the column"
+_GRADES = ("relevance", "rating")
 
 
-def evaluate_recommendations(args: Namespace) -> None:
-    """Read the tables, compute, write the per-user file, then print."""
-    metrics: Sequence[str] = args.metrics or [
-        text for text in default_metrics(args.convention) if "@" in text
-    ]
-    refuse_options(args, "RECS")
-    request = read_request(metrics, args)  # a misspelt name should not cost reading the files
-    for text in (*request.of_exposure, *request.of_all_items):
-        if args.catalogue is None:
-            msg = f"{text} needs all items that may be recommended; give a table: --catalogue FILE"
-            raise CommandError(msg)
-    if args.unknown != "raise" and args.catalogue is None:
-        msg = f"--unknown {args.unknown} needs all items that exist; give a table: --catalogue FILE"
-        raise CommandError(msg)
-    if not args.json:
-        require_rich()
-    sources = {
-        "recs": Source("RECS", args.scores),
-        "truth": Source("TRUTH", args.truth),
-        "popularity": Source("--popularity-from", args.popularity),
-        "propensity": Source("--propensity-from", args.propensity),
-        "catalogue": Source("--catalogue", args.catalogue),
+def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Read the tables, and compute."""
+    columns = _columns(args, sources["truth"])
+    user, item = columns["recs"].ids
+    tables: dict[str, Any] = {
+        name: read_frame(source, columns[name])
+        for name, source in sources.items()
+        if name in columns
     }
-    strata = strata_of(args)
-    sources |= {f"strata[{name!r}]": source for name, source in strata.items()}
-    if args.per_user is not None:
-        given = (args.scores, args.truth, args.popularity, args.propensity, args.catalogue)
-        inputs = [path for path in given if path is not None]
-        inputs += [source.path for source in strata.values()]
-        check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
+    strata: dict[str, Any] = {
+        name: read_frame(source, columns["strata"])
+        for name, source in strata_of(args, sources).items()
+    }
+    from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
-    names = column_names(args, {"user": "user", "item": "item", "score": None, "rank": None})
-    user, item = names["user"], names["item"]
+    recs, truth = tables.pop("recs"), tables.pop("truth")
+    result, counts = library.evaluate_table(
+        recs,
+        truth,
+        args.metrics or [text for text in default_metrics(args.convention) if "@" in text],
+        user=user,
+        item=item,
+        rank=args.rank,
+        score=args.score,
+        relevance=args.relevance,
+        in_order=args.in_order,
+        rank_gaps=args.rank_gaps,
+        include_missing=args.include_missing is not False,
+        repeats=args.repeats,
+        unknown=args.unknown,
+        strata=strata,
+        return_summary=True,
+        **tables,
+        **rules_of(args),
+    )
+    train = tables.get("popularity")
+    if train is not None and not train[item].is_in(recs[item].unique().implode()).any():
+        source = sources["popularity"]
+        told = library.no_id_in_common(source, item, recs[item][0], train[item][0])
+        warnings.warn(told, RecmetricsWarning, stacklevel=1)  # with those of the library
+    values = {text: result[text].to_numpy() for text in counts.means}
+    for text, column in values.items():
+        if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
+            values[text] = np.array(column[0] if len(column) else np.nan)
+    notes = [f"{counts.n_lists:,} users", f"lists {counts.order}"]
+    notes += [counts.short] if counts.n_short else []
+    if counts.n_missing:
+        told = "counted as empty lists; --no-include-missing leaves them out"
+        if counts.missing == "left out":
+            told = "left out; --include-missing counts them"
+        notes.append(
+            f"users of TRUTH without recommendations: {counts.n_missing:,}, the first "
+            f"{counts.first_missing}, {told}"
+        )
+    notes += [f"wasted or dropped: {counts.invalid}"] if any(counts.invalid) else []
+    evaluation = Evaluation(
+        values,
+        notes=notes,
+        invalid=counts.invalid,
+        undefined=args.undefined,
+        convention=args.convention,
+    )
+    return Measured(evaluation, result[user].to_list())
+
+
+def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
+    """Give the columns to read of each table."""
+    given = {"user": args.user or "user", "item": args.item or "item"}
+    given |= {each: getattr(args, each) for each in ("score", "rank") if getattr(args, each)}
+    refuse_same(given)
+    user, item, *named = given.values()
 
     def near(missing: Sequence[str], has: Sequence[str]) -> list[tuple[str, str]]:
         """Give the options of missing columns, and the columns that they may be."""
         from recmetrics.tables import looks_like
 
-        options = [each for each in _IDS if names[each] in missing]
+        options = [each for each in ("user", "item") if given[each] in missing]
         found = [(each, next((c for c in has if looks_like(c, each)), None)) for each in options]
         return [(option, column) for option, column in found if column is not None]
 
@@ -82,117 +109,22 @@ def evaluate_recommendations(args: Namespace) -> None:
 
     def advice_of_recs(missing: Sequence[str], has: Sequence[str]) -> str:
         if not {"group", "qid"}.isdisjoint(has):
-            return f"; a table of groups needs no {sources['truth']}"
+            return f"; a table of groups needs no {truth}"
         options = [f"--{option} {quote(column)}" for option, column in near(missing, has)]
         return f"; type {' '.join(options)}" if options else ""
 
-    def read(source: Source, numbers: Sequence[str], **more: Any) -> Any:
-        """Read the users, items and ``numbers`` of a table; see ``Columns``."""
-        more = {"advice": advice, **more}
-        columns = Columns(f"{_TABLE}s {user} and {item}", [user, item], numbers, **more)
-        return read_frame(source, columns).to_native()
+    def pairs(*numbers: str, **more: Any) -> Columns:
+        return Columns(f"{_TABLE}s {user} and {item}", [user, item], numbers, advice, **more)
 
-    named = args.rank or args.score
-    if named or args.in_order:
-        numbers = [named] if named else []
-        recs = read(sources["recs"], numbers, required=True, advice=advice_of_recs)
-    else:
-        recs = read(sources["recs"], ("rank", "score"), maybe=None, advice=advice_of_recs)
-    rated = {"required": True} if args.relevance else {"maybe": ("score", "rank")}
-    truth = read(sources["truth"], [args.relevance or "rating"], **rated)
-    train = None if args.popularity is None else read(sources["popularity"], ())
-    stratum = Columns(
-        f"{_TABLE} {item}, or {user} and {item}", [item], (), advice=advice, maybe_ids=[user]
-    )
-    of_relevant: dict[str, Any] = {
-        "strata": {name: read_frame(each, stratum).to_native() for name, each in strata.items()}
+    is_named = bool(named or args.in_order)
+    recs = pairs(*named, required=True) if is_named else pairs("rank", "score", maybe=None)
+    graded = pairs(*_GRADES, maybe=("score", "rank"))
+    return {
+        "recs": recs._replace(advice=advice_of_recs),
+        "truth": pairs(args.relevance, required=True) if args.relevance else graded,
+        **{name: pairs() for name, side in SIDE.items() if side.of_train is not None},
+        "catalogue": Columns(f"{_TABLE} {item}", [item], (), advice),
+        "strata": Columns(
+            f"{_TABLE} {item}, or {user} and {item}", [item], (), advice, maybe_ids=[user]
+        ),
     }
-    if args.propensity is not None:
-        of_relevant["propensity"] = read(sources["propensity"], ())
-    items = None
-    if args.catalogue is not None:
-        of_items = Columns(f"{_TABLE} {item}", [item], (), advice=advice)
-        items = read_frame(sources["catalogue"], of_items).to_native()
-    import narwhals.stable.v2 as nw  # installed, since the tables are read
-
-    from recmetrics import tables
-
-    with naming(sources), _noting(sources):
-        result, summary = tables.evaluate_table(
-            recs,
-            truth,
-            metrics,
-            user=user,
-            item=item,
-            rank=args.rank,
-            score=args.score,
-            rating=args.relevance,
-            in_order=args.in_order,
-            rank_gaps=args.rank_gaps,
-            include_missing=args.include_missing is not False,
-            undefined=args.undefined,
-            convention=args.convention,
-            n_threads=args.threads,
-            catalogue=items,
-            repeats=args.repeats,
-            unknown=args.unknown,
-            popularity=train,
-            return_summary=True,
-            **of_relevant,
-        )
-    frame = nw.from_native(result, eager_only=True)
-    if train is not None:
-        _note_foreign_items(sources, recs, train, names["item"])
-    users = frame[user].to_list() if user in frame.columns else result.index.to_list()
-    values = {metric: frame[metric].to_numpy() for metric in summary.means}
-    for text in request.of_exposure:  # one value, which the table repeats for each list
-        values[text] = np.array(values[text][0] if len(values[text]) else np.nan)
-    found = summarise(values)
-    if args.per_user is not None:
-        write_per_user(args.per_user, values, users)
-    if args.json:
-        about = {"n_users": summary.n_lists, "n_missing": summary.n_missing, "lists": summary.order}
-        about |= {"n_short": summary.n_short, "largest_cutoff": summary.largest_cutoff}
-        about |= {"invalid": summary.invalid._asdict()} if any(summary.invalid) else {}
-        write(to_json(about, args, found, {}))
-        return
-    lines = [
-        f"{summary.n_lists:,} users; {intervals_by(found.confidence, found.n_resamples)}",
-        f"lists {summary.order}",
-        *([summary.short] if summary.n_short else []),
-    ]
-    if summary.n_missing:
-        told = (
-            "left out; --include-missing counts them"
-            if summary.missing == "left out"
-            else "counted as empty lists; --no-include-missing leaves them out"
-        )
-        lines.append(
-            f"users of TRUTH without recommendations: {summary.n_missing:,}, the first "
-            f"{summary.first_missing}, {told}"
-        )
-    if any(summary.invalid):
-        lines.append(f"wasted or dropped: {summary.invalid}")
-    show(evaluation_table(found, {}), "", *lines, *left_out(summary.n_lists, found, request))
-
-
-@contextmanager
-def _noting(sources: Mapping[str, Source]) -> Iterator[None]:
-    """Print the warnings of the library as notes, with files and options in place of arguments."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RecmetricsWarning)
-        yield
-    for one in caught:
-        if issubclass(one.category, RecmetricsWarning):
-            tell(f"note: {with_options(with_files(str(one.message), sources))}")
-
-
-def _note_foreign_items(sources: Mapping[str, Source], recs: Any, train: Any, name: str) -> None:
-    """Say where the training data has no item of RECS, as the library does of the truth."""
-    import narwhals.stable.v2 as nw
-
-    from recmetrics.tables import no_id_in_common
-
-    here, there = (nw.from_native(table, eager_only=True)[name] for table in (recs, train))
-    if set(there.unique().to_list()).isdisjoint(here):  # which ends at the first in common
-        tell(f"note: {no_id_in_common(sources['popularity'], name, here[0], there[0])}")

@@ -1,81 +1,91 @@
-"""The output of the command: text and tables on stdout, errors, notes and progress on stderr."""
+"""What people read: text on stdout; errors, notes and progress on stderr."""
 
 from __future__ import annotations
 
-import os
+import re
+import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO, TextIOWrapper
-from typing import TYPE_CHECKING, Protocol, TextIO
 
+from recmetrics import RecmetricsError
 from recmetrics._extras import install
-from recmetrics._jit import while_compiling
+from recmetrics._io import reason
 from recmetrics._printable import printable
-from recmetrics.cli._failures import CommandError, reason
+from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+_CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
 INSTALL = install("cli")
-# Without the width of a terminal, no line is cut or wrapped.
-_UNBOUNDED = 100_000
+_NAMES = "|".join(FLAGS)
+_VALUES = "undefined|nan|ties|rank_gaps|repeats|unknown|score|rank"
+_OF_FILES = "|".join(WITH_FILE)
 
 
-class OnProgress(Protocol):
-    """A callback for the amount of work done, and maybe a note on the work."""
-
-    def __call__(self, done: int, total: int, note: str = ...) -> None: ...
+class CommandError(RecmetricsError):
+    """A command that cannot be run; the message is the line that the user sees."""
 
 
-def require_rich() -> None:
-    """Refuse to start work whose table cannot be drawn."""
+@contextmanager
+def naming(sources: Mapping[str, object]) -> Iterator[None]:
+    """Replace the argument's name, with which errors of the library begin, by its file."""
     try:
-        import rich  # noqa: F401
-    except ImportError as error:
-        msg = f"the command needs the package rich, as in the extra cli; type: {INSTALL}"
-        raise CommandError(msg) from error
+        yield
+    except CommandError:
+        raise
+    except RecmetricsError as error:
+        raise CommandError(with_files(str(error), sources)) from error
 
 
-def show(*renderables: RenderableType) -> None:
-    """Write text and tables to stdout: for the terminal's width, or plain and whole in a pipe."""
-    from rich.console import Console
+def with_files(message: str, sources: Mapping[str, object]) -> str:
+    """Turn the argument's name, with which a message begins, into its file."""
+    found = re.match(r"\w+(\['[\w.-]+'\])?", message)
+    if found is None or found[0] not in sources:
+        return message
+    return f"{sources[found[0]]}{re.sub('^ hold ', ' holds ', message[found.end() :])}"
 
-    stdout = require_stdout()
-    terminal = stdout.isatty()
-    # Drawn into memory first: where stdout fails, rich would end the program in its own way.
-    drawn = BytesIO()
-    encoding = stdout.encoding or "utf-8"  # text kept in memory has none
-    console = Console(
-        file=TextIOWrapper(drawn, encoding=encoding, errors="replace", newline="\n"),
-        force_terminal=terminal,
-        width=None if terminal else _UNBOUNDED,
-        no_color=None if terminal else True,
-        # Names and citations hold brackets and colons: nothing in them is markup.
-        markup=False,
-        emoji=False,
-        highlight=False,
+
+def with_options(message: str) -> str:
+    """Turn keyword arguments in a message into options of the command."""
+
+    def flag(found: re.Match[str]) -> str:
+        return FLAGS[found["name"]]
+
+    message = re.sub(rf"^(?P<name>{_NAMES})(?= must )", flag, message)
+    # strata={'tail': items}, popularity=recmetrics.popularity_from(train)
+    message = re.sub(r"strata=\{'([\w.-]+)': \w+\}", r"--stratum \1=FILE", message)
+    message = re.sub(rf"; type ({_OF_FILES})=.*$", "; see 'recmetrics evaluate --help'", message)
+    # genres= (1 if the item has the genre, (n_items, g))
+    form = r" \([^()]*(\([^()]*\)[^()]*)*\)"
+    message = re.sub(rf"\b({_NAMES})={form}", lambda found: WITH_FILE[found[1]], message)
+    message = re.sub(rf"\b(?P<name>{_NAMES})=(?=[ ,;:]|$)", flag, message)
+    message = re.sub(rf"\b(?P<name>{_NAMES})=True\b", flag, message)
+    return re.sub(
+        rf"""\b({_VALUES})=(["'])(.*?)\2""",
+        lambda found: f"{FLAGS[found[1]]} {shlex.quote(found[3])}",
+        message,
     )
-    for renderable in renderables:
-        console.print(printable(renderable) if isinstance(renderable, str) else renderable)
-    console.file.flush()
-    text = drawn.getvalue().decode(encoding)
-    if not terminal:
-        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
-    write(text)
+
+
+def show(text: str) -> None:
+    """Write text for people to stdout: names from files cannot command a terminal."""
+    write(printable(text).rstrip("\n") + "\n")
 
 
 def write(text: str) -> None:
     """Write ``text`` to stdout, with ? for characters that its encoding lacks."""
-    stdout = require_stdout()
+    stdout = sys.stdout
+    if stdout is None:
+        msg = "standard output is closed; redirect it to a file or to /dev/null"
+        raise CommandError(msg)
     encoding = stdout.encoding or "utf-8"
     try:
         stdout.write(text.encode(encoding, "replace").decode(encoding))
         stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        discard_stdout()
+        sys.stdout = None  # its buffer would fail again when Python ends
+        if isinstance(error, BrokenPipeError):
+            raise
         msg = f"cannot write the output: {reason(error)}"
         raise CommandError(msg) from error
 
@@ -87,59 +97,26 @@ def tell(message: str) -> None:
         sys.stderr.flush()
 
 
-def discard_stdout() -> None:
-    """Discard the buffer of stdout: the interpreter would fail on it when it exits."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
-def require_stdout() -> TextIO:
-    """Give stdout, or refuse to run where a shell has closed it."""
-    if sys.stdout is None:
-        msg = "standard output is closed; redirect it to a file or to /dev/null"
-        raise CommandError(msg)
-    return sys.stdout
+def width() -> int | None:
+    """The width of the terminal that shows stdout; None where it goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else None
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Keep libraries in other languages from writing to stderr beside the one line of the error."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # pragma: no cover - closed; coverage opens its file in that place
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-@contextmanager
-def progress(title: str) -> Iterator[OnProgress | None]:
-    """Show a bar on stderr if it is a terminal; yield the callback for ``Metrics.compute``."""
+def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a line of progress on stderr if it is a terminal; yield the callback that moves it."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+
+    def on_progress(done: int, total: int) -> None:
+        sys.stderr.write(f"{_CLEAN}{title} {done:,} of {total:,}")
+        sys.stderr.flush()
+
+    sys.stderr.write(f"{_CLEAN}{title} ...")
+    sys.stderr.flush()
     try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield None
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-
-        def on_progress(done: int, total: int, note: str = title) -> None:
-            bar.update(task, completed=done, total=total, description=note)
-
-        def tell(compiling: bool) -> None:
-            bar.update(task, description="compiling" if compiling else title)
-
-        with while_compiling(tell):
-            yield on_progress
+        yield on_progress
+    finally:
+        sys.stderr.write(_CLEAN)
+        sys.stderr.flush()

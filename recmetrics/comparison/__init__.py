@@ -16,21 +16,11 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import CompactTable, Comparison
-from recmetrics.comparison._grids import (
-    Column,
-    Grid,
-    as_text,
-    intervals_by,
-    percent,
-    shown,
-    shown_count,
-    shown_interval,
-    table,
-)
+from recmetrics.comparison._grids import Grid, Printed, plural
 from recmetrics.comparison._records import Difference, Mean, MetricSummary
 from recmetrics.comparison._samples import read_weights
 from recmetrics.comparison._statistics import Correction, Test, mean_of
-from recmetrics.comparison._summarise import Summary, summarise, summary
+from recmetrics.comparison._summarise import Summary, summary
 
 __all__ = [
     "CompactTable",

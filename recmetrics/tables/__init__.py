@@ -5,21 +5,20 @@ _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
-_arrow         columns of Arrow whose values are not stored plainly, such as dictionaries
 _ids           ids of any type -> integers
 _numbering     integers -> 0, 1, 2, ...; rows grouped and sorted
-_problem       two tables -> lists and truth, numbered
-_side_tables   side information as tables
+_matching      two tables -> lists and truth, numbered
+_side_tables   side information as tables -> the arrays of the core
 _values        lists and truth -> values
-_summary       ``TableSummary``: counts and means of a result
+_counts        ``TableSummary``: counts and means of a result
 """
 
 from recmetrics.tables._analysis import RecListAnalysis
+from recmetrics.tables._counts import TableSummary
 from recmetrics.tables._evaluate import evaluate_table
 from recmetrics.tables._frames import looks_like as looks_like  # for the command's own messages
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
-from recmetrics.tables._problem import no_id_in_common as no_id_in_common  # the same
-from recmetrics.tables._summary import TableSummary
+from recmetrics.tables._matching import no_id_in_common as no_id_in_common  # the same
 
 __all__ = [
     "RecListAnalysis",

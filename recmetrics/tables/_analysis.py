@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from recmetrics._options import one_of
 from recmetrics._spec import MetricSpec, make_spec, parse
 from recmetrics._types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
+from recmetrics.tables._counts import TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
-from recmetrics.tables._lenskit import bind, definition, definition_of_lists, is_defined
-from recmetrics.tables._problem import read_problem
-from recmetrics.tables._summary import TableSummary, summarise
-from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_problem
+from recmetrics.tables._lenskit import bind, of_tables
+from recmetrics.tables._matching import read_lists
+from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_lists
 
 _NOT_KEYS = ("item", "rank", "score", "rating")
 
@@ -50,7 +50,8 @@ class RecListAnalysis:
         if self.group_cols == []:
             msg = "group_cols is empty, expected the columns that identify a list, or None"
             raise ArgumentError(msg)
-        self._asked: dict[str, TableMetric | _LensKitMetric] = {}
+        # For tables without ranks, and with ranks.
+        self._asked: dict[str, tuple[TableMetric, TableMetric]] = {}
         self._summary: TableSummary | None = None
 
     @property
@@ -101,18 +102,18 @@ class RecListAnalysis:
             If the name is already taken, if the function does not take an option, or if the metric
             needs more than the two tables.
         """
-        asked: TableMetric | _LensKitMetric
+        asked: tuple[TableMetric, TableMetric]
         if isinstance(metric, str | MetricSpec):
             name = str(metric) if name is None else name
-            asked = StringMetric(name, _spec(metric, options))
-            _refuse_what_needs_more(asked.spec)
+            spec = _spec(metric, options)
+            _refuse_what_needs_more(spec)
+            asked = (StringMetric(name, spec),) * 2
         elif callable(metric):
             name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
-            if is_defined(metric):
-                definition(metric, name, options)  # refuses options that it does not take
-                asked = _LensKitMetric(name, metric, options)
-            else:
-                asked = _function(metric, name, options)
+            defined = of_tables(metric, name, options)
+            if defined is None and options:
+                bind(metric, name, options)
+            asked = defined or (FunctionMetric(name, metric, options),) * 2
         else:
             msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
             raise MetricSpecError(msg)
@@ -144,10 +145,10 @@ class RecListAnalysis:
             are taken in order. Ids have the types that ``evaluate_table`` takes.
         truth
             The truth, a table of the same library: the column ``item`` and some of the grouping
-            columns, on which lists and truth are matched. The column ``rating`` gives graded
-            relevance; without it, every item has relevance 1. For metric strings, an item rated 0
-            is not relevant. For LensKit's ``precision``, ``recall``, ``hit`` and ``recip_rank``,
-            every item of the truth is relevant.
+            columns, on which lists and truth are matched. The column ``relevance``, or else
+            ``rating``, gives graded relevance; without it, every item has relevance 1. For metric
+            strings, an item rated 0 is not relevant. For LensKit's ``precision``, ``recall``,
+            ``hit`` and ``recip_rank``, every item of the truth is relevant.
         include_missing
             Add rows for users of the truth without recommendations, whose values are undefined as
             in LensKit, and a last column ``ntruth``, the number of rows of the truth. If the
@@ -187,23 +188,17 @@ class RecListAnalysis:
         one_of("rank_gaps", rank_gaps, RankGaps)
         frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
         columns = choose_columns(frame, relevant, self._keys(frame, relevant), "item")
-        problem = read_problem(frame, relevant, columns, rank_gaps=rank_gaps)
-        missing = problem.missing()
-        asked = [
-            one.of_lists(ranked=columns.rank is not None)
-            if isinstance(one, _LensKitMetric)
-            else one
-            for one in self._asked.values()
-        ]
-        values = measure_problem(problem, asked)
-        if include_missing:
-            n_present = problem.n_lists
-            problem = problem.with_missing()
-            added = np.full(problem.n_lists - n_present, np.nan)
-            values = {name: np.append(found, added) for name, found in values.items()}
-        result: Table = problem.result(values, included=include_missing)
+        both = read_lists(frame, relevant, columns, rank_gaps=rank_gaps)
+        missing = both.missing()
+        asked = [pair[columns.rank is not None] for pair in self._asked.values()]
+        n_present = len(both.truth_of)
+        both = both.with_missing() if include_missing else both
+        values = measure_lists(both, asked)
+        for found in values.values():
+            found[n_present:] = np.nan
+        result: Table = both.result(values, included=include_missing)
         told = summarise(
-            problem,
+            both,
             values,
             missing,
             "undefined" if include_missing else "left out",
@@ -245,18 +240,6 @@ def _warn_of_unread(recs: Frame, columns: Columns) -> None:
         warn(msg)
 
 
-class _LensKitMetric(NamedTuple):
-    """A function of LensKit that was asked for; its definition depends on the table."""
-
-    name: str
-    function: Callable[..., Any]
-    options: Mapping[str, Any]
-
-    def of_lists(self, *, ranked: bool) -> StringMetric:
-        """Define it for tables with ranks, or without."""
-        return definition_of_lists(self.function, self.name, self.options, ranked=ranked)
-
-
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
     """Make the spec of a metric string and of options that are given beside it."""
     spec = parse(str(metric)) if isinstance(metric, str) else metric
@@ -276,9 +259,3 @@ def _refuse_what_needs_more(spec: MetricSpec) -> None:
     if needs:
         msg = f"{spec} needs {' and '.join(needs)}; type tables.evaluate_table(recs, truth, ...)"
         raise ArgumentError(msg)
-
-
-def _function(metric: Callable[..., Any], name: str, options: dict[str, Any]) -> FunctionMetric:
-    if options:
-        bind(metric, name, options)
-    return FunctionMetric(name, metric, options)

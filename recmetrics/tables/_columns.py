@@ -8,26 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from recmetrics._errors import ArgumentError, InputError
-from recmetrics.tables._frames import Frame, looks_like, require_columns
+from recmetrics.tables._frames import Frame, looks_like, require_columns, require_same_kind
 
 _INDEX = r"__index_level_\d+__|level_\d+|index|Unnamed: \d+|"  # in Arrow, in pandas, from files
+_SWAPPED = "they look swapped; the recommendations come first, then the truth"
+_GRADES = ("relevance", "rating")  # the columns of a truth that are read, the first that it has
 
 
 @dataclass(frozen=True)
 class Columns:
     """The names of the columns that are read; ``keys`` identify a list."""
 
-    keys: tuple[str, ...]
+    keys: list[str]
+    truth_keys: list[str]  # those that the truth has
     item: str
-    rank: str | None
-    score: str | None
-    rating: str | None
-
-    def __post_init__(self) -> None:
-        for name in self.keys:
-            if self.keys.count(name) > 1:
-                msg = f"lists are grouped by {name!r} twice, expected each column once"
-                raise ArgumentError(msg)
+    rank: str | None = None
+    score: str | None = None
+    relevance: str | None = None
 
     @property
     def order(self) -> str:
@@ -39,6 +36,11 @@ class Columns:
         return "in the order of the rows"
 
 
+def relevance_in(frame: Frame) -> str | None:
+    """Find the column with graded relevance that is read by default."""
+    return next((name for name in _GRADES if name in frame.columns), None)
+
+
 def choose_columns(
     recs: Frame,
     truth: Frame,
@@ -47,58 +49,53 @@ def choose_columns(
     *,
     score: str | None = None,
     rank: str | None = None,
-    rating: str | None = None,
+    relevance: str | None = None,
     in_order: bool = False,
+    of_truth: Sequence[str] = (),
 ) -> Columns:
-    """Choose the columns to read; refuse a named one that is missing, and swapped tables."""
+    """Choose the columns to read; refuse a missing one, and swapped tables.
+
+    ``of_truth`` are keys that the truth must have; of the others it may lack some.
+    """
     if rank is not None and score is not None:
         msg = (
             f"lists are ordered by rank= or by score=, got both ({rank!r}, {score!r}); give one of "
             "them"
         )
         raise ArgumentError(msg)
-    if in_order and (rank is not None or score is not None):
+    order = score if rank is None else rank
+    if in_order and order is not None:
         named = f"rank={rank!r}" if score is None else f"score={score!r}"
         msg = (
             f"in_order=True takes the rows in order, but {named} is given as well; give one of them"
         )
         raise ArgumentError(msg)
-    order = score if rank is None else rank
     if order is not None and order not in recs.columns and order in truth.columns:
         msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
         raise InputError(msg)
-    require_columns(recs, "recs", [name for name in (rank, score) if name is not None])
-    require_columns(truth, "truth", [] if rating is None else [rating])
-    if rank is None and score is None and not in_order:
+    if order is None and not in_order:
         rank = "rank" if "rank" in recs.columns else None
-        score = "score" if "score" in recs.columns else None
-        if rank is None and score is None:
-            _refuse_swapped(recs, truth, item)
-    if rating is None and "rating" in truth.columns:
-        rating = "rating"
-    return Columns(tuple(keys), item, rank, None if rank is not None else score, rating)
-
-
-_SWAPPED = "they look swapped; the recommendations come first, then the truth"
-
-
-def _refuse_swapped(recs: Frame, truth: Frame, item: str) -> None:
-    """Refuse a truth with scores or ranks where the recommendations have ratings alone."""
-    order = _order_in(truth, item)
-    if order is not None and "rating" in recs.columns:
-        msg = f"recs has the column 'rating' and truth the column {order!r}: {_SWAPPED}"
-        raise InputError(msg)
-
-
-def refuse_ordered_truth(truth: Frame, columns: Columns) -> None:
-    """Refuse a truth with scores or ranks where the recommendations have none."""
-    order = _order_in(truth, columns.item)
-    if order is not None and columns.rank is None and columns.score is None:
+        score = "score" if "score" in recs.columns and rank is None else None
+        swapped, grades = _order_in(truth, item), relevance_in(recs)
+        if rank is None and score is None and swapped is not None and grades is not None:
+            msg = f"recs has the column {grades!r} and truth the column {swapped!r}: {_SWAPPED}"
+            raise InputError(msg)
+    for name in keys:
+        if keys.count(name) > 1:
+            msg = f"lists are grouped by {name!r} twice, expected each column once"
+            raise ArgumentError(msg)
+    require_columns(recs, "recs", [*([] if order is None else [order]), *keys, item])
+    require_columns(truth, "truth", [*([] if relevance is None else [relevance]), *of_truth, item])
+    require_same_kind(recs, truth, "truth")
+    truth_keys = [name for name in keys if name in truth.columns]
+    if keys and not truth_keys:
+        groups, has = (", ".join(map(repr, names)) for names in (keys, truth.columns))
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
-            f"{_SWAPPED}; type in_order=True if the rows of recs are in order"
+            f"truth has none of the columns that recs is grouped by ({groups}), expected at least "
+            f"one; it has {has}"
         )
         raise InputError(msg)
+    return Columns(list(keys), truth_keys, item, rank, score, relevance or relevance_in(truth))
 
 
 def _order_in(truth: Frame, item: str) -> str | None:
@@ -129,19 +126,23 @@ def is_like_an_order(column: str) -> bool:
     return looks_like(column, "score") or looks_like(column, "rank")
 
 
-def refuse_unread_numbers(recs: Frame, columns: Columns) -> None:
-    """Refuse to take the rows as they come where a column of numbers may be their order."""
+def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
+    """Refuse to take the rows as they come where a column may be their order."""
     found = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
     if found:
         one, *more = map(repr, found)
-        named = (
-            f"the columns of numbers {', '.join([one, *more])}"
-            if more
-            else (f"the column of numbers {one}")
-        )
+        several = f"columns of numbers {', '.join([one, *more])}"
+        named = several if more else f"column of numbers {one}"
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, but it has {named}; type "
-            f"score={one} if higher is better, rank={one} if 1 is best, or in_order=True if the "
-            "rows are in order"
+            f"recs has no column 'rank' or 'score' to order its lists, but it has the {named}; "
+            f"type score={one} if higher is better, rank={one} if 1 is best, or in_order=True if "
+            "the rows are in order"
+        )
+        raise InputError(msg)
+    order = _order_in(truth, columns.item)
+    if order is not None and columns.rank is None and columns.score is None:
+        msg = (
+            f"recs has no column 'rank' or 'score' to order its lists, and truth has {order!r}: "
+            f"{_SWAPPED}; type in_order=True if the rows of recs are in order"
         )
         raise InputError(msg)

@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._options import SideTables, one_of, takes
-from recmetrics._results import RowNames, settled
-from recmetrics._spec import CONVENTIONS, SIDE, MetricsList, Request, read_convention
-from recmetrics._types import Convention, FloatArray, IntArray, Invalid, RankGaps, Undefined
-from recmetrics.tables._columns import choose_columns, refuse_ordered_truth, refuse_unread_numbers
-from recmetrics.tables._frames import (
-    AnyTable,
-    Frame,
-    Table,
-    as_names,
-    read_frame,
-    require_columns,
-    require_same_kind,
-    value_at,
-)
+from recmetrics._spec import CONVENTIONS, MetricsList, Request, TableTies, read_convention
+from recmetrics._types import Convention, Invalid, RankGaps, Undefined
+from recmetrics.tables._columns import choose_columns, refuse_unread_order
+from recmetrics.tables._counts import Missing, TableSummary, summarise
+from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame
 from recmetrics.tables._ids import as_integers
+from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine, number
-from recmetrics.tables._problem import Problem, read_problem
-from recmetrics.tables._side_tables import (
-    TABLES,
-    ItemTable,
-    matrix_of,
-    popularity_of,
-    profile_of,
-    propensity_of,
-    refuse_repeats,
-    similarity_columns,
-    similarity_of,
-    stratum_of,
-)
-from recmetrics.tables._summary import Missing, TableSummary, summarise
-from recmetrics.tables._values import StringMetric, measure_problem
-
-_OTHERS = "similar items"
+from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, read_side_tables
+from recmetrics.tables._values import StringMetric, measure_lists
 
 
-class _Options(SideTables, total=False):
+class TableOptions(SideTables, total=False):
     """The keywords of ``evaluate_table`` that do not change the type of its result."""
 
     user: str
@@ -53,7 +30,7 @@ class _Options(SideTables, total=False):
     rank: str | None
     in_order: bool
     rank_gaps: RankGaps | None
-    rating: str | None
+    relevance: str | None
     by: str | Sequence[str] | None
     include_missing: bool
     undefined: Undefined | None
@@ -72,7 +49,7 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[TableOptions],
 ) -> Table: ...
 
 
@@ -83,7 +60,7 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[TableOptions],
 ) -> tuple[Table, TableSummary]: ...
 
 
@@ -94,34 +71,26 @@ def evaluate_table(
     metrics_list: MetricsList,
     *,
     return_summary: bool,
-    **options: Unpack[_Options],
+    **options: Unpack[TableOptions],
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
-@takes(SideTables)
+@takes(
+    TableOptions,
+    user="user",
+    item="item",
+    in_order=False,
+    include_missing=True,
+    repeats="raise",
+    unknown="raise",
+)
 def evaluate_table(
     recs: Table,
     truth: Table,
     metrics_list: MetricsList,
     *,
-    user: str = "user",
-    item: str = "item",
-    score: str | None = None,
-    rank: str | None = None,
-    in_order: bool = False,
-    rank_gaps: RankGaps | None = None,
-    rating: str | None = None,
-    by: str | Sequence[str] | None = None,
-    include_missing: bool = True,
-    undefined: Undefined | None = None,
-    convention: Convention | None = None,
-    n_threads: int | None = None,
-    catalogue: AnyTable | None = None,
-    repeats: Invalid = "raise",
-    unknown: Invalid = "raise",
-    strata: Mapping[str, AnyTable] | None = None,
     return_summary: bool = False,
-    **side: Unpack[SideTables],
+    **options: Unpack[TableOptions],
 ) -> Table | tuple[Table, TableSummary]:
     """Compute metrics for every list in a table of recommendations.
 
@@ -141,8 +110,8 @@ def evaluate_table(
         one of items. Ids may have any type whose values can be compared. A Python list, for
         example, cannot be an id. All other tables must be of the same library.
     truth
-        The relevant items: a column of users, one of items and, optionally, one of ratings. Lists
-        and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
+        The relevant items: a column of users, one of items and, optionally, one of relevances.
+        Lists and truth are matched by ``user``, and by those columns of ``by`` that the truth has.
     metrics_list
         The metrics, as in ``Metrics.compute``. A cutoff is limited to the size of the catalogue
         only if ``catalogue`` is given.
@@ -163,9 +132,9 @@ def evaluate_table(
         items with ranks up to k, a missing rank counts as not relevant, and the length of a list is
         its last rank. Default: the rule of the convention ("keep" for RecTools and LensKit 0.14),
         else "close" with a warning. Under "close", the ranks 0, 1, 2, ... have no gap.
-    rating
-        The column of ``truth`` with graded relevance, 0 = not relevant. By default, this is the
-        column "rating" if there is one; without it, every item of the truth has relevance 1.
+    relevance
+        The column of ``truth`` with graded relevance, 0 = not relevant. By default, "relevance" or
+        "rating" if there is one; without it, every item of the truth has relevance 1.
     by
         Columns of ``recs`` that, together with the user, identify a list, such as the model. All
         other columns are ignored.
@@ -229,231 +198,99 @@ def evaluate_table(
         If ``recs`` and ``truth`` have no user or no item in common, or if gaps in ranks are closed
         although neither ``rank_gaps`` nor the convention asks for it.
     """
-    given: dict[str, Any] = {"catalogue": catalogue, **side}
-    rules: dict[str, Any] = {
-        "undefined": undefined,
-        "convention": convention,
-        "n_threads": n_threads,
-        "strata": strata,
-    }
-    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **given)
-    system = None if convention is None else CONVENTIONS[read_convention(convention)]
-    if rank_gaps is not None:
-        one_of("rank_gaps", rank_gaps, RankGaps)
-    one_of("repeats", repeats, Invalid)
-    one_of("unknown", unknown, Invalid)
-    if unknown != "raise" and catalogue is None:
-        msg = f"unknown={unknown!r} needs catalogue=, the table of all items"
-        raise ArgumentError(msg)
-    gaps = rank_gaps or ("close" if system is None else system.rank_gaps)
+    given = {name: each for name, each in options.items() if name in FORMS}
+    request, default, ties = _read_request(metrics_list, options, given)
+    user, item, unknown = options["user"], options["item"], options["unknown"]
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
-    by = [] if by is None else as_names(by)
-    keys = [*by, user]
-    columns = choose_columns(
-        frame, relevant, keys, item, score=score, rank=rank, rating=rating, in_order=in_order
-    )
+    by = [] if options.get("by") is None else as_names(options["by"])
+    named: Any = {name: options.get(name) for name in ("score", "rank", "relevance", "in_order")}
+    columns = choose_columns(frame, relevant, [*by, user], item, of_truth=[user], **named)
+    rank_gaps = options.get("rank_gaps")
     if rank_gaps == "keep" and columns.rank is None:
         msg = f"rank_gaps='keep' needs a column of ranks, but the lists are {columns.order}"
         raise ArgumentError(msg)
-    require_columns(frame, "recs", [*keys, item])
-    require_columns(relevant, "truth", [user, item])
-    require_same_kind(frame, "recs", relevant, "truth")
-    if not in_order:
-        refuse_unread_numbers(frame, columns)
-        refuse_ordered_truth(relevant, columns)
-    tables = _side_tables(request, given, strata or {}, frame)
-    items = _ItemNumbers(frame, relevant, tables, item, unknown)
-    problem = read_problem(
+    if not options["in_order"]:
+        refuse_unread_order(frame, relevant, columns)
+    tables = read_side_tables(request, given, options.get("strata") or {}, frame)
+    side = ItemTables(frame, relevant, tables, user, item, unknown)
+    n_items = side.n_items if "catalogue" in tables else None
+    both = read_lists(
         frame,
         relevant,
         columns,
-        items.of_both,
-        rank_gaps=gaps,
-        ties="rows" if system is None else system.table_ties,
-        repeats=repeats,
+        side.of_both,
+        rank_gaps=rank_gaps or default,
+        ties=ties,
+        repeats=options["repeats"],
+        n_items=n_items,
     )
-    if "catalogue" in tables:
-        _refuse_ranks_beyond(problem, items.n_items)
-    if problem.gaps.n_lists and gaps == "close" and rank_gaps is None:
-        _warn_of_gaps(problem)
-    problem, invalid = problem.without_invalid(repeats, unknown, items.n_items)
-    missing = problem.missing()
-    if include_missing:
-        problem = problem.with_missing()
+    if both.gaps.n_lists and rank_gaps is None and default == "close":
+        _warn_of_gaps(both)
+    both, invalid = both.without_invalid(options["repeats"], unknown, side.n_items)
+    missing = both.missing()
+    if options["include_missing"]:
+        both = both.with_missing()
     for text in request.of_all_items:
-        _refuse_short_lists(problem, text, items.n_items)
-    values = measure_problem(
-        problem,
-        [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()],
-        _side_arrays(items, problem, user, request),
-        request,
-        items.n_items if "catalogue" in tables else None,
-        _systems(problem, by),
-    )
-    names = RowNames("list", problem.key_of)
-    for text, definition in request.definitions.items():
-        settled(values[text], text, definition, rows=names)
-    result: Table = problem.result(values, included=include_missing)
-    if return_summary:
-        told: Missing = "empty lists" if include_missing else "left out"
-        cutoffs = [definition.spec.k for definition in request.definitions.values()]
-        return result, summarise(problem, values, missing, told, invalid, cutoffs)
-    return result
+        _refuse_short_lists(both, text, side.n_items)
+    arrays = side.arrays(both.keys, request.strata)
+    asked = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
+    systems = None  # a number for each list, equal where the ``by`` columns are
+    if by:
+        of_by = [number(as_integers([(both.keys, "recs", name)]))[0] for name in by]
+        systems, _ = number(combine(of_by))
+    values = measure_lists(both, asked, arrays, request, n_items, systems)
+    result: Table = both.result(values, included=options["include_missing"])
+    if not return_summary:
+        return result
+    told: Missing = "empty lists" if options["include_missing"] else "left out"
+    cutoffs = [definition.spec.k for definition in request.definitions.values()]
+    return result, summarise(both, values, missing, told, invalid, cutoffs)
 
 
-def _warn_of_gaps(problem: Problem) -> None:
+def _read_request(
+    metrics_list: MetricsList, options: TableOptions, side: Mapping[str, Any]
+) -> tuple[Request, RankGaps, TableTies]:
+    """Read the metrics, and how the convention reads gaps and ties; check the options."""
+    shared = ("undefined", "convention", "n_threads", "strata")
+    rules: dict[str, Any] = {name: each for name, each in options.items() if name in shared}
+    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
+    if options.get("rank_gaps") is not None:
+        one_of("rank_gaps", options["rank_gaps"], RankGaps)
+    one_of("repeats", options["repeats"], Invalid)
+    one_of("unknown", options["unknown"], Invalid)
+    if options["unknown"] != "raise" and options.get("catalogue") is None:
+        msg = f"unknown={options['unknown']!r} needs catalogue=, the table of all items"
+        raise ArgumentError(msg)
+    convention = options.get("convention")
+    if convention is None:
+        return request, "close", "rows"
+    system = CONVENTIONS[read_convention(convention)]
+    return request, system.rank_gaps, system.table_ties
+
+
+def _warn_of_gaps(both: ListsAndTruth) -> None:
     """Warn of lists whose ranks were numbered anew."""
-    n_lists, first = problem.gaps.n_lists, problem.gaps.first
+    n_lists, first = both.gaps.n_lists, both.gaps.first
     msg = (
-        f"recs, column {problem.columns.rank!r}: {n_lists:,} of {problem.n_lists:,} lists have "
-        f"gaps in their ranks, the first is {problem.key_of(first)}; their items were ranked 1, 2, "
+        f"recs, column {both.columns.rank!r}: {n_lists:,} of {len(both.truth_of):,} lists have "
+        f"gaps in their ranks, the first is {both.key_of(first)}; their items were ranked 1, 2, "
         "3, ... in this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' "
         "closes the gaps without this warning"
     )
     warn(msg)
 
 
-def _refuse_ranks_beyond(problem: Problem, n_items: int) -> None:
-    """Refuse a rank that no list of the catalogue has."""
-    ranks = problem.gaps.ranks
-    if ranks is not None and ranks.max(initial=0) > n_items:
-        row = int(problem.order[ranks > n_items].min())
-        name = str(problem.columns.rank)
-        msg = (
-            f"recs, column {name!r}: row {row} (counted from 0) holds rank "
-            f"{value_at(problem.recs, name, row)!r}, but the catalogue has {n_items:,} items; "
-            f"expected ranks from 1 to {n_items:,}; rank_gaps='close' uses only the order of the "
-            "ranks"
-        )
-        raise InputError(msg)
-
-
-def _refuse_short_lists(problem: Problem, text: str, n_items: int) -> None:
+def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:
     """Refuse a list that lacks items of the catalogue, where the user has truth."""
-    lengths = np.diff(problem.start)
-    short = np.flatnonzero((lengths < n_items) & (problem.truth_sizes > 0))
+    lengths = both.lengths
+    short = np.flatnonzero((lengths < n_items) & (both.truth_sizes > 0))
     if short.size:
         has = lengths[short[0]]
         advice = "" if has else "; include_missing=False leaves out users without recommendations"
         msg = (
             f"recs lists {has:,} of the {n_items:,} items of the catalogue for "
-            f"{problem.key_of(int(short[0]))}, but {text} counts all of them; "
+            f"{both.key_of(int(short[0]))}, but {text} counts all of them; "
             f"expected lists of all items; with scores type Metrics.compute(scores, truth, "
             f"[{text!r}]){advice}"
         )
         raise InputError(msg)
-
-
-def _side_tables(
-    request: Request, side: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
-) -> dict[str, Frame]:
-    """The tables that a metric of the call needs, and the catalogue where there is one."""
-    specs = [definition.spec for definition in request.definitions.values()]
-    needed = {name for spec in specs for group in spec.needs for name in group}
-    tables = {
-        name: read_frame(value, name)
-        for name, value in side.items()
-        if value is not None and (name in needed or name == "catalogue")
-    }
-    for name in request.strata:
-        what = f"strata[{name!r}]"
-        tables[what] = read_frame(strata[name], what)
-    for name, frame in tables.items():
-        require_same_kind(recs, "recs", frame, name)
-    return tables
-
-
-def _form(what: str) -> str:
-    """The form of a table; "" for one that is no side information."""
-    return SIDE[what].form if what in SIDE else ""
-
-
-class _ItemNumbers:
-    """The items of all tables, numbered together, the catalogue first."""
-
-    def __init__(
-        self, recs: Frame, truth: Frame, tables: Mapping[str, Frame], item: str, unknown: Invalid
-    ) -> None:
-        self.tables, self.item, self.recs = tables, item, recs
-        named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
-        named |= {"recs": recs, "truth": truth, **tables}
-        columns = [(frame, what, item) for what, frame in named.items() if _form(what) != "users"]
-        codes_of = [what for _, what, _ in columns]
-        for what in (what for what in tables if _form(what) == "pairs"):
-            other, self._similarity = similarity_columns(tables[what], item)
-            columns.append((tables[what], what, other))
-            codes_of.append(_OTHERS)
-        for frame, what, name in columns:
-            require_columns(frame, what, [name])
-        numbers, first = number(as_integers(columns))
-        ends = np.cumsum([len(frame) for frame, _, _ in columns])
-        self._codes = dict(zip(codes_of, np.split(numbers, ends[:-1]), strict=True))
-        self.of_both = np.concatenate([self._codes["recs"], self._codes["truth"]])
-        self.n_items = len(first)
-        if "catalogue" in tables:
-            refuse_repeats(tables["catalogue"], "catalogue", [item], self._codes["catalogue"])
-            self.n_items = len(tables["catalogue"])
-            if unknown == "raise":
-                self._refuse_outside(
-                    recs, "recs", "; unknown='waste' or unknown='drop' accepts such items"
-                )
-            self._refuse_outside(truth, "truth")
-
-    def _refuse_outside(self, frame: Frame, what: str, advice: str = "") -> None:
-        outside = self._codes[what] >= self.n_items
-        if outside.any():
-            row = int(outside.argmax())
-            msg = (
-                f"{what}, column {self.item!r}: row {row} (counted from 0) holds item "
-                f"{value_at(frame, self.item, row)!r}, which is not in the catalogue{advice}"
-            )
-            raise InputError(msg)
-
-    def table(self, name: str) -> ItemTable:
-        """A table about items, with their numbers."""
-        return ItemTable(self.tables[name], name, self.item, self._codes[name])
-
-    def matrix(self, name: str) -> Any:
-        """The numbers of each item."""
-        return matrix_of(
-            self.table(name), self.n_items, (self.recs, self.item, self._codes["recs"])
-        )
-
-    def chances(self, name: str, user: str, truth: Frame) -> FloatArray:
-        """The propensity of each item."""
-        codes = self._codes["truth"]
-        return propensity_of(self.table(name), user, self.n_items, (truth, self.item, codes))
-
-    def pairs(self, name: str) -> Any:
-        """The similarity of every two items."""
-        return similarity_of(self.table(name), self._codes[_OTHERS], self._similarity, self.n_items)
-
-
-def _side_arrays(
-    items: _ItemNumbers, problem: Problem, user: str, request: Request
-) -> dict[str, Any]:
-    """The side information as ``Metrics.compute_ranked`` takes it."""
-    arrays: dict[str, Any] = {}
-    read: dict[str, Callable[[str], Any]] = {
-        "shares": lambda name: popularity_of(items.table(name), user, items.n_items),
-        "chances": lambda name: items.chances(name, user, problem.truth),
-        "matrix": items.matrix,
-        "pairs": items.pairs,
-        "users": lambda name: profile_of(
-            items.tables[name], user, problem.keys, items.table("genres").columns()
-        ),
-    }
-    arrays["strata"] = {
-        name: stratum_of(items.table(f"strata[{name!r}]"), user, problem.keys, items.n_items)
-        for name in request.strata
-    }
-    arrays |= {name: read[side.form](name) for name, side in SIDE.items() if name in items.tables}
-    return arrays
-
-
-def _systems(problem: Problem, by: Sequence[str]) -> IntArray:
-    """The number of the system of each list; lists with equal ``by`` columns are one system."""
-    if not by:
-        return np.zeros(problem.n_lists, np.int64)
-    columns = [number(as_integers([(problem.keys, "recs", name)]))[0] for name in by]
-    return number(combine(columns))[0]

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean
 from recmetrics._extras import install
 from recmetrics._types import FloatArray, IntArray
-from recmetrics.tables._arrow import has_rows, unwrapped
 
 try:
     import narwhals.stable.v2 as nw
@@ -57,10 +56,9 @@ def read_frame(value: Any, what: str) -> Frame:
     """Read a table of one of the three kinds through narwhals."""
     try:
         frame: Any = nw.from_native(value)
+    except TypeError:
+        frame = None
     except Exception as error:
-        if isinstance(error, TypeError):
-            msg = f"{what} is of type {type(value).__name__}, expected {_EXPECTED}"
-            raise InputTypeError(msg) from None
         msg = f"{what} cannot be read as a table: {' '.join(str(error).split())}"
         raise InputError(msg) from None
     if isinstance(frame, nw.LazyFrame):
@@ -68,11 +66,13 @@ def read_frame(value: Any, what: str) -> Frame:
         advice = f"type {what}.{ready}" if ready else f"convert it to {_EXPECTED}"
         msg = f"{what} is lazy, expected {_EXPECTED}; {advice}"
         raise InputTypeError(msg)
-    if frame.implementation not in (PANDAS, POLARS, PYARROW):
+    if frame is None or frame.implementation not in (PANDAS, POLARS, PYARROW):
         msg = f"{what} is of type {type(value).__name__}, expected {_EXPECTED}"
         raise InputTypeError(msg)
-    hidden = [series for series in frame.iter_columns() if not has_rows(type_of(series))]
-    return frame.with_columns(*map(plain, hidden)) if hidden else frame  # type: ignore[no-any-return]
+    if frame.implementation is PYARROW:  # it cannot take rows of views
+        views = [field.name for field in value.schema if str(field.type) == "string_view"]
+        frame = frame.with_columns(nw.col(views).cast(nw.String)) if views else frame
+    return frame  # type: ignore[no-any-return]
 
 
 def type_of(series: Series) -> Any:
@@ -82,20 +82,20 @@ def type_of(series: Series) -> Any:
 
 
 def plain(series: Series) -> Series:
-    """Convert a column of Arrow, in pandas too, to the values that it holds."""
+    """Convert a dictionary of Arrow, in pandas too, to the values that it stands for."""
+    kind: Any = type_of(series)
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    if not hasattr(kind, "index_type"):
+        return series
     native: Any = series.to_native()
-    if series.implementation is PYARROW:
-        array = native
-    elif hasattr(type_of(series), "pyarrow_dtype"):
-        array = native.array.__arrow_array__()
-    else:
+    try:
+        if series.implementation is PYARROW:
+            native = native.cast(kind.value_type)
+        else:
+            native = native.astype(type(native.dtype)(kind.value_type))
+    except NotImplementedError:  # of Arrow, for values such as lists; ids of them are refused
         return series
-    held = unwrapped(array)
-    if held is array:
-        return series
-    if series.implementation is PANDAS:
-        held = type(native)(type(native.array)(held), native.index)
-    converted: Series = nw.from_native(held, series_only=True)
+    converted: Series = nw.from_native(native, series_only=True)
     return converted.alias(series.name)
 
 
@@ -104,13 +104,13 @@ def as_strings(what: str, ids: Series) -> str:
     return _AS_STRINGS[ids.implementation].format(what, ids.name)
 
 
-def require_same_kind(frame: Frame, what: str, other: Frame, other_what: str) -> None:
-    """Refuse tables of two libraries: the ids of one would have to be converted."""
-    if frame.implementation is not other.implementation:
-        kinds = [table.implementation.value for table in (frame, other)]
+def require_same_kind(recs: Frame, frame: Frame, what: str) -> None:
+    """Refuse a table of another library than that of recs: its ids would have to be converted."""
+    if frame.implementation is not recs.implementation:
+        kinds = [table.implementation.value for table in (recs, frame)]
         msg = (
-            f"{what} is a {kinds[0]} table and {other_what} a {kinds[1]} one, "
-            f"expected both of one library; convert one of them"
+            f"recs is a {kinds[0]} table and {what} a {kinds[1]} one, expected both of one "
+            "library; convert one of them"
         )
         raise InputTypeError(msg)
 
@@ -128,7 +128,7 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
             has = ", ".join(map(repr, columns)) or "none"
             msg = f"{what} has no column {name!r}; it has {has}"
             near = [each for each in columns if isinstance(each, str) and looks_like(each, name)]
-            if _index_names(frame) & {name}:
+            if frame.implementation is PANDAS and name in frame.to_native().index.names:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
             elif near and name in ("user", "item"):
                 msg += f"; type {name}={near[0]!r}"
@@ -153,11 +153,6 @@ def looks_like(column: str, name: str) -> bool:
     }
     words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column).lower())
     return any(word in known.get(name, name).split() for word in words)
-
-
-def _index_names(frame: Frame) -> set[Any]:
-    native = frame.to_native()
-    return set(native.index.names) if frame.implementation is PANDAS else set()
 
 
 def with_item_column(frame: Frame, item: str) -> Frame:
@@ -190,7 +185,7 @@ def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
         held = type_of(series) if dtype == nw.Unknown else dtype
         msg = f"{what}, column {column!r} holds {held}, expected numbers"
         raise InputTypeError(msg)
-    refuse_null(series, what, "a number")
+    _refuse_null(series, what, "a number")
     if isinstance(dtype, _WIDE):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
@@ -209,7 +204,23 @@ def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:
     return np.unique(values, return_inverse=True)[1].astype(np.float64)
 
 
-def refuse_null(series: Series, what: str, expected: str) -> None:
+def ids_of(frame: Frame, what: str, column: str) -> Series:
+    """Read a column of ids; refuse lists, of objects by the first row, and null."""
+    series = plain(frame.get_column(column))
+    holds = isinstance(series.dtype, nw.List | nw.Array)
+    if series.dtype == nw.Object:
+        holds = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
+    if holds:
+        explode = f"type {what}.explode({series.name!r})"
+        if series.implementation is PYARROW:
+            explode = f"type pyarrow.table({what}.to_pandas().explode({series.name!r}))"
+        msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
+        raise InputTypeError(msg)
+    _refuse_null(series, what, "an id")
+    return series
+
+
+def _refuse_null(series: Series, what: str, expected: str) -> None:
     null = series.is_null().to_numpy()
     if series.dtype.is_float() and not null.any():
         null = np.isnan(series.to_numpy())
@@ -250,22 +261,11 @@ def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:
     if frame.implementation is not PANDAS:
         native = frame.to_native()
         return lambda first, last: native.slice(first, last - first)
-    native = frame.to_native() if index is None else keyed(frame, "truth", [index])
+    native = frame.to_native() if index is None else keyed(frame, [index])
     return lambda first, last: native.iloc[first:last]
 
 
-def keyed(frame: Frame, what: str, keys: Sequence[str]) -> Any:
+def keyed(frame: Frame, keys: Sequence[str]) -> Any:
     """Convert to the caller's own kind of table: pandas indexed by ``keys``, others unchanged."""
     native = frame.to_native()
-    if frame.implementation is not PANDAS:
-        return native
-    try:
-        return native.set_index(list(keys))
-    except Exception:  # of any type, by the types of the columns
-        held = ", ".join(f"column {name!r} holds {native[name].dtype}" for name in keys)
-        ids = as_strings(what, frame.get_column(keys[0]))
-        msg = (
-            f"{what}, {held}, expected ids that pandas can index, such as integers or strings; "
-            f"for strings type {ids}"
-        )
-        raise InputTypeError(msg) from None
+    return native.set_index(list(keys)) if frame.implementation is PANDAS else native

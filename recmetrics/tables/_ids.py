@@ -18,8 +18,8 @@ from recmetrics.tables._frames import (
     Frame,
     Series,
     as_strings,
+    ids_of,
     plain,
-    refuse_null,
     type_of,
 )
 
@@ -33,25 +33,23 @@ def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
 
     Integers are equal where the ids are.
     """
-    filled = [(what, plain(frame.get_column(name))) for frame, what, name in columns if len(frame)]
-    for what, part in filled:
-        _refuse_lists(part, what)
-        refuse_null(part, what, "an id")
-    _require_one_kind(filled)
-    return _integers(filled)
-
-
-def _refuse_lists(series: Series, what: str) -> None:
-    """Refuse a column with a list in each row; of objects the first row stands for all."""
-    holds = isinstance(series.dtype, nw.List | nw.Array)
-    if series.dtype == nw.Object:
-        holds = isinstance(series[0:1].to_list()[0], list | tuple | set | np.ndarray)
-    if holds:
-        explode = f"type {what}.explode({series.name!r})"
-        if series.implementation is PYARROW:
-            explode = f"type pyarrow.table({what}.to_pandas().explode({series.name!r}))"
-        msg = f"{what}, column {series.name!r} holds lists, expected one id in each row; {explode}"
-        raise InputTypeError(msg)
+    parts = [(what, ids_of(frame, what, name)) for frame, what, name in columns if len(frame)]
+    _require_one_kind(parts)
+    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for _, part in parts):
+        arrays = [_whole_numbers(part, what) for what, part in parts]
+        return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
+    if all(part.dtype.is_float() for _, part in parts):
+        # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
+        floats = [np.asarray(part.to_numpy(), np.float64) for _, part in parts]
+        return (np.concatenate(floats) + 0.0).view(np.int64)
+    encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
+    of_library = encode[parts[0][1].implementation]
+    try:
+        return np.asarray(of_library([part.to_native() for _, part in parts]), np.int64)
+    except MemoryError:
+        raise
+    except Exception:  # of any type, by the library and by the ids
+        _refuse_ids(parts, of_library)
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
@@ -72,8 +70,8 @@ def _kind(series: Series) -> str:
     """Name the kind of ids: those of two kinds are never equal, but objects may be of any."""
     dtype = series.dtype
     if series.implementation is PANDAS:
-        if dtype in (nw.Categorical, nw.Enum):
-            categories = series.to_native().cat.categories
+        categories = getattr(series.to_native().dtype, "categories", None)
+        if categories is not None:
             return _kind(nw.from_native(categories.to_series(), series_only=True))
         if dtype == nw.Object:
             from pandas.api.types import infer_dtype
@@ -89,24 +87,6 @@ def _kind(series: Series) -> str:
     # brings times of NumPy and of Arrow together.
     exact = dtype == nw.Unknown or series.implementation is not PANDAS
     return str(type_of(series) if exact else dtype)
-
-
-def _integers(parts: Sequence[tuple[str, Series]]) -> IntArray:
-    if all(part.dtype.is_integer() or part.dtype == nw.Boolean for _, part in parts):
-        arrays = [_whole_numbers(part, what) for what, part in parts]
-        return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
-    if all(part.dtype.is_float() for _, part in parts):
-        # The bits of equal numbers are equal once 0 is added: -0.0 becomes 0.0.
-        floats = [np.asarray(part.to_numpy(), np.float64) for _, part in parts]
-        return (np.concatenate(floats) + 0.0).view(np.int64)
-    encode = {PANDAS: _of_pandas, POLARS: _of_polars, PYARROW: _of_pyarrow}
-    of_library = encode[parts[0][1].implementation]
-    try:
-        return np.asarray(of_library([part.to_native() for _, part in parts]), np.int64)
-    except MemoryError:
-        raise
-    except Exception:  # of any type, by the library and by the ids
-        _refuse_ids(parts, of_library)
 
 
 def _refuse_ids(

@@ -19,10 +19,10 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._spec import MetricSpec, OptionValue, make_spec
-from recmetrics.tables._columns import Columns
+from recmetrics.tables._columns import choose_columns
 from recmetrics.tables._frames import read_frame, with_item_column
-from recmetrics.tables._problem import read_problem
-from recmetrics.tables._values import StringMetric, measure_problem
+from recmetrics.tables._matching import read_lists
+from recmetrics.tables._values import StringMetric, measure_lists
 
 Discount = Callable[[Any], Any]
 
@@ -152,27 +152,6 @@ def ndcg(recs: Any, truth: Any, discount: Discount = np.log2, k: int | None = No
     return _of_one_list(ndcg, recs, truth, discount=discount, k=k)
 
 
-def _precision(k: int | None) -> MetricSpec:
-    return make_spec("precision", k, {"denom": "list"})
-
-
-def _precision_at_ranks(k: int | None) -> MetricSpec:
-    return make_spec("precision", k, {"denom": "k"})
-
-
-def _recall(k: int | None) -> MetricSpec:
-    return make_spec("recall", k, {"denom": "relevant" if k is None else "capped"})
-
-
-def _dcg(discount: Discount) -> MetricSpec:
-    return make_spec("dcg", None, {"discount": _clipped(discount)})
-
-
-def _ndcg(discount: Discount, k: int | None) -> MetricSpec:
-    depth = "all" if k is None else "k"
-    return make_spec("ndcg", k, {"discount": _clipped(discount), "ideal_depth": depth})
-
-
 def _clipped(discount: Discount) -> OptionValue:
     if discount is np.log2:
         return "log2_clip"
@@ -196,68 +175,54 @@ class _Definition(NamedTuple):
     make: Callable[..., MetricSpec]
     of_presence: bool  # every item of the truth is relevant
     without_truth: float
-    # In tables with ranks; None if LensKit reads the rows of these tables as well.
-    make_at_ranks: Callable[..., MetricSpec] | None
-    without_truth_at_ranks: float = nan
-    without_items_at_ranks: float | None = nan  # of a list without an item to rank k
+    at_ranks: float = nan  # the value without truth in tables with ranks
 
 
-def _hit(k: int | None) -> MetricSpec:
-    return make_spec("hit", k)
-
-
-def _recip_rank(k: int | None) -> MetricSpec:
-    return make_spec("mrr", k)
+def _ndcg(discount: Discount, k: int | None) -> MetricSpec:
+    depth = "all" if k is None else "k"
+    return make_spec("ndcg", k, {"discount": _clipped(discount), "ideal_depth": depth})
 
 
 _DEFINITIONS: dict[Callable[..., float], _Definition] = {
-    precision: _Definition(_precision, True, 0.0, _precision_at_ranks, 0.0),
-    recall: _Definition(_recall, True, nan, _recall),
-    hit: _Definition(_hit, True, nan, _hit, 0.0),
-    recip_rank: _Definition(_recip_rank, True, 0.0, _recip_rank, 0.0),
-    dcg: _Definition(_dcg, False, 0.0, None),
-    ndcg: _Definition(_ndcg, False, nan, _ndcg, nan, None),
+    precision: _Definition(lambda k: make_spec("precision", k, {"denom": "list"}), True, 0.0, 0.0),
+    recall: _Definition(
+        lambda k: make_spec("recall", k, {"denom": "relevant" if k is None else "capped"}),
+        True,
+        nan,
+    ),
+    hit: _Definition(lambda k: make_spec("hit", k), True, nan, 0.0),
+    recip_rank: _Definition(lambda k: make_spec("mrr", k), True, 0.0, 0.0),
+    dcg: _Definition(
+        lambda discount: make_spec("dcg", None, {"discount": _clipped(discount)}), False, 0.0
+    ),
+    ndcg: _Definition(_ndcg, False, nan),
 }
 
 
-def is_defined(function: Callable[..., Any]) -> bool:
-    """Say whether a metric is one of the functions of this module."""
-    return any(function is known for known in _DEFINITIONS)  # any callable; it may have no hash
+def of_tables(
+    function: Callable[..., Any], name: str, options: Mapping[str, Any]
+) -> tuple[StringMetric, StringMetric] | None:
+    """Define a function as LensKit's analysis computes it: for tables without ranks, and with.
 
-
-def definition(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> StringMetric:
-    """Define a function of this module with these options as a metric string."""
-    known = _DEFINITIONS[function]
-    spec = known.make(**_chosen(function, name, options))
-    return StringMetric(name, spec, known.of_presence, without_truth=known.without_truth)
-
-
-def definition_of_lists(
-    function: Callable[..., Any], name: str, options: Mapping[str, Any], *, ranked: bool
-) -> StringMetric:
-    """Define it as LensKit's analysis computes it for tables with ranks, or without."""
-    known = _DEFINITIONS[function]
-    chosen = _chosen(function, name, options)
-    if not ranked or known.make_at_ranks is None:
-        spec = known.make(**chosen)
-        return StringMetric(name, spec, known.of_presence, at_ranks=False, without_truth=nan)
-    spec = known.make_at_ranks(**chosen)
-    return StringMetric(
+    None for a function that is not of this module.
+    """
+    if not any(function is known for known in _DEFINITIONS):  # it may have no hash
+        return None
+    known, bound = _DEFINITIONS[function], bind(function, name, options)
+    bound.apply_defaults()
+    spec = known.make(*bound.args[2:])
+    of_rows = StringMetric(name, spec, known.of_presence, at_ranks=False, without_truth=nan)
+    if function is dcg:
+        return of_rows, of_rows
+    return of_rows, StringMetric(
         name,
-        spec,
+        make_spec("precision", spec.k, {"denom": "k"}) if function is precision else spec,
         known.of_presence,
         # Hits / length of the whole list: the number of its items, not its last rank.
         at_ranks=function is not precision or spec.k is not None,
-        without_truth=known.without_truth_at_ranks,
-        without_items=known.without_items_at_ranks,
+        without_truth=known.at_ranks,
+        without_items=None if function is ndcg else nan,
     )
-
-
-def _chosen(function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a function with their defaults."""
-    bound = bind(function, name, options)
-    bound.apply_defaults()
-    return {key: value for key, value in bound.arguments.items() if key not in ("recs", "truth")}
 
 
 def bind(
@@ -276,12 +241,12 @@ def bind(
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
     """Compute the metric of one list, its rows in the order given."""
-    asked = definition(function, function.__name__, options)
+    known = _DEFINITIONS[function]
+    asked = StringMetric("", known.make(**options), known.of_presence, True, known.without_truth)
     frame = read_frame(recs, "recs")
     relevant = with_item_column(read_frame(truth, "truth"), "item")
-    rating = "rating" if "rating" in relevant.columns else None
-    columns = Columns(keys=(), item="item", rank=None, score=None, rating=rating)
-    problem = read_problem(frame, relevant, columns)
+    columns = choose_columns(frame, relevant, [], "item", in_order=True)
+    both = read_lists(frame, relevant, columns)
     if function is precision and not len(frame):
         return nan
-    return float(measure_problem(problem, [asked])[asked.name][0])
+    return float(measure_lists(both, [asked])[""][0])

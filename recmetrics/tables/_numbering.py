@@ -13,7 +13,6 @@ _SHORT = 32  # up to so many rows are sorted faster by comparing all pairs than 
 _LARGEST = int(np.iinfo(np.int64).max)
 
 
-@without_warnings  # the product of the hash overflows, a warning without JIT
 def number(values: IntArray) -> tuple[IntArray, IntArray]:
     """Number the values; gives the number of each, and for each number its first place."""
     if not values.size:
@@ -21,7 +20,7 @@ def number(values: IntArray) -> tuple[IntArray, IntArray]:
     least, largest = int(values.min()), int(values.max())
     if largest - least < max(_SMALL_RANGE, _ROOM * values.size):
         return _by_table(values, least, largest - least + 1)
-    return _by_hash(values)
+    return without_warnings(_by_hash)(values)  # the product of the hash overflows
 
 
 def combine(columns: list[IntArray]) -> IntArray:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
 from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
-from recmetrics._spec import SIDE, SideWords
-from recmetrics._types import FloatArray, IntArray
-from recmetrics.tables._frames import Frame, numbers_of, require_columns, value_at
+from recmetrics._spec import SIDE, Request, SideWords
+from recmetrics._types import FloatArray, IntArray, Invalid
+from recmetrics.tables._frames import (
+    Frame,
+    numbers_of,
+    read_frame,
+    require_columns,
+    require_same_kind,
+    value_at,
+)
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, first_repeat, number
 
+_OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
 FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
 
@@ -28,26 +35,7 @@ TABLES = SideWords(
 )
 
 
-@dataclass(frozen=True)
-class ItemTable:
-    """A table about items, and the number of the item of each row."""
-
-    frame: Frame
-    what: str
-    item: str
-    codes: IntArray
-
-    def __post_init__(self) -> None:
-        # The others are unique by a pair of columns, or sets.
-        if self.what in SIDE and SIDE[self.what].form == "matrix":
-            refuse_repeats(self.frame, self.what, [self.item], self.codes)
-
-    def columns(self, *but: str) -> list[str]:
-        """List all columns but these and the item's."""
-        return [name for name in self.frame.columns if name not in (self.item, *but)]
-
-
-def refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntArray) -> None:
+def _refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntArray) -> None:
     """Refuse a table that holds an id, or a pair of ids, in two rows."""
     row, earlier = first_repeat(codes)
     if row >= 0:
@@ -59,131 +47,218 @@ def refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntAr
         raise InputError(msg)
 
 
-def popularity_of(table: ItemTable, user: str, n_items: int) -> FloatArray:
-    """Compute the share of users who have each item; 0 where the table has no row of it."""
-    if user not in table.frame.columns:
-        return _spread(_numbers(table), table.codes, n_items)
-    users, first_of_user = number(as_integers([(table.frame, table.what, user)]))
-    _, first = number(combine([table.codes, users]))  # a pair counts once
-    items = table.codes[first]
-    counts = np.bincount(items[items < n_items], minlength=n_items)
-    return counts / max(1, len(first_of_user))
+def read_side_tables(
+    request: Request, given: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
+) -> dict[str, Frame]:
+    """Read the tables that a metric of the call needs, and the catalogue where there is one."""
+    specs = [definition.spec for definition in request.definitions.values()]
+    needed = {"catalogue", *(name for spec in specs for group in spec.needs for name in group)}
+    chosen = {name: each for name, each in given.items() if each is not None and name in needed}
+    chosen |= {f"strata[{name!r}]": strata[name] for name in request.strata}
+    tables = {name: read_frame(each, name) for name, each in chosen.items()}
+    for name, frame in tables.items():
+        require_same_kind(recs, frame, name)
+    return tables
 
 
-def propensity_of(
-    table: ItemTable, user: str, n_items: int, truth: tuple[Frame, str, IntArray]
-) -> FloatArray:
-    """Read or estimate the propensity of each item; every relevant one must have it."""
-    if user in table.frame.columns:
-        users, first = number(as_integers([(table.frame, table.what, user)]))
-        return propensity_from(_pairs(users, table, (len(first), n_items)))
-    _refuse_absent(table, n_items, truth, "truth")
-    propensity = _numbers(table)
-    wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        msg = (
-            f"propensity, column {table.columns()[0]!r}: row {row} (counted from 0) holds "
-            f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
+def _form(what: str) -> str:
+    """The form of a table; "" for one that is no side information."""
+    return SIDE[what].form if what in SIDE else ""
+
+
+class ItemTables:
+    """The tables of side information of a call; the items of all tables are numbered together.
+
+    Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items.
+    """
+
+    def __init__(
+        self,
+        recs: Frame,
+        truth: Frame,
+        tables: Mapping[str, Frame],
+        user: str,
+        item: str,
+        unknown: Invalid,
+    ) -> None:
+        self._tables, self._user, self._item = tables, user, item
+        named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
+        self._frames = named | {"recs": recs, "truth": truth, **tables}
+        columns = {
+            what: (each, what, item)
+            for what, each in self._frames.items()
+            if _form(what) != "users"
+        }
+        for what in [what for what in tables if _form(what) == "pairs"]:
+            require_columns(tables[what], what, [item])
+            others = self._columns(what)
+            if len(others) != 2:
+                self._refuse_form(what)
+            columns[_OTHERS + what] = tables[what], what, others[0]
+        for frame, what, name in columns.values():
+            require_columns(frame, what, [name])
+        ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
+        numbers, first = number(as_integers(list(columns.values())))
+        self._items = dict(zip(columns, np.split(numbers, ends[:-1]), strict=True))
+        self.of_both = np.concatenate([self._items["recs"], self._items["truth"]])
+        self.n_items = len(first)
+        if "catalogue" in tables:
+            self._refuse_repeats("catalogue")
+            self.n_items = len(tables["catalogue"])
+            if unknown == "raise":
+                advice = "; unknown='waste' or unknown='drop' accepts such items"
+                self._refuse_outside("recs", advice)
+            self._refuse_outside("truth")
+
+    def arrays(self, keys: Frame, strata: Iterable[str]) -> dict[str, Any]:
+        """Give the side information as ``Metrics.compute_ranked`` takes it; ``keys`` of lists."""
+        read: dict[str, Callable[[str], Any]] = {
+            "shares": self._shares,
+            "chances": self._chances,
+            "matrix": self._matrix,
+            "pairs": self._pairs_of_items,
+            "users": lambda what: self._of_users(what, keys),
+        }
+        arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._tables}
+        arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in strata}
+        return arrays
+
+    def _shares(self, what: str) -> FloatArray:
+        """Compute the share of users who have each item; 0 where the table has no row of it."""
+        found, items = self._users(what), self._items[what]
+        if found is None:
+            return _spread(self._numbers(what), items, self.n_items)
+        _, first = number(combine([items, found[0]]))  # a pair counts once
+        items = items[first]
+        counts = np.bincount(items[items < self.n_items], minlength=self.n_items)
+        return counts / max(1, len(found[1]))
+
+    def _chances(self, what: str) -> FloatArray:
+        """Read or estimate the propensity of each item; every relevant one must have it."""
+        users = self._users(what)
+        if users is not None:
+            return propensity_from(self._pairs(what, users[0], len(users[1])))
+        self._refuse_absent(what, "truth")
+        propensity = self._numbers(what)
+        wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
+        if wrong.any():
+            row = int(wrong.argmax())
+            msg = (
+                f"{what}, column {self._columns(what)[0]!r}: row {row} (counted from 0) holds "
+                f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
+            )
+            raise InputError(msg)
+        found = _spread(propensity, self._items[what], self.n_items)
+        return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
+
+    def _stratum(self, what: str, keys: Frame) -> Any:
+        """Read the items of a stratum, of all users or, with a column of users, of each list."""
+        if self._user not in self._tables[what].columns:
+            return np.unique(self._items[what][self._items[what] < self.n_items])
+        lists, users, n_users = self._users_of(what, keys)
+        return self._pairs(what, users, n_users)[lists]
+
+    def _matrix(self, what: str) -> FloatArray:
+        """Read the numbers of each item, one row per item; every item of recs must have them."""
+        self._refuse_repeats(what)
+        self._refuse_absent(what, "recs")
+        columns = self._columns(what)
+        if not columns:
+            self._refuse_form(what)
+        values = [numbers_of(self._tables[what], what, name) for name in columns]
+        return _spread(np.stack(values, axis=1), self._items[what], self.n_items)
+
+    def _pairs_of_items(self, what: str) -> Any:
+        """Read the similarity of every two items: 0 where no row names them, symmetric."""
+        frame, n_items = self._tables[what], self.n_items
+        items, others = self._items[what], self._items[_OTHERS + what]
+        other, value = self._columns(what)
+        _refuse_repeats(frame, what, [self._item, other], combine([items, others]))
+        numbers = numbers_of(frame, what, value)
+        inside = (items < n_items) & (others < n_items)
+        rows, columns_of, numbers = items[inside], others[inside], numbers[inside]
+        # A pair given in only one direction holds for the other, too.
+        mirrored = ~np.isin(columns_of * n_items + rows, rows * n_items + columns_of)
+        places = (
+            np.concatenate([rows, columns_of[mirrored]]),
+            np.concatenate([columns_of, rows[mirrored]]),
         )
-        raise InputError(msg)
-    found = _spread(propensity, table.codes, n_items)
-    return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
+        values = np.concatenate([numbers, numbers[mirrored]])
+        return sp.csr_array((values, places), shape=(n_items, n_items))
 
+    def _of_users(self, what: str, keys: Frame) -> FloatArray:
+        """Read the genres of the user of each list; 0 where the table has no row of the user."""
+        frame, genres = self._tables[what], self._columns("genres")
+        require_columns(frame, what, [self._user, *genres])
+        lists, rows, n_users = self._users_of(what, keys)
+        _refuse_repeats(frame, what, [self._user], rows)
+        values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
+        return _spread(values, rows, n_users)[lists]
 
-def stratum_of(table: ItemTable, user: str, keys: Frame, n_items: int) -> Any:
-    """Read the items of a stratum: for all users, or with a column of users those of each list."""
-    if user not in table.frame.columns:
-        return np.unique(table.codes[table.codes < n_items])
-    codes, first = number(as_integers([(keys, "recs", user), (table.frame, table.what, user)]))
-    lists, users = codes[: len(keys)], codes[len(keys) :]
-    return _pairs(users, table, (len(first), n_items))[lists]
+    def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
+        """Number the users of a table, where it has any."""
+        frame = self._tables[what]
+        own = self._user in frame.columns
+        return number(as_integers([(frame, what, self._user)])) if own else None
 
+    def _users_of(self, what: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
+        """Number the users of the lists and of a table together."""
+        both = [(keys, "recs", self._user), (self._tables[what], what, self._user)]
+        numbers, first = number(as_integers(both))
+        return numbers[: len(keys)], numbers[len(keys) :], len(first)
 
-def _pairs(users: IntArray, table: ItemTable, shape: tuple[int, int]) -> Any:
-    """The users and items of the rows of a table as a matrix."""
-    inside = table.codes < shape[1]
-    places = users[inside], table.codes[inside]
-    return sp.csr_array((np.ones(len(places[0])), places), shape=shape)
+    def _pairs(self, what: str, users: IntArray, n_users: int) -> Any:
+        """The users and items of the rows of a table as a matrix."""
+        inside = self._items[what] < self.n_items
+        places = users[inside], self._items[what][inside]
+        return sp.csr_array((np.ones(len(places[0])), places), shape=(n_users, self.n_items))
 
+    def _columns(self, what: str) -> list[str]:
+        """List all columns but that of the items."""
+        return [name for name in self._tables[what].columns if name != self._item]
 
-def _numbers(table: ItemTable) -> FloatArray:
-    """The one column of numbers of a table, whose items are unique."""
-    columns = table.columns()
-    if len(columns) != 1:
-        has = ", ".join(map(repr, table.frame.columns))
-        msg = f"{table.what} must be {FORMS[table.what]}; it has {has}"
-        raise InputError(msg)
-    refuse_repeats(table.frame, table.what, [table.item], table.codes)
-    return numbers_of(table.frame, table.what, columns[0])
+    def _numbers(self, what: str) -> FloatArray:
+        """The one column of numbers of a table, whose items are unique."""
+        columns, frame = self._columns(what), self._tables[what]
+        if len(columns) != 1:
+            self._refuse_form(what)
+        self._refuse_repeats(what)
+        return numbers_of(frame, what, columns[0])
 
-
-def _refuse_absent(
-    table: ItemTable, n_items: int, listed: tuple[Frame, str, IntArray], what: str
-) -> None:
-    """Refuse items of ``recs`` or ``truth`` for which a table has no row."""
-    frame, item, codes = listed
-    known = np.zeros(n_items + 1, bool)
-    known[n_items] = True  # all items outside the catalogue, which no list keeps
-    known[table.codes[table.codes < n_items]] = True
-    absent = ~known[np.minimum(codes, n_items)]
-    if absent.any():
-        row = int(absent.argmax())
-        msg = (
-            f"{table.what} has no row for item {value_at(frame, item, row)!r}, which {what} lists "
-            f"in row {row} (counted from 0); expected a row for every item listed"
-        )
+    def _refuse_form(self, what: str) -> NoReturn:
+        has = ", ".join(map(repr, self._tables[what].columns))
+        msg = f"{what} must be {FORMS[what]}; it has {has}"
         raise InputError(msg)
 
+    def _refuse_repeats(self, what: str) -> None:
+        _refuse_repeats(self._tables[what], what, [self._item], self._items[what])
 
-def matrix_of(table: ItemTable, n_items: int, recs: tuple[Frame, str, IntArray]) -> FloatArray:
-    """Read the numbers of each item, one row per item; every item of recs must have them."""
-    _refuse_absent(table, n_items, recs, "recs")
-    columns = table.columns()
-    if not columns:
-        msg = f"{table.what} must be {FORMS[table.what]}; it has {table.item!r} alone"
-        raise InputError(msg)
-    values = [numbers_of(table.frame, table.what, name) for name in columns]
-    return _spread(np.stack(values, axis=1), table.codes, n_items)
+    def _refuse_outside(self, what: str, advice: str = "") -> None:
+        """Refuse an item that is not in the catalogue."""
+        outside = self._items[what] >= self.n_items
+        if outside.any():
+            row = int(outside.argmax())
+            msg = (
+                f"{what}, column {self._item!r}: row {row} (counted from 0) holds item "
+                f"{value_at(self._frames[what], self._item, row)!r}, which is not in the "
+                f"catalogue{advice}"
+            )
+            raise InputError(msg)
 
-
-def similarity_of(table: ItemTable, others: IntArray, value: str, n_items: int) -> Any:
-    """Read the similarity of every two items: 0 where no row names them, symmetric."""
-    refuse_repeats(
-        table.frame,
-        table.what,
-        [table.item, similarity_columns(table.frame, table.item)[0]],
-        combine([table.codes, others]),
-    )
-    numbers = numbers_of(table.frame, table.what, value)
-    inside = (table.codes < n_items) & (others < n_items)
-    rows, columns, numbers = table.codes[inside], others[inside], numbers[inside]
-    # A pair given in only one direction holds for the other, too.
-    mirrored = ~np.isin(columns * n_items + rows, rows * n_items + columns)
-    places = (np.concatenate([rows, columns[mirrored]]), np.concatenate([columns, rows[mirrored]]))
-    values = np.concatenate([numbers, numbers[mirrored]])
-    return sp.csr_array((values, places), shape=(n_items, n_items))
-
-
-def similarity_columns(frame: Frame, item: str) -> tuple[str, str]:
-    """Find the columns of the other item and of the similarity."""
-    require_columns(frame, "similarity", [item])
-    columns = [name for name in frame.columns if name != item]
-    if len(columns) != 2:
-        has = ", ".join(map(repr, frame.columns))
-        msg = f"similarity must be {FORMS['similarity']}; it has {has}"
-        raise InputError(msg)
-    return columns[0], columns[1]
-
-
-def profile_of(frame: Frame, user: str, keys: Frame, genres: Sequence[str]) -> FloatArray:
-    """Read the genres of the user of each list; zeros where the table has no row of the user."""
-    require_columns(frame, "profile", [user, *genres])
-    codes, first = number(as_integers([(keys, "recs", user), (frame, "profile", user)]))
-    lists, rows = codes[: len(keys)], codes[len(keys) :]
-    refuse_repeats(frame, "profile", [user], rows)
-    values = np.stack([numbers_of(frame, "profile", name) for name in genres], axis=1)
-    return _spread(values, rows, len(first))[lists]
+    def _refuse_absent(self, what: str, of: str) -> None:
+        """Refuse items of ``recs`` or ``truth`` for which a table has no row."""
+        known = np.zeros(self.n_items + 1, bool)
+        known[self.n_items] = True  # all items outside the catalogue, which no list keeps
+        known[np.minimum(self._items[what], self.n_items)] = True
+        absent = ~known[np.minimum(self._items[of], self.n_items)]
+        if absent.any():
+            row = int(absent.argmax())
+            msg = (
+                f"{what} has no row for item {value_at(self._frames[of], self._item, row)!r}, "
+                f"which {of} lists in row {row} (counted from 0); expected a row for every item "
+                "listed"
+            )
+            raise InputError(msg)
 
 
 def _spread(values: FloatArray, codes: IntArray, n: int) -> FloatArray:

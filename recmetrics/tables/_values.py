@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs import FlatLists, ItemSets, Rankings, Rows, UserIndex, Users, read_side
-from recmetrics._results import measured, settled
+from recmetrics._inputs import ItemSets, Rankings, Rows, UserIndex, Users, read_side
+from recmetrics._results import RowNames, measured, settled
 from recmetrics._selection import find_hits
 from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
 from recmetrics.tables._frames import slicer, take
-from recmetrics.tables._problem import Gaps, Problem
+from recmetrics.tables._matching import ListsAndTruth
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Kind(NamedTuple):
     """The metrics that are computed together, from the same lists and the same truth."""
 
     of_presence: bool
-    of_system: bool
+    by_system: bool
     at_ranks: bool
 
 
@@ -66,84 +66,83 @@ class _TruthOfLists(ItemSets):
         return self._rows.take(self._truth_of[block])
 
 
-def measure_problem(
-    problem: Problem,
+def measure_lists(
+    both: ListsAndTruth,
     asked: Sequence[TableMetric],
     given: Mapping[str, Any] | None = None,
     rules: Request | None = None,
     n_items: int | None = None,
     systems: IntArray | None = None,
 ) -> dict[str, UserValues]:
-    """Compute every metric for every list of ``problem``, in the order given.
+    """Compute every metric for every list, in the order given.
 
     ``given`` is side information as ``Metrics.compute_ranked`` takes it, ``rules`` those of the
     call. ``n_items`` is the size of the catalogue, None where unknown. ``systems`` is the number
-    of the system of each list: a metric of all lists has one value for each, repeated for its
-    lists.
+    of the system of each list, None where there is one: a metric of all lists has one value for
+    each, repeated for its lists.
     """
     of_kind: dict[_Kind, dict[str, Definition]] = {}
-    has_zeros = not np.all(problem.truth_rows.values)
+    has_zeros = not np.all(both.truth_rows.values)
     values: dict[str, UserValues] = {}
     for one in asked:
         if isinstance(one, FunctionMetric):
-            values[one.name] = _of_function(problem, one)
+            values[one.name] = _of_function(both, one)
         else:
-            spec, at_ranks = one.spec, one.at_ranks and problem.gaps.ranks is not None
-            kind = _Kind(one.of_presence and has_zeros, not spec.metric.per_user, at_ranks)
-            of_kind.setdefault(kind, {})[one.name] = define(one.spec)
+            at_ranks = one.at_ranks and both.lists.ranks is not None
+            by_system = systems is not None and not one.spec.metric.per_user
+            kind = _Kind(one.of_presence and has_zeros, by_system, at_ranks)
+            definition = define(one.spec) if rules is None else rules.definitions[one.name]
+            of_kind.setdefault(kind, {})[one.name] = definition
+    names, n_lists = RowNames("list", both.key_of), len(both.truth_of)
     for kind, definitions in of_kind.items():
         request = Request.of(definitions, rules)
-        truth = _TruthOfLists(
-            _relevant(problem.truth_rows, kind.of_presence), problem.truth_of, n_items
-        )
-        gaps = problem.gaps if kind.at_ranks else Gaps()
-        rankings = Rankings(FlatLists(problem.items, problem.start, gaps.ranks, gaps.reach))
-        side = read_side(request.of_side, given or {}, problem.n_lists, n_items)
+        rows = both.truth_rows
+        if kind.of_presence:
+            rows = rows._replace(values=np.ones(len(rows.values)))
+        elif has_zeros:
+            rows = rows.keep(rows.values != 0.0)
+        truth = _TruthOfLists(rows, both.truth_of, n_items)
+        lists = both.lists
+        rankings = Rankings(lists if kind.at_ranks else lists._replace(ranks=None, reach=None))
+        side = read_side(request.of_side, given or {}, n_lists, n_items)
         users = Users(truth, side=side, n_items=n_items)
-        if kind.of_system and systems is not None:
-            found = {text: np.empty(problem.n_lists) for text in definitions}
-            for system in np.unique(systems):  # its one value is repeated for all its lists
-                own = np.flatnonzero(systems == system)
-                hits = find_hits(rankings.take(own), users.take(own), request)
-                for text, value in measured(hits, request).items():
-                    found[text][own] = value
-        else:
-            found = measured(find_hits(rankings, users, request), request)
-        if rules is None:  # else the caller settles what is undefined, by the rules of its call
-            for text, definition in definitions.items():
-                settled(found[text], text, definition)
+        found = {text: np.empty(n_lists) for text in definitions}
+        parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(0, n_lists), rankings, users)]
+        if systems is not None and kind.by_system:
+            owns = [np.flatnonzero(systems == system) for system in np.unique(systems)]
+            parts = [(own, rankings.take(own), users.take(own)) for own in owns]
+        for own, its_rankings, its_users in parts:
+            hits = find_hits(its_rankings, its_users, request)
+            for text, value in measured(hits, request).items():
+                found[text][own] = value  # a metric of all lists has one value for all of them
+        for text, definition in definitions.items():
+            settled(found[text], text, definition, rows=names)
         values |= found
     for one in asked:
         if isinstance(one, StringMetric):
-            _settle_empty(values[one.name], one, problem)
+            _settle_empty(values[one.name], one, both)
     return {one.name: values[one.name] for one in asked}
 
 
-def _settle_empty(values: UserValues, asked: StringMetric, problem: Problem) -> None:
+def _settle_empty(values: UserValues, asked: StringMetric, both: ListsAndTruth) -> None:
     """Set the values of lists without truth, and of lists without an item in the top k."""
     if asked.without_truth is not None:
-        values[problem.truth_sizes == 0] = asked.without_truth
+        values[both.truth_sizes == 0] = asked.without_truth
     if asked.without_items is not None:
-        is_empty = np.diff(problem.start) == 0
-        if asked.spec.k is not None and problem.gaps.ranks is not None:
-            first = np.append(problem.gaps.ranks, 0)[problem.start[:-1]]  # ranks ascend in a list
+        is_empty = both.lengths == 0
+        if asked.spec.k is not None and both.lists.ranks is not None:
+            first = np.append(both.lists.ranks, 0)[both.lists.start[:-1]]  # ranks ascend in a list
             is_empty |= first > asked.spec.k
         values[is_empty] = asked.without_items
 
 
-def _relevant(rows: Rows, of_presence: bool) -> Rows:
-    if of_presence:
-        return rows._replace(values=np.ones(len(rows.values)))
-    return rows if np.all(rows.values) else rows.keep(rows.values != 0.0)
-
-
-def _of_function(problem: Problem, asked: FunctionMetric) -> UserValues:
+def _of_function(both: ListsAndTruth, asked: FunctionMetric) -> UserValues:
     """Call a function of the tables of one list for each list; a loop in Python."""
-    recs = slicer(take(problem.recs, problem.order))
-    truth = slicer(take(problem.truth, problem.truth_order), problem.columns.item)
-    values = np.zeros(problem.n_lists)
-    starts, truth_starts = problem.start.tolist(), problem.truth_rows.start.tolist()
-    for one, key in enumerate(problem.truth_of.tolist()):
+    recs = slicer(take(both.recs, both.order))
+    truth = slicer(take(both.truth, both.truth_order), both.columns.item)
+    values = np.zeros(len(both.truth_of))
+    starts, truth_starts = both.lists.start.tolist(), both.truth_rows.start.tolist()
+    for one, key in enumerate(both.truth_of.tolist()):
         first, last = truth_starts[key], truth_starts[key + 1]
         if first == last:
             values[one] = nan
@@ -151,16 +150,16 @@ def _of_function(problem: Problem, asked: FunctionMetric) -> UserValues:
             answer = asked.function(
                 recs(starts[one], starts[one + 1]), truth(first, last), **asked.options
             )
-            values[one] = _number(answer, asked.name, problem, one)
+            values[one] = _number(answer, asked.name, both, one)
     return values
 
 
-def _number(answer: Any, name: str, problem: Problem, one: int) -> float:
+def _number(answer: Any, name: str, both: ListsAndTruth, one: int) -> float:
     try:
         return nan if answer is None else float(answer)
     except (TypeError, ValueError, OverflowError):
         msg = (
-            f"metric {name!r} returned {answer!r:.80} for {problem.key_of(one)}, expected a "
+            f"metric {name!r} returned {answer!r:.80} for {both.key_of(one)}, expected a "
             "number, or None if it is undefined"
         )
         raise ArgumentError(msg) from None

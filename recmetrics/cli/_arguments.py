@@ -1,0 +1,381 @@
+"""The options of each command as rows of a table, and the files that they name."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from recmetrics import ArgumentError, Audit, Evaluation
+from recmetrics._io import Source
+from recmetrics._spec import SIDE, SideInput
+from recmetrics._types import Convention, Invalid, NaNPolicy, RankGaps, Ties, Undefined
+from recmetrics.comparison import Correction, Test
+
+DEFAULT_K = 10
+DEFAULT_PLOT = Path("recmetrics-demo.png")
+FORMS = {
+    "SCORES": "an .npy or .npz",
+    "RECS": "a table of recommendations",
+    "GROUPS": "a table without TRUTH",
+}
+"""The forms of the first file of ``evaluate``."""
+
+
+class Row(NamedTuple):
+    """One option: its flags, its help, its settings for argparse, and the forms that take it.
+
+    Rows with the same ``instead_of`` exclude each other.
+    """
+
+    flags: str
+    help: str
+    settings: Mapping[str, Any] = {}
+    forms: str = " ".join(FORMS)
+    instead_of: str = ""
+
+    @property
+    def name(self) -> str:
+        """The argument that the option becomes."""
+        first = self.flags.split()[0]
+        name: str = self.settings.get("dest", first.lstrip("-").replace("-", "_"))
+        return name
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Read an integer that is at least ``least``."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least):
+            msg = f"expected an integer >= {least}, got {text!r}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return read
+
+
+def _stratum(text: str) -> tuple[str, Path]:
+    """Read the name and the file of a stratum."""
+    name, _, file = text.partition("=")
+    if not re.fullmatch(r"[\w.-]+", name) or not file:
+        msg = f"expected NAME=FILE, such as tail=items.npy, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name, Path(file)
+
+
+def _metrics(text: str) -> list[str]:
+    """Split text at the commas between metrics, not at those between options."""
+    return re.split(r",(?![^()]*\))", text)
+
+
+def _file(metavar: str = "FILE", dest: str | None = None) -> dict[str, Any]:
+    return {"type": Path, "metavar": metavar} | ({} if dest is None else {"dest": dest})
+
+
+def _number(least: int, **settings: Any) -> dict[str, Any]:
+    return {"type": whole(least), "metavar": "N", **settings}
+
+
+def _choice(literal: Any) -> dict[str, Any]:
+    return {"choices": get_args(literal)}
+
+
+def _of_side(name: str, side: SideInput) -> Row:
+    """Give the option of a piece of side information; tables take what training data become."""
+    flag, metavar = side.option.split()
+    forms = "SCORES" if side.of_train is None else "SCORES RECS"
+    return Row(flag, side.help, _file(metavar, name), forms)
+
+
+_COLUMN = {"metavar": "COLUMN"}
+_FLAG = {"action": "store_true"}
+_METRICS = {
+    "dest": "metrics",
+    "type": _metrics,
+    "action": "extend",
+    "nargs": "+",
+    "metavar": "METRIC",
+}
+_CONFIDENCE = {"type": float, "default": 0.95, "metavar": "P"}
+_SEED = Row("--seed", "seed of the bootstrap (default 0)", _number(0, default=0))
+_JSON = Row("--json", "print JSON in full precision", _FLAG, instead_of="output")
+
+EVALUATE = (
+    Row(
+        "-m --metric",
+        "one or more metrics: name, name@k or 'name(option=value)@k', up to the next option; "
+        "'recmetrics metrics' lists them (default: all accuracy metrics with values in [0, 1] for "
+        f"which higher is better, at cutoff {DEFAULT_K})",
+        _METRICS,
+    ),
+    Row("--exclude", "items that must not be recommended, per user", _file("TRAIN"), "SCORES"),
+    Row("--candidates", "the only items that may be recommended, per user", _file(), "SCORES"),
+    Row(
+        "--stratum",
+        "a set of items for metrics such as 'recall(of=NAME)@20': in a format of TRUTH, or an .npy "
+        "of items for all users; with RECS a table of items; may be repeated",
+        {"dest": "strata", "type": _stratum, "action": "append", "metavar": "NAME=FILE"},
+        "SCORES RECS",
+    ),
+    *(_of_side(name, side) for name, side in SIDE.items()),
+    Row(
+        "--user --user-col",
+        "with RECS: name of the column of users in all tables (default user)",
+        _COLUMN,
+        "RECS",
+    ),
+    Row(
+        "--item --item-col",
+        "with RECS: name of the column of items in all tables (default item)",
+        _COLUMN,
+        "RECS",
+    ),
+    Row(
+        "--group --group-col",
+        "with GROUPS: name of the column of group ids (default group)",
+        _COLUMN,
+        "GROUPS",
+    ),
+    Row(
+        "--relevance --relevance-col",
+        "name of the column of relevances: in GROUPS (default relevance), or, with RECS, in TRUTH "
+        "(default relevance or rating)",
+        _COLUMN,
+        "RECS GROUPS",
+    ),
+    Row(
+        "--include-missing",
+        "with RECS: count users of TRUTH without recommendations as empty lists (default), or "
+        "leave them out",
+        {"action": argparse.BooleanOptionalAction, "default": None},
+        "RECS",
+    ),
+    Row(
+        "--rank --rank-col",
+        "with RECS: name of the column of ranks, 1 is best (default rank)",
+        _COLUMN,
+        "RECS",
+        instead_of="order",
+    ),
+    Row(
+        "--score --score-col",
+        "with RECS or GROUPS: name of the column of scores (default score)",
+        _COLUMN,
+        "RECS GROUPS",
+        instead_of="order",
+    ),
+    Row(
+        "--in-order",
+        "with RECS: take the rows of each list in order, best first",
+        _FLAG,
+        "RECS",
+        instead_of="order",
+    ),
+    Row(
+        "--rank-gaps",
+        "with RECS: how to read ranks with gaps: close them to 1, 2, 3, ..., or keep the ranks as "
+        "they are (default: as in --convention, else close)",
+        _choice(RankGaps),
+        "RECS",
+    ),
+    Row(
+        "--catalogue",
+        "with RECS: a table of all items that may be recommended; auc and metrics of all lists, "
+        "such as coverage, need it",
+        _file(),
+        "RECS",
+    ),
+    Row(
+        "--repeats",
+        "with RECS: repeated items of a list are an error, waste their rank, or are dropped "
+        "(default raise)",
+        {**_choice(Invalid), "default": "raise"},
+        "RECS",
+    ),
+    Row(
+        "--unknown",
+        "with RECS: items outside the --catalogue are an error, waste their rank, or are dropped "
+        "(default raise)",
+        {**_choice(Invalid), "default": "raise"},
+        "RECS",
+    ),
+    Row(
+        "--undefined",
+        "value for users or groups without relevant items: nan (left out of the mean), 0, 1, or an "
+        "error (default: as in --convention, else nan)",
+        _choice(Undefined),
+    ),
+    Row(
+        "--convention",
+        "use the metric definitions of another system: %(choices)s",
+        {**_choice(Convention), "type": str.lower, "metavar": "NAME"},
+    ),
+    Row(
+        "--nan",
+        "NaN scores: raise an error, or never recommend the item (default raise)",
+        {**_choice(NaNPolicy), "default": "raise"},
+        "SCORES GROUPS",
+    ),
+    Row(
+        "--ties",
+        "how equal scores rank: by item index; or the mean, worst or best value over all orders; "
+        "range: rows for the mean, the least and the greatest value (default: as in --convention, "
+        "else index)",
+        _choice(Ties),
+        "SCORES GROUPS",
+    ),
+    Row(
+        "--chance",
+        "also show the means of a random ranking and of the best possible ranking",
+        _FLAG,
+        "SCORES",
+    ),
+    Row(
+        "--audit",
+        "first report problems of the data, at the largest cutoff of the metrics: NaN, ties at the "
+        "cutoff, excluded relevant items, users without truth, ...",
+        _FLAG,
+        "SCORES",
+    ),
+    Row(
+        "--threads",
+        "number of threads (default: RECMETRICS_NUM_THREADS, or else all cores)",
+        _number(1, dest="n_threads"),
+    ),
+    Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE),
+    _SEED,
+    Row("--per-user", "write the values of each user or group to FILE, a .csv or .npz", _file()),
+    _JSON,
+)
+
+COMPARE = (
+    Row(
+        "--paired-runs",
+        "run i of each model is on the same data, such as fold i; without it, the runs of each "
+        "model are drawn independently",
+        _FLAG,
+    ),
+    Row(
+        "--baseline",
+        "the model to compare all others with, by name or file (default: all pairs)",
+        {"metavar": "MODEL"},
+    ),
+    Row(
+        "--by",
+        "the group of each user, such as a segment; adds the statistics of each group and the "
+        "worst group. An .npy, a .csv of user and group, or text with one label per line",
+        _file("GROUPS"),
+    ),
+    Row(
+        "--confidence",
+        "confidence of the intervals; p < 1 - P is significant (default 0.95)",
+        _CONFIDENCE,
+    ),
+    Row(
+        "--test",
+        "paired test; may be repeated, the first test decides on significance (default t)",
+        {"dest": "tests", "action": "append", **_choice(Test)},
+    ),
+    Row(
+        "--correction",
+        "correction of the p-values for multiple tests (default holm)",
+        {"choices": (*get_args(Correction), "none"), "default": "holm"},
+    ),
+    _SEED,
+    Row("--plot", "draw the comparison to FILE, a .png, .pdf or .svg", _file()),
+    Row(
+        "--compact",
+        "print one table, models by metrics, with letters that mark significance; with --latex, a "
+        "table with caption and label",
+        _FLAG,
+    ),
+    Row(
+        "-m --metric",
+        "one or more metrics to show in the compact table, up to the next option (default: all)",
+        _METRICS,
+    ),
+    Row("--digits", "number of decimals in the compact table", _number(0)),
+    Row("--markdown", "print Markdown tables", _FLAG, instead_of="output"),
+    Row("--latex", "print LaTeX tables", _FLAG, instead_of="output"),
+    _JSON,
+)
+
+METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG),)
+
+DEMO = (
+    *(
+        Row(
+            flags,
+            f"{meaning} (default {default}, at least {least})",
+            _number(least, default=default),
+        )
+        for flags, default, least, meaning in (
+            ("--users", 3000, 10, "users to simulate"),
+            ("--items", 2000, 100, "items in the catalogue"),
+            ("--epochs", 10, 1, "epochs of training"),
+            ("--factors", 16, 1, "latent factors of the model"),
+            ("--seed", 0, 0, "seed of all random draws"),
+        )
+    ),
+    Row(
+        "--plot",
+        f"write the learning curve to FILE, a .png (default {DEFAULT_PLOT})",
+        _file(),
+        instead_of="picture",
+    ),
+    Row("--no-plot", "write no picture", _FLAG, instead_of="picture"),
+)
+
+FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *EVALUATE)}
+FLAGS["metrics"] = "-m"
+"""The option of each argument, for errors of the library."""
+WITH_FILE = {
+    row.name: f"{row.flags} {row.settings['metavar']}"
+    for row in EVALUATE
+    if row.settings.get("type") is Path
+}
+"""The options that take a file, with a word for it."""
+
+
+def is_table(path: Path) -> bool:
+    """Say whether a file is a table, by its name; scores are an .npy or .npz."""
+    return path.suffix.lower() in (".csv", ".tsv", ".parquet")
+
+
+class Measured(NamedTuple):
+    """The evaluation of the files; the ids of its rows, where they have any; the reports beside."""
+
+    evaluation: Evaluation
+    ids: Sequence[str] | None = None
+    levels: Mapping[str, Mapping[str, Any]] = {}
+    audit: Audit | None = None
+
+
+def rules_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Give the options that all methods of the library share, under its names."""
+    return {name: getattr(args, name) for name in ("undefined", "convention", "n_threads")}
+
+
+def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
+    """Give the files of the command line, by the argument that each becomes."""
+    sources = {first: Source(first.upper(), Path(args.files[0]))}
+    if len(args.files) > 1:
+        sources["truth"] = Source("TRUTH", Path(args.files[1]))
+    for row in EVALUATE:
+        path = getattr(args, row.name)
+        if isinstance(path, Path) and row.name != "per_user":
+            sources[row.name] = Source(FLAGS[row.name], path)
+    strata = args.strata or []
+    for name, path in strata:
+        if f"strata[{name!r}]" in sources:
+            msg = "--stratum has the same name twice; give each stratum a different name"
+            raise ArgumentError(msg)
+        sources[f"strata[{name!r}]"] = Source(f"--stratum {name}", path)
+    return sources
+
+
+def strata_of(args: argparse.Namespace, sources: Mapping[str, Source]) -> dict[str, Source]:
+    """Give the file of each stratum by its name."""
+    return {name: sources[f"strata[{name!r}]"] for name, _ in args.strata or []}

@@ -1,0 +1,107 @@
+"""``recmetrics metrics``: all metrics, or one in full; and the metrics computed without ``-m``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from argparse import Namespace
+from typing import get_args
+
+from recmetrics import explain
+from recmetrics._spec import CONVENTIONS, METRICS, Metric, Option, Reads, spec_of
+from recmetrics._types import Convention
+from recmetrics.cli._arguments import DEFAULT_K
+from recmetrics.cli._terminal import show, width, write
+
+
+def default_metrics(convention: Convention | None = None) -> list[str]:
+    """List the metrics of hits in [0, 1], higher is better, that the convention has, at 10."""
+    known = {line.metric for line in CONVENTIONS[convention].lines} if convention else None
+    return [
+        _title(metric, DEFAULT_K)
+        for metric in METRICS.values()
+        if metric.reads == "hits" and metric.bounds == (0, 1) and metric.higher_is_better
+        if known is None or _title(metric) in known
+    ]
+
+
+def metric_pages(args: Namespace) -> None:
+    """Print the registry's facts on all metrics, or on the one that was named."""
+    # Accuracy first, metrics of all lists last.
+    metrics = sorted(METRICS.values(), key=lambda metric: get_args(Reads).index(metric.reads))
+    if args.markdown:
+        write(_markdown(metrics))
+    elif args.files:
+        show(_page(args.files[0]))
+    else:
+        most = width() or 1_000
+        gap = max(len(_title(metric)) for metric in metrics)
+        for metric in metrics:
+            meaning, *_ = re.split(r"[:;] ", re.sub(r"``|\*|\.$", "", metric.summary))
+            line = f"{_title(metric):<{gap}}  {meaning}"
+            show(line if len(line) <= most else f"{line[: most - 1]}\u2026")
+        show("\nto see the formula, options and bounds of one metric: recmetrics metrics NAME")
+
+
+def _page(text: str) -> str:
+    """Write all facts of a metric, with the options and cutoff of a whole metric string."""
+    explained, metric = explain(text), spec_of(text).metric
+    summary, _, details = inspect.cleandoc(metric.description).partition("\n")
+    heading, facts = explained.title, explained.facts
+    if text.strip().lower() == metric.name:
+        heading = f"{_title(metric)}: {summary}"
+        facts = {name: facts[name] for name in ("bounds", "citation")}
+        facts = {"formula": metric.formula} | facts
+    needs = ", ".join(_needs(metric))
+    facts |= {"needs": needs, "undefined": metric.undefined, "also": ", ".join(metric.aliases)}
+    lines = [heading, ""]
+    for name, fact in facts.items():
+        lines += [
+            f"{'' if i else name:<12}{line}" for i, line in enumerate(fact.splitlines()) if line
+        ]
+    rows = [("option", "values", "default", "meaning")]
+    rows += [(o.name, _values(o), _default(o), o.meaning) for o in metric.options.values()]
+    if len(rows) > 1:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
+    return "\n".join([*lines, "", details.strip("\n")])
+
+
+def _title(metric: Metric, k: int | str = "k") -> str:
+    """Write a metric as users type it."""
+    return metric.name if metric.default_k is None else f"{metric.name}@{k}"
+
+
+def _needs(metric: Metric) -> list[str]:
+    """Name the side information of a metric, one entry for each that must be given."""
+    return [" or ".join(group) for group in metric.needs]
+
+
+def _markdown(metrics: list[Metric]) -> str:
+    """Write every metric with its aliases, options and formula, as the README shows them."""
+    rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
+    for metric in metrics:
+        options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
+        formula = f"of all lists: {metric.formula}" if not metric.per_user else metric.formula
+        names = ", ".join(f"`{name}`" for name in (_title(metric), *metric.aliases))
+        rows.append((names, options, ", ".join(_needs(metric)), formula))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _first_is_default(option: Option) -> str:
+    if option.choices or option.default is None:
+        return f"{option.name}={','.join(option.choices) or 'NUMBER'}"
+    return f"{option.name}={option.default:g}"
+
+
+def _default(option: Option) -> str:
+    return "not set" if option.default is None else str(option.default)
+
+
+def _values(option: Option) -> str:
+    if option.choices:
+        return ", ".join(option.choices)
+    limits = [f"above {option.above:g}"] if math.isfinite(option.above) else []
+    limits += [f"below {option.below:g}"] if math.isfinite(option.below) else []
+    return " ".join(["a number", " and ".join(limits)]).strip()

@@ -1,0 +1,407 @@
+"""From two tables to lists and truth: ids numbered once, rows in list order, errors by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from recmetrics._errors import ArgumentError, InputError, warn
+from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
+from recmetrics._spec import TableTies
+from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics.tables._columns import Columns
+from recmetrics.tables._frames import (
+    Frame,
+    described,
+    keyed,
+    numbers_of,
+    sort_keys_of,
+    take,
+    value_at,
+    with_columns,
+)
+from recmetrics.tables._ids import as_integers, stack
+from recmetrics.tables._numbering import (
+    combine,
+    find_gaps,
+    first_repeat,
+    group,
+    number,
+    sort_groups,
+)
+
+_LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
+
+
+class Gaps(NamedTuple):
+    """The number of lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ..., and the first."""
+
+    n_lists: int = 0
+    first: int = -1
+
+
+@dataclass(frozen=True)
+class ListsAndTruth:
+    """The lists of a recommendations table and the truth of each.
+
+    List l has the rows ``order[start[l]:start[l + 1]]`` of ``recs``, between the same places as its
+    items in ``lists``, and the truth ``truth_of[l]``; truth t has the rows ``truth_order[...]`` of
+    ``truth``, between the same places as its items in ``truth_rows``. Lists and truths are numbered
+    as they first appear.
+    """
+
+    recs: Frame
+    truth: Frame
+    columns: Columns
+    keys: Frame  # of each list
+    lists: FlatLists  # with ranks if gaps are kept, or if invalid items wasted ranks
+    order: IntArray
+    gaps: Gaps
+    truth_of: IntArray
+    model_of: IntArray  # lists with the same values of the other keys are of one model
+    truth_rows: Rows
+    truth_order: IntArray
+
+    @property
+    def lengths(self) -> IntArray:
+        """The number of items of each list, with the empty ones of ``with_missing``."""
+        return np.diff(self.lists.start)
+
+    @property
+    def truth_sizes(self) -> IntArray:
+        """The number of rows of the truth of each list."""
+        return np.diff(self.truth_rows.start)[self.truth_of]
+
+    def key_of(self, one: int) -> str:
+        """Write the keys of a list, for a message."""
+        return described(self.keys, self.keys.columns, one)
+
+    def missing(self) -> tuple[int, str]:
+        """Count the missing lists that the truth expects, and give the keys of the first."""
+        has_truth = np.diff(self.truth_rows.start) > 0
+        present = self.model_of[has_truth[self.truth_of]]
+        n_models = max(1, int(self.model_of.max(initial=0)) + 1)
+        short = has_truth.sum() - np.bincount(present, minlength=n_models)
+        if not short.any():
+            return 0, ""
+        model = int(np.flatnonzero(short)[0])
+        has_truth[self.truth_of[self.model_of == model]] = False
+        row = self.truth_order[self.truth_rows.start[np.flatnonzero(has_truth)[0]]]
+        return int(short.sum()), described(self.truth, self.columns.truth_keys, int(row))
+
+    def with_missing(self) -> ListsAndTruth:
+        """Add an empty list wherever the truth expects one."""
+        expected = np.flatnonzero(np.diff(self.truth_rows.start))
+        models, firsts = np.unique(self.model_of, return_index=True)
+        others = [name for name in self.keys.columns if name not in self.columns.truth_keys]
+        if not len(models) and not others:
+            models = np.zeros(1, np.int64)
+        absent = [np.setdiff1d(expected, self.truth_of[self.model_of == m]) for m in models]
+        truths = np.concatenate([np.empty(0, np.int64), *absent])
+        counts = [len(one) for one in absent]
+        first_rows = self.truth_order[self.truth_rows.start[truths]]
+        keys = take(self.truth.select(self.columns.truth_keys), first_rows)
+        if others:
+            same_model = take(self.keys, np.repeat(firsts, counts))
+            keys = keys.with_columns(*(same_model[name] for name in others))
+        start, reach = self.lists.start, self.lists.reach
+        lists = self.lists._replace(
+            start=np.append(start, np.full(len(truths), start[-1])),
+            reach=None if reach is None else np.append(reach, np.zeros(len(truths), np.int64)),
+        )
+        return replace(
+            self,
+            keys=stack(self.keys, keys.select(self.keys.columns)),
+            lists=lists,
+            truth_of=np.concatenate([self.truth_of, truths]),
+            model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
+        )
+
+    def without_invalid(
+        self, repeats: Invalid, unknown: Invalid, n_items: int
+    ) -> tuple[ListsAndTruth, InvalidItems]:
+        """Take out repeated items and items from ``n_items`` on, unless they are errors."""
+        if repeats == unknown == "raise":
+            return self, InvalidItems()
+        lists = self.lists
+        is_unknown = (lists.items >= n_items) & (unknown != "raise")
+        is_repeat = lists.named_before() & ~is_unknown & (repeats != "raise")
+        counts = np.stack([lists.count_in(is_repeat), lists.count_in(is_unknown)])
+        cleaned = replace(
+            self,
+            lists=lists.without(is_repeat, is_unknown, repeats, unknown),
+            order=self.order[~(is_repeat | is_unknown)],
+        )
+        return cleaned, InvalidItems.of(counts)
+
+    def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
+        """Make the table of the values of each list, in the caller's own kind of table."""
+        columns = {"nrecs": self.lengths, **values}
+        if included:
+            columns["ntruth"] = self.truth_sizes
+        for name in self.keys.columns:
+            if name in columns:
+                msg = (
+                    f"recs is grouped by {name!r}, but the result has a column of that name for a "
+                    "count or a metric; rename the column in both tables"
+                )
+                raise ArgumentError(msg)
+        return keyed(with_columns(self.keys, columns), self.keys.columns)
+
+
+class _Ids(NamedTuple):
+    """The ids of the rows as numbers 0, 1, 2, ..., as they first appear."""
+
+    items: IntArray  # of recs, then of truth
+    truths: IntArray  # of recs, then of truth
+    models: IntArray  # of recs
+    lists: IntArray  # of recs
+
+
+def read_lists(
+    recs: Frame,
+    truth: Frame,
+    columns: Columns,
+    items: IntArray | None = None,
+    *,
+    rank_gaps: RankGaps = "close",
+    ties: TableTies = "rows",
+    repeats: Invalid = "raise",
+    n_items: int | None = None,
+) -> ListsAndTruth:
+    """Number the ids, group the rows, and check both.
+
+    ``items`` are the numbers of the items of ``recs`` and then of ``truth``, where the caller
+    has numbered them together with those of other tables. Other ``repeats`` than "raise" leave
+    the repeats in ``recs``. ``n_items`` is the size of the catalogue, None where unknown.
+    """
+    ids = _number_ids(recs, truth, columns, items)
+    start, order = group(ids.lists, _count(ids.lists, columns))
+    first_rows = order[start[:-1]] if len(recs) else np.empty(0, np.int64)
+    own = ids.items[: len(recs)]
+    rank = _sort_lists(recs, columns, own, start, order, ties)
+    lists = FlatLists(own[order], start)
+    if repeats == "raise" and lists.named_before().any():
+        _refuse_repeats(recs, "recs", columns, columns.keys, [ids.lists, own])
+    gaps = Gaps()
+    if rank is not None:
+        _refuse_equal_ranks(recs, columns, start, order, rank)
+        lists, gaps = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
+    truth_rows, truth_order = _read_truth(truth, columns, ids)
+    return ListsAndTruth(
+        recs=recs,
+        truth=truth,
+        columns=columns,
+        keys=take(recs.select(columns.keys), first_rows) if columns.keys else recs.select([]),
+        lists=lists,
+        order=order,
+        gaps=gaps,
+        truth_of=ids.truths[first_rows] if columns.keys else np.zeros(1, np.int64),
+        model_of=ids.models[first_rows] if columns.keys else np.zeros(1, np.int64),
+        truth_rows=truth_rows,
+        truth_order=truth_order,
+    )
+
+
+def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | None) -> _Ids:
+    n_recs, own = len(recs), (recs, "recs")
+    both = (own, (truth, "truth"))
+    of_both = {} if items is None else {columns.item: items}
+    for name in (columns.item, *columns.truth_keys):
+        if name not in of_both:
+            of_both[name], _ = number(as_integers([(*table, name) for table in both]))
+        _warn_of_foreign_ids(recs, truth, name, of_both[name])
+    others = [
+        number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
+    ]
+    truths = _together([of_both[name] for name in columns.truth_keys], n_recs + len(truth))
+    return _Ids(
+        of_both[columns.item],
+        truths,
+        _together(others, n_recs),
+        _together([truths[:n_recs], *others], n_recs),
+    )
+
+
+def _together(columns: list[IntArray], n_rows: int) -> IntArray:
+    """Number the rows by all of the columns."""
+    if len(columns) > 1:
+        return number(combine(columns))[0]
+    return columns[0] if columns else np.zeros(n_rows, np.int64)
+
+
+def _count(ids: IntArray, columns: Columns) -> int:
+    """Count the ids; without keys all rows are one group, even if there is none."""
+    return int(ids.max(initial=-1 if columns.keys else 0)) + 1
+
+
+def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArray]:
+    """Read the relevances of each truth, and the order of its rows."""
+    n_truth = len(truth)
+    own, items = (each[len(each) - n_truth :] for each in (ids.truths, ids.items))
+    start, order = group(own, _count(ids.truths, columns))
+    keys = items[order].astype(np.float64)
+    sort_groups(start, order, keys)
+    if _equal_next(start, keys).any():
+        _refuse_repeats(truth, "truth", columns, columns.truth_keys, [own, items])
+    return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
+
+
+def _equal_next(start: IntArray, values: FloatArray) -> BoolArray:
+    """True for each value, but the last, that is equal to the next one of its group."""
+    equal = np.asarray(values[1:] == values[:-1])
+    ends = start[1:-1]
+    equal[ends[(ends > 0) & (ends < len(values))] - 1] = False  # from one group to the next
+    return equal
+
+
+def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) -> None:
+    """Warn where two tables have no id in common; ``ids`` numbers those of recs, then of truth."""
+    of_recs = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
+    of_recs[ids[: len(recs)]] = True
+    if len(recs) and len(truth) and not of_recs[ids[len(recs) :]].any():
+        warn(no_id_in_common("truth", name, value_at(recs, name, 0), value_at(truth, name, 0)))
+
+
+def no_id_in_common(what: object, name: str, of_recs: Any, own: Any) -> str:
+    """Write that a table has no id of recs; ``of_recs`` and ``own`` are the first of both."""
+    firsts = " and ".join(f"{str(one)[:40]!r}" for one in (of_recs, own))
+    return (
+        f"{what}, column {name!r}: no id of recs occurs here; the first of both are {firsts}; are "
+        "the ids written in two ways?"
+    )
+
+
+def _relevance(truth: Frame, columns: Columns) -> FloatArray:
+    """The relevances, or 1 where there are none."""
+    if columns.relevance is None:
+        return np.ones(len(truth))
+    relevance = numbers_of(truth, "truth", columns.relevance)
+    wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = (
+            f"truth, column {columns.relevance!r}: row {row} (counted from 0) is "
+            f"{relevance[row]:g}, expected relevances from 0 to {LARGEST_RELEVANCE:g}"
+        )
+        raise InputError(msg)
+    return relevance
+
+
+def _refuse_repeats(
+    frame: Frame, what: str, columns: Columns, keys: Sequence[str], ids: list[IntArray]
+) -> None:
+    row, earlier = first_repeat(combine(ids))
+    advice = "expected an item once; drop the rows that repeat another"
+    if what == "recs":
+        advice = (
+            "expected an item once in each list; give the column that distinguishes the lists, or "
+            "type repeats='waste' or repeats='drop'"
+        )
+    named = f"columns {', '.join(map(repr, (*keys, columns.item)))}"
+    held = f"item {value_at(frame, columns.item, row)!r}"
+    _refuse_again(frame, f"{what}, {named}", keys, (row, earlier), held, advice)
+
+
+def _refuse_again(
+    frame: Frame, what: str, keys: Sequence[str], rows: tuple[int, int], held: str, advice: str
+) -> NoReturn:
+    of = f" for {described(frame, keys, rows[0])}" if keys else ""
+    msg = (
+        f"{what}: row {rows[0]} (counted from 0) holds {held} again{of}, first in row {rows[1]}; "
+        f"{advice}"
+    )
+    raise InputError(msg)
+
+
+def _sort_lists(
+    recs: Frame,
+    columns: Columns,
+    items: IntArray,
+    start: IntArray,
+    order: IntArray,
+    ties: TableTies,
+) -> FloatArray | None:
+    """Sort the rows of each list by rank, else by score, else leave them as they come.
+
+    Returns the key that sorts the ranks in that order, or None.
+    """
+    if columns.rank is not None:
+        rank = sort_keys_of(recs, "recs", columns.rank)[order]
+        sort_groups(start, order, rank)
+        return rank
+    if columns.score is not None:
+        score = sort_keys_of(recs, "recs", columns.score)
+        if (score == -np.inf).any():
+            row = int((score == -np.inf).argmax())
+            msg = (
+                f"recs, column {columns.score!r}: row {row} (counted from 0) is -inf, which means "
+                "not recommended; leave such rows out"
+            )
+            raise InputError(msg)
+        if ties == "trec":
+            _sort_by_id(recs, columns, items, start, order)
+            with np.errstate(over="ignore"):
+                score = score.astype(np.float32).astype(np.float64)
+        sort_groups(start, order, -score[order])
+    return None
+
+
+def _sort_by_id(
+    recs: Frame, columns: Columns, items: IntArray, start: IntArray, order: IntArray
+) -> None:
+    """Sort the rows of each list by the bytes of the item's id, the last one first."""
+    numbers, first = number(items)
+    ids = take(recs.select(columns.item), first).get_column(columns.item).to_list()
+    words = [one if isinstance(one, bytes) else str(one).encode() for one in ids]
+    place = np.empty(len(words))
+    place[sorted(range(len(words)), key=words.__getitem__, reverse=True)] = np.arange(len(words))
+    sort_groups(start, order, place[numbers[order]])
+
+
+def _read_gaps(
+    recs: Frame,
+    columns: Columns,
+    lists: FlatLists,
+    order: IntArray,
+    rank_gaps: RankGaps,
+    n_items: int | None,
+) -> tuple[FlatLists, Gaps]:
+    """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
+    name = str(columns.rank)
+    ranks = numbers_of(recs, "recs", name)[order]
+    gaps = Gaps(*find_gaps(lists.start, ranks))
+    if rank_gaps == "close":
+        return lists, gaps
+    most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
+    wrong = (ranks < 1.0) | (ranks > most) | (ranks != np.floor(ranks))
+    if wrong.any():
+        row = int(order[wrong].min())
+        msg = (
+            f"recs, column {name!r}: row {row} (counted from 0) holds rank "
+            f"{value_at(recs, name, row)!r}, expected integers from 1 to {most:,}"
+            f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept "
+            "as they are; rank_gaps='close' uses only the order of the ranks"
+        )
+        raise InputError(msg)
+    if gaps.n_lists:
+        kept = ranks.astype(np.int64)
+        reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
+        lists = lists._replace(ranks=kept, reach=reach)
+    return lists, gaps
+
+
+def _refuse_equal_ranks(
+    recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank: FloatArray
+) -> None:
+    places = np.flatnonzero(_equal_next(start, rank))
+    if places.size:
+        # Equal ranks keep the order of the rows, so the second of a pair is the later row.
+        place = places[order[places + 1].argmin()]
+        rows, name = (int(order[place + 1]), int(order[place])), str(columns.rank)
+        held = f"rank {value_at(recs, name, rows[0])!r}"
+        advice = "expected a rank once in each list; give the column that distinguishes the lists"
+        _refuse_again(recs, f"recs, column {name!r}", columns.keys, rows, held, advice)

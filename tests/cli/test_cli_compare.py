@@ -1,0 +1,307 @@
+"""``recmetrics compare``: what it prints and writes, and its one-line errors."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import commands
+import numpy as np
+import pytest
+from commands import refused
+
+from recmetrics import compare
+from recmetrics._extras import install
+from recmetrics.cli._compare_files import model_names
+from recmetrics.cli._output import write_per_user
+
+RNG = np.random.default_rng(0)
+OLD = {"ndcg@10": np.append(RNG.random(39), np.nan), "recall(denom=relevant)@20": RNG.random(40)}
+NEW = {metric: values + RNG.normal(0.1, 0.1, 40) for metric, values in OLD.items()}
+WANTED = "expected the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with the files of two models, in both forms."""
+    monkeypatch.chdir(tmp_path)
+    for name, values in {"old": OLD, "new": NEW}.items():
+        for suffix in ("npz", "csv"):
+            write_per_user(Path(f"{name}.{suffix}"), values)
+
+
+def printed(capsys, *argv):
+    return commands.printed(capsys, "compare", *argv)
+
+
+def error(capsys, *argv):
+    return refused(capsys, "compare", *argv)
+
+
+# --- What it prints ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", ["old.npz", "old.csv"])
+def test_all_output_is_that_of_the_library(old, capsys):
+    assert printed(capsys, old, "new.npz") == f"{compare({'old': OLD, 'new': NEW}, rng=0)}\n"
+    argv = [old, "new.csv", "--baseline", "new", "--seed", "3", "--correction", "none"]
+    argv += ["--test", "wilcoxon", "--test", "t", "--confidence", "0.9"]
+    options = {"tests": ("wilcoxon", "t"), "correction": None, "confidence": 0.9, "rng": 3}
+    expected = compare({"old": OLD, "new": NEW}, baseline="new", **options)
+    assert printed(capsys, *argv, "--markdown") == expected.to_markdown()
+    assert printed(capsys, *argv, "--latex") == expected.to_latex()
+    assert json.loads(printed(capsys, *argv, "--json")) == expected.to_dict()
+
+
+def test_json_has_no_nan_and_no_infinity(capsys):
+    for name, values in {"a": [0.0, np.nan, 0.0], "b": [1.0, np.nan, 1.0]}.items():
+        write_per_user(Path(f"{name}.npz"), {"m": np.array(values), "n": np.full(3, np.nan)})
+    found = json.loads(printed(capsys, "a.npz", "b.npz", "--json"))
+    m, n = found["differences"]
+    assert (m["effect_size"], m["difference"]) == (None, 1.0)
+    assert (n["difference"], n["p_t"], n["n_users"]) == (None, None, 0)
+
+
+def test_a_narrow_terminal_cuts_nothing_off(capsys, monkeypatch):
+    wide = printed(capsys, "old.npz", "new.npz")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = printed(capsys, "old.npz", "new.npz")
+    assert max(map(len, narrow.splitlines())) <= 40 < max(map(len, wide.splitlines()))
+    numbers = re.compile(r"[+-]?\d+\.\d+")  # none is split
+    assert set(numbers.findall(narrow)) == set(numbers.findall(wide))
+
+
+def test_the_plot(capsys):
+    for name, start in {"p.png": b"\x89PNG", "p.pdf": b"%PDF", "p.svg": b"<?xml"}.items():
+        printed(capsys, "old.npz", "new.npz", "--plot", name)
+        assert Path(name).read_bytes().startswith(start)
+    assert len(list(Path().iterdir())) == 4 + 3  # no temporary file stays
+
+
+# --- Groups of users ------------------------------------------------------------------------------
+
+GROUPS = ["few", "many", "m\u00e4n", "many"] * 10
+
+
+def group_files():
+    rows = "".join(f"{user},{group}\n" for user, group in enumerate(GROUPS))
+    Path("groups.csv").write_text(f"user,activity\n{rows}", encoding="utf-8")
+    Path("groups.txt").write_text("".join(f"{group} \n" for group in GROUPS), encoding="utf-8")
+    np.save("groups.npy", np.array(GROUPS))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt", "npy"])
+@pytest.mark.parametrize("files", [("old.npz", "new.npz"), ("old.csv", "new.csv")])
+def test_groups_are_those_of_the_library(suffix, files, capsys):
+    group_files()
+    argv = [*files, "--by", f"groups.{suffix}"]
+    expected = compare({"old": OLD, "new": NEW}, by=GROUPS, rng=0)
+    assert printed(capsys, *argv) == f"{expected}\n"
+    assert printed(capsys, *argv, "--latex") == expected.to_latex()
+    found = json.loads(printed(capsys, *argv, "--json"))
+    assert found["groups"] == ["few", "many", "m\u00e4n"]
+    assert found["means"] == expected.to_dict()["means"]
+    assert {each["group"] for each in found["differences"]} == {None, *GROUPS}
+
+
+def test_groups_that_are_numbers_are_in_their_order(capsys):
+    np.save("groups.npy", np.arange(40) // 4 + 2)  # 10 comes after 9
+    found = json.loads(printed(capsys, "old.npz", "new.npz", "--by", "groups.npy", "--json"))
+    assert found["groups"] == list(range(2, 12))
+
+
+# --- Names of models -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/old.npz", "b/new.csv"], ["old", "new"]),
+        (["old.npz", "old.csv"], ["old.npz", "old.csv"]),
+        (["a/users.npz", "b/users.npz"], ["a/users", "b/users"]),
+        (["a/x/u.npz", "b/x/u.npz", "b/y/u.npz"], ["a/x/u", "b/x/u", "b/y/u"]),
+        (["a/u.npz", "a/u.csv", "b/u.npz"], ["a/u.npz", "a/u.csv", "b/u.npz"]),
+    ],
+)
+def test_models_are_called_by_what_tells_their_files_apart(paths, names):
+    assert model_names([Path(path) for path in paths]) == names
+
+
+def test_the_baseline_by_name_or_file(capsys):
+    by_name = printed(capsys, "old.npz", "new.npz", "--baseline", "new")
+    assert "old -" in by_name
+    assert printed(capsys, "old.npz", "new.npz", "--baseline", "new.npz") == by_name
+
+
+# --- Several runs, the compact table --------------------------------------------------------------
+
+
+def run_files():
+    """Three runs of a model; the values of each."""
+    runs = [{m: v + shift for m, v in NEW.items()} for shift in (-0.05, 0.0, 0.02)]
+    for i, values in enumerate(runs):
+        write_per_user(Path(f"seed{i}.csv"), values)
+    return runs, [f"als=seed{i}.csv" for i in range(3)]
+
+
+def test_files_of_one_name_are_runs(capsys):
+    runs, files = run_files()
+    expected = compare({"old": OLD, "als": runs}, baseline="old", rng=0)
+    out = printed(capsys, "old.npz", *files, "--baseline", "old.npz", "--latex")
+    assert out == expected.to_latex()
+    found = json.loads(printed(capsys, "old.npz", *files, "--json"))
+    assert found["models"] == ["old", "als"]
+    assert [(each["n_runs"], each["run_std"]) for each in found["means"]] == [
+        (each.n_runs, each.run_std if each.n_runs > 1 else None) for each in expected.means
+    ]
+    folds = [f"pop=old.{suffix}" for suffix in ("npz", "csv")]
+    paired = compare({"als": runs[:2], "pop": [OLD, OLD]}, paired_runs=True, rng=0)
+    out = printed(capsys, *files[:2], *folds, "--paired-runs", "--markdown")
+    assert out == paired.to_markdown()
+
+
+def test_a_file_whose_name_has_the_sign_is_a_file(capsys):
+    Path("lr=0.1.csv").write_bytes(Path("new.csv").read_bytes())
+    expected = compare({"old": OLD, "lr=0.1": NEW}, rng=0).to_markdown()
+    assert printed(capsys, "old.npz", "lr=0.1.csv", "--markdown") == expected
+    renamed = compare({"before": OLD, "after": NEW}, rng=0).to_markdown()
+    assert printed(capsys, "before=old.npz", "after=lr=0.1.csv", "--markdown") == renamed
+
+
+def test_the_compact_table_is_that_of_the_library(capsys):
+    table = compare({"old": OLD, "new": NEW}, rng=0).compact("ndcg@10", digits=2)
+    argv = ["old.npz", "new.npz", "--compact", "-m", "ndcg@10", "--digits", "2"]
+    assert printed(capsys, *argv) == f"{table}\n"
+    assert printed(capsys, *argv, "--markdown") == table.to_markdown()
+    both = compare({"old": OLD, "new": NEW}, rng=0).compact([*OLD][::-1])
+    turned = ["--compact", "-m", *[*OLD][::-1], "--latex", "old.npz", "new.npz"]
+    assert printed(capsys, *turned) == both.to_latex()
+
+
+RUN_ERRORS = [
+    (
+        ["a=old.npz", "a=new.npz"],
+        "give the files of two models or more to compare; see 'recmetrics compare --help'",
+    ),
+    (
+        ["old.npz", "old=new.npz"],
+        "'old' is the name of FILE 'old.npz' and of a FILE given as old=FILE; type old=old.npz "
+        "if it is a run of the same model, or another name",
+    ),
+    (["old.npz", "a=new.npz", "a=./new.npz"], "FILE 'new.npz' is given twice; give every file "),
+    (["old.npz", "a=absent.npz"], "cannot open FILE 'absent.npz': No such file or directory; "),
+    (["old.npz", "x/a=absent.npz"], "cannot open FILE 'x/a=absent.npz': No such file or "),
+    (["old.npz", "=new.npz"], "cannot open FILE '=new.npz': No such file or directory; "),
+    (
+        ["a=old.npz", "a=new.npz", "b=old.csv", "b=new.csv", "b=third.csv", "--paired-runs"],
+        "--paired-runs, but 'a' has 2 runs and 'b' has 3; give the same runs of every ",
+    ),
+    (["old.npz", "new.npz", "--digits", "2"], "--digits applies to the compact table; type "),
+    (
+        ["old.npz", "new.npz", "-m", "ndcg@10"],
+        ("-m applies to the compact table; type --compact as well"),
+    ),
+    (
+        ["old.npz", "new.npz", "--compact", "--json"],
+        "--json prints all numbers, not the compact table; leave out --compact",
+    ),
+    (
+        ["old.npz", "new.npz", "--compact", "-m", "ndcg@5"],
+        "-m must name metrics of the comparison, 'ndcg@10', 'recall(denom=relevant)@20', got 'ndcg",
+    ),
+    (
+        ["old.npz", "new.npz", "--compact", "--digits", "16"],
+        "--digits must be an integer from 0 to 15, got 16",
+    ),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), RUN_ERRORS)
+def test_bad_runs_and_bad_tables(argv, message, capsys):
+    Path("third.csv").write_bytes(Path("new.csv").read_bytes())
+    assert error(capsys, *argv).startswith(message)
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["old.npz"], "give two files or more to compare; see 'recmetrics compare --help'"),
+        (["old.npz", "./old.npz"], "FILE 'old.npz' is given twice; give every file once"),
+        (
+            ["old.npz", "new.npz", "--baseline", "older"],
+            "--baseline 'older' is not one of the models: old, new",
+        ),
+        (
+            ["old.npz", "absent.npz"],
+            f"cannot open FILE 'absent.npz': No such file or directory; {WANTED}",
+        ),
+        (
+            ["old.npz", "new.npz", "--confidence", "95"],
+            "--confidence must be a number from 0.5 to below 1, such as 0.95, got 95.0",
+        ),
+        (
+            ["old.npz", "new.npz", "--plot", "plot.jpg"],
+            "--plot 'plot.jpg': expected a file name that ends in .png or .pdf or .svg",
+        ),
+        (
+            ["old.npz", "new.npz", "--seed", "-1"],
+            "argument --seed: expected an integer >= 0, got '-1'; see 'recmetrics compare --help'",
+        ),
+    ],
+)
+def test_bad_arguments(argv, message, capsys):
+    assert error(capsys, *argv) == message
+    printed(capsys, "old.npz", "new.npz")
+
+
+def test_markdown_and_latex_at_once(capsys):
+    assert "not allowed with" in error(capsys, "old.npz", "new.npz", "--markdown", "--latex")
+
+
+BAD_FILES = {
+    "text.txt": (b"user\n", f"FILE 'text.txt' is neither an .npz nor a .csv; {WANTED}"),
+    "other.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\n1,0.5,0.5\n",
+        "FILE 'other.csv' has user '1' in place 1, where FILE 'old.csv' has user '0'; "
+        "expected the same users in the same order",
+    ),
+    "few.csv": (
+        b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",
+        "metric 'ndcg@10' of 'old' has 40 users and metric 'ndcg@10' of 'few' 1; "
+        "compare results on the same users",
+    ),
+    "metrics.csv": (
+        b"user,ndcg@10\n" + b"".join(b"%d,1\n" % user for user in range(40)),
+        "'metrics' has no metric 'recall(denom=relevant)@20', which 'old' has; "
+        "compute the same metrics for every model",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(name, capsys):
+    content, message = BAD_FILES[name]
+    Path(name).write_bytes(content)
+    assert error(capsys, "old.csv", name).startswith(message)
+
+
+def test_a_failure_while_drawing_leaves_the_older_picture(capsys, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    Path("plot.png").write_text("older")
+    monkeypatch.setattr(Path, "replace", fail)
+    assert error(capsys, "old.npz", "new.npz", "--plot", "plot.png") == (
+        "cannot write 'plot.png': No space left on device; choose another file"
+    )
+    assert Path("plot.png").read_text() == "older"
+
+
+def test_without_matplotlib(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    message = error(capsys, "old.npz", "new.npz", "--plot", "p.png")
+    assert message == f"--plot needs the package matplotlib; type: {install('cli')}"

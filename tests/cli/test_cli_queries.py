@@ -1,0 +1,442 @@
+"""``recmetrics evaluate GROUPS`` with tables of groups."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import evaluated, printed, rejected
+from tables_problems import make
+
+from recmetrics import Metrics
+from recmetrics._spec import METRICS
+from recmetrics.cli import main
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+pl = pytest.importorskip("polars", reason="polars is not installed")
+
+# Group "7" is ranked 0, 3, 1 and group "007", by the order of its rows, 0, 1; "x" has no relevance.
+GROUPS = {
+    "group": ["7", "007", "7", "007", "7", "x"],
+    "doc": ["a", "b", "c", "d", "e", "f"],
+    "score": [3.0, 5.0, 1.0, 5.0, 2.0, -1.0],
+    "relevance": [0.0, 0.0, 1.0, 1.0, 3.0, 0.0],
+}
+METRIC = ["-m", "mrr", "ndcg@2"]
+EXPECTED = "a table .csv, .tsv or .parquet with a header and the columns group, score and relevance"
+
+
+def write(columns, stem="groups"):
+    """The same table in every form."""
+    for suffix, separator in ((".csv", ","), (".tsv", "\t")):
+        rows = [list(columns), *zip(*columns.values(), strict=True)]
+        text = "".join(separator.join(map(str, row)) + "\n" for row in rows)
+        Path(stem + suffix).write_text(text)
+    make("polars", columns).write_parquet(f"{stem}.parquet")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(GROUPS)
+
+
+def per_group(path):
+    """The values of each metric, by the id of the group."""
+    header, *rows = csv.reader(Path(path).read_text().splitlines())
+    assert header[0] == "group"
+    return {
+        metric: {row[0]: float(row[column] or "nan") for row in rows}
+        for column, metric in enumerate(header[1:], start=1)
+    }
+
+
+def same(found, expected):
+    """Compare values by group, of which some are NaN."""
+    assert list(found) == list(expected)
+    np.testing.assert_array_equal(list(found.values()), list(expected.values()))
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_hand_worked_values(capsys, suffix):
+    found = evaluated(capsys, f"groups.{suffix}", *METRIC, "--per-user", "out.csv")
+    assert "3 groups, 6 rows" in found["notes"]
+    mrr = found["of"]["mrr"]
+    assert [mrr[name] for name in ("mean", "std", "low", "high")] == [1 / 2, 0.0, 1 / 2, 1 / 2]
+    assert (mrr["n_users"], mrr["n_undefined"]) == (2, 1)
+    values = per_group("out.csv")
+    same(values["mrr"], {"7": 1 / 2, "007": 1 / 2, "x": math.nan})
+    ideal = 3 + 1 / math.log2(3)
+    assert values["ndcg@2"]["7"] == pytest.approx(3 / math.log2(3) / ideal, rel=1e-15)
+    assert values["ndcg@2"]["007"] == pytest.approx(1 / math.log2(3), rel=1e-15)
+
+
+@pytest.mark.parametrize("permuted", [False, True])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+def test_the_values_are_those_of_compute_groups(capsys, suffix, permuted):
+    rng = np.random.default_rng(0)
+    ids = [f"q{group}" for group in np.repeat(np.arange(9), rng.integers(1, 12, 9))]
+    # Different scores: the order of the rows decides nothing.
+    scores, relevance = rng.permutation(len(ids)) / 7, rng.integers(0, 3, len(ids))
+    order = rng.permutation(len(ids)) if permuted else np.arange(len(ids))
+    ids, scores, relevance = [ids[row] for row in order], scores[order], relevance[order]
+    write({"relevance": relevance.tolist(), "score": scores.tolist(), "group": ids}, "other")
+    metrics = ["ndcg(gain=exp2)@3", "map", "auc", "precision@20"]
+    argv = [f"other.{suffix}", *(word for text in metrics for word in ("-m", text))]
+    found = evaluated(capsys, *argv, "--per-user", "out.csv")
+    expected = Metrics.compute_groups(scores, relevance, metrics, ids=ids)
+    values = per_group("out.csv")
+    for text in metrics:
+        same(values[text], dict(zip(dict.fromkeys(ids), expected[text], strict=True)))
+        defined = expected[text][~np.isnan(expected[text])]
+        assert found["of"][text]["mean"] == defined.mean()
+
+
+def test_columns_of_other_names(capsys):
+    names = {"group": "qid", "score": "score 2", "relevance": "label"}
+    # Columns of the usual names that must not be read.
+    write({names.get(name, name): column for name, column in GROUPS.items()} | {"group": "u" * 6})
+    argv = ["groups.csv", *METRIC, "--group", "qid", "--score", "score 2", "--relevance", "label"]
+    write({names.get(name, name): column for name, column in GROUPS.items()}, "bare")
+    expected = evaluated(capsys, "bare.parquet", *argv[1:])
+    assert expected["of"]["mrr"]["mean"] == 1 / 2
+    assert evaluated(capsys, *argv) == expected
+    assert evaluated(capsys, "groups.parquet", *argv[1:]) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("group", [7, 8, 7, 8, 7, 9]),
+        ("score", [3, 5, 1, 5, 2, -1]),
+        ("score", np.array(GROUPS["score"], np.float32)),
+        ("relevance", [False, False, True, True, True, False]),
+    ],
+)
+def test_types_of_parquet(capsys, column, values):
+    make("polars", GROUPS | {column: values}).write_parquet("other.parquet")
+    found = evaluated(capsys, "other.parquet", "-m", "mrr@3", "hit@2")["of"]
+    assert (found["mrr@3"]["mean"], found["hit@2"]["mean"], found["hit@2"]["n_users"]) == (
+        0.5,
+        1,
+        2,
+    )
+
+
+def test_integers_and_their_text_are_the_same_groups(capsys):
+    make("polars", GROUPS | {"group": [7, 8, 7, 8, 7, 9]}).write_parquet("other.parquet")
+    write(GROUPS | {"group": ["7", "8", "7", "8", "7", "9"]}, "text")
+    for name in ("other.parquet", "text.csv"):
+        evaluated(capsys, name, "-m", "mrr", "--per-user", "out.csv")
+        same(per_group("out.csv")["mrr"], {"7": 1 / 2, "8": 1 / 2, "9": math.nan})
+
+
+@pytest.mark.parametrize(
+    ("option", "keyword"),
+    [
+        (["--ties", "expected"], {"ties": "expected"}),
+        (["--undefined", "one"], {"undefined": "one"}),
+        (["--convention", "lightgbm"], {"convention": "lightgbm"}),
+    ],
+    ids=lambda each: " ".join(each),
+)
+def test_options_are_those_of_the_library(capsys, option, keyword):
+    found = evaluated(capsys, "groups.csv", "-m", "ndcg@2", *option)["of"]["ndcg@2"]
+    groups, _, *numbers = GROUPS.values()
+    expected = Metrics.compute_groups(*numbers, "ndcg@2", ids=groups, **keyword)["ndcg@2"]
+    assert found["mean"] == np.nanmean(expected)
+    plain = Metrics.compute_groups(*numbers, "ndcg@2", ids=groups)["ndcg@2"]
+    assert found["mean"] != np.nanmean(plain)
+
+
+def test_threads(capsys, monkeypatch):
+    monkeypatch.setenv("RECMETRICS_NUM_THREADS", "none")  # which is read where no option is given
+    assert "RECMETRICS_NUM_THREADS" in rejected(capsys, "groups.csv", "-m", "mrr")
+    found = evaluated(capsys, "groups.csv", "-m", "mrr", "--threads", "1")
+    assert found["of"]["mrr"]["mean"] == 1 / 2
+
+
+def test_without_metrics_those_of_accuracy_are_computed(capsys):
+    found = evaluated(capsys, "groups.csv")["of"]
+    accuracy = {
+        metric.name
+        for metric in METRICS.values()
+        if metric.reads == "hits" and metric.bounds == (0, 1) and metric.higher_is_better
+    }
+    assert {text.removesuffix("@10") for text in found} == accuracy
+    assert {"ndcg@10", "auc"} <= set(found)
+    found = evaluated(capsys, "groups.csv", "--convention", "lightgbm")["of"]
+    assert list(found) == ["map@10", "ndcg@10"]
+
+
+# --- Output --------------------------------------------------------------------------------------
+
+
+def test_the_table_counts_groups(capsys):
+    assert printed(capsys, "evaluate", "groups.csv", "-m", "hit@1", "auc").splitlines() == [
+        "metric    mean     95 % interval     q10  median     q90  groups  left out",
+        "------  ------  ----------------  ------  ------  ------  ------  --------",
+        "hit@1   0.0000  [0.0000, 0.0000]  0.0000  0.0000  0.0000       2         1",
+        "auc     0.2500  [0.0000, 0.5000]  0.0000  0.2500  0.5000       2         1",
+        "",
+        "95 % intervals by percentile bootstrap over groups, 2,000 resamples",
+        "q10, median, q90: quantiles of the groups' values",
+        "left out of hit@1: 1 of 3 groups has no relevant item",
+        "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",
+        "3 groups, 6 rows",
+        "--undefined zero counts groups without a value as 0",
+    ]
+
+
+def test_one_group(capsys):
+    Path("one.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\n")
+    assert main(["evaluate", "one.csv", "-m", "hit@1"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "hit@1   1.0000              -  1.0000  1.0000  1.0000       1",
+        "",
+        "95 % intervals by percentile bootstrap over groups, 2,000 resamples",
+        "q10, median, q90: quantiles of the groups' values",
+        "1 groups, 2 rows",
+    ]
+
+
+def test_values_per_group_go_through_compare(capsys):
+    write(GROUPS | {"score": [1.0, 5.0, 2.0, 6.0, 3.0, -1.0]}, "better")
+    for suffix in ("csv", "npz"):
+        for name in ("groups", "better"):
+            evaluated(capsys, f"{name}.csv", "-m", "mrr", "--per-user", f"{name}-out.{suffix}")
+        argv = [f"groups-out.{suffix}", f"better-out.{suffix}", "--json"]
+        assert main(["compare", *argv]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        means = {each["model"]: (each["mean"], each["n_users"]) for each in printed["means"]}
+        assert means == {"groups-out": (1 / 2, 2), "better-out": (1.0, 2)}
+    with np.load("groups-out.npz") as found:
+        assert list(found) == ["group", "mrr"]
+        assert found["group"].tolist() == ["7", "007", "x"]
+    Path("kinds.csv").write_text("group,kind\n7,head\n007,tail\nx,tail\n")
+    assert main(["compare", *argv, "--by", "kinds.csv"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == ["head", "tail"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_compare_refuses_other_groups(capsys, suffix):
+    write(GROUPS | {"group": ["7", "7", "7", "x", "x", "x"]}, "other")
+    for name in ("groups", "other"):
+        evaluated(capsys, f"{name}.csv", "-m", "mrr", "--per-user", f"{name}-out.{suffix}")
+    assert main(["compare", f"groups-out.{suffix}", f"other-out.{suffix}"]) == 2
+    assert "expected the same users in the same order" in capsys.readouterr().err
+
+
+def test_a_file_per_group_with_a_group_twice(capsys):
+    Path("twice.csv").write_text("group,mrr\nq,1\nq,0\n")
+    np.savez("twice.npz", group=["q", "q"], mrr=[1.0, 0.0])
+    for name, message in (
+        ("twice.csv", "FILE 'twice.csv', line 3: group 'q' is already on line 2; give every group"),
+        ("twice.npz", "cannot read FILE 'twice.npz': its 'group' names a group twice; give every"),
+    ):
+        assert main(["compare", name, "groups.csv"]) == 2
+        assert message in capsys.readouterr().err
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", f" is empty; expected {EXPECTED}"),
+        ("group,score,relevance\n", f" has no rows; expected {EXPECTED}"),
+        (
+            "qid,score,label\nq,1,1\n",
+            f" has no columns 'group' and 'relevance'; it has 'qid', 'score', 'label'; expected "
+            f"{EXPECTED}; type --group COLUMN --relevance COLUMN if they have another name",
+        ),
+        (
+            "group,score,label\nq,1,1\n",
+            " has no column 'relevance'; it has 'group', 'score', 'label'; expected one of "
+            "these; type --relevance COLUMN if it has another name",
+        ),
+        (
+            "user,item,score\nu,a,1\n",
+            " has no columns 'group' and 'relevance'; it has 'user', 'item', 'score'; expected "
+            f"{EXPECTED}; for recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",
+        ),
+        (
+            "user,item,group,score\nu,a,q,1\n",
+            " has no column 'relevance'; it has 'user', 'item', 'group', 'score'; expected one "
+            "of these; type --relevance COLUMN if it has another name",
+        ),
+        (
+            "group,score,relevance,score\nq,1,1,1\n",
+            " has the column 'score' twice; expected every name once",
+        ),
+        (
+            "group,score,relevance\nq,1,1\nq,high,0\n",
+            ", row 1 (counted from 0) holds 'high' as score; expected a number",
+        ),
+        (
+            "group,score,relevance\nq,1,\n",
+            ", row 0 (counted from 0) holds '' as relevance; expected a number",
+        ),
+        (
+            "group,score,relevance\n,1,1\n",
+            ", row 0 (counted from 0) has no group; expected an id in every row",
+        ),
+        (
+            "group,score,relevance\nq,1,1\nq,nan,0\nq,nan,0\n",
+            ", column 'score', holds 2 NaN, the first in row 1 (counted from 0); expected numbers; "
+            "give --nan exclude to treat NaN like a score of -inf",
+        ),
+        (
+            "group,score,relevance\nq,1,-1\n",
+            ", column 'relevance', must hold relevances from 0 to 1e+100, got -1 in row 0 (counted "
+            "from 0)",
+        ),
+    ],
+)
+def test_a_bad_table_is_one_line(capsys, text, message):
+    Path("bad.csv").write_text(text)
+    assert rejected(capsys, "bad.csv", "-m", "mrr") == f"GROUPS 'bad.csv'{message}"
+
+
+def test_nan_scores_may_be_excluded(capsys):
+    write(GROUPS | {"score": [math.nan, 5.0, 1.0, 5.0, 2.0, -1.0]}, "nan")
+    for suffix in ("csv", "parquet"):
+        found = evaluated(capsys, f"nan.{suffix}", "-m", "mrr", "--nan", "exclude")
+        assert found["of"]["mrr"]["mean"] == (1 + 1 / 2) / 2
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("relevance", list("abcdef"), ", column 'relevance', holds String; expected numbers"),
+        (
+            "score",
+            [1, None, 2, 3, None, 4],
+            ", column 'score', holds 2 NaN, the first in row 1 (counted from 0); expected numbers; "
+            "give --nan exclude to treat NaN like a score of -inf",
+        ),
+        (
+            "relevance",
+            [True, False, None, True, True, True],
+            ", column 'relevance', must hold relevances from 0 to 1e+100, got nan in row 2 "
+            "(counted from 0)",
+        ),
+        (
+            "group",
+            [1, 1, None, 2, 2, 2],
+            ", row 2 (counted from 0) has no group; expected an id in every row",
+        ),
+    ],
+)
+def test_a_bad_column_of_parquet_is_one_line(capsys, column, values, message):
+    make("polars", GROUPS | {column: values}).write_parquet("bad.parquet")
+    assert rejected(capsys, "bad.parquet", "-m", "mrr") == f"GROUPS 'bad.parquet'{message}"
+
+
+def test_ids_of_parquet_that_are_no_ids(capsys):
+    make("polars", GROUPS | {"group": [1.0, 1, 1, 2, 2, 2]}).write_parquet("bad.parquet")
+    assert rejected(capsys, "bad.parquet", "-m", "mrr") == (
+        "GROUPS 'bad.parquet', column 'group' holds Float64; expected text or integers as ids"
+    )
+
+
+def test_the_columns_are_three(capsys):
+    assert rejected(capsys, "groups.csv", "--group", "relevance") == (
+        "--group and --relevance have the same column 'relevance'; expected a column for each"
+    )
+
+
+def test_undefined_raise_names_the_group(capsys):
+    assert rejected(capsys, "groups.csv", "-m", "mrr", "--undefined", "raise").startswith(
+        "mrr is undefined for 1 of 3 groups (no relevant item), the first is group 'x'"
+    )
+
+
+def test_what_needs_names_of_items_is_refused(capsys):
+    message = rejected(capsys, "groups.csv", "-m", "coverage@2")
+    assert message.startswith("coverage@2 reads the lists themselves and has no value for groups")
+    assert "did you mean 'ndcg'" in rejected(capsys, "groups.csv", "-m", "ndgc@2")
+    assert rejected(capsys, "absent.csv", "-m", "mrr") == (
+        f"cannot open GROUPS 'absent.csv': No such file or directory; expected {EXPECTED}"
+    )
+
+
+def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
+    scores, recs = "SCORES, an .npy or .npz", "RECS, a table of recommendations"
+    for options, forms in {
+        (
+            "--exclude",
+            "--candidates",
+            "--features",
+            "--similarity",
+            "--genres",
+            "--profile",
+        ): scores,
+        ("--popularity-from",): f"{scores}, or {recs}",
+        ("--rank",): recs,
+    }.items():
+        for option in options:
+            assert rejected(capsys, "groups.csv", option, "groups.csv") == (
+                f"{option} goes with {forms}; GROUPS is a table without TRUTH"
+                + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
+            )
+    for option, forms in {
+        ("--chance",): scores,
+        ("--audit",): scores,
+        ("--in-order",): recs,
+        ("--include-missing",): recs,
+        ("--no-include-missing",): recs,
+        ("--rank-gaps", "close"): recs,
+    }.items():
+        assert rejected(capsys, "groups.csv", *option) == (
+            f"{option[0].replace('no-', '')} goes with {forms}; GROUPS is a table without TRUTH"
+            + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
+        )
+    message = rejected(capsys, "groups.csv", "--per-user", "groups.csv")
+    assert message == "--per-user 'groups.csv' is also an input; choose another name"
+
+
+def test_what_goes_with_groups_is_refused_beside_a_truth(capsys):
+    np.save("scores.npy", np.ones((2, 2)))
+    for first in ("scores.npy", "groups.csv"):
+        assert rejected(capsys, first, "truth.csv", "--group", "qid") == (
+            "--group goes with GROUPS, a table without TRUTH; got TRUTH 'truth.csv'"
+        )
+    assert rejected(capsys, "scores.npy", "truth.csv", "--relevance", "qid") == (
+        "--relevance goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
+        "SCORES is an .npy or .npz"
+    )
+    assert rejected(capsys, "scores.npy", "scores.npy", "--score", "score") == (
+        "--score goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
+        "SCORES is an .npy or .npz"
+    )
+    assert rejected(capsys, "groups.csv", "groups.csv", "--ties", "best") == (
+        "--ties goes with SCORES, an .npy or .npz, or GROUPS, a table without TRUTH; RECS is a "
+        "table of recommendations"
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_of_groups_with_a_truth(capsys, suffix):
+    columns = "', '".join(GROUPS)
+    assert rejected(capsys, f"groups.{suffix}", "mrrr") == (
+        f"RECS 'groups.{suffix}' has no columns 'user' and 'item'; it has '{columns}'; "
+        "expected a table .csv, .tsv or .parquet with a header and the columns user and item; "
+        "a table of groups needs no TRUTH 'mrrr'"
+    )
+
+
+@pytest.mark.parametrize("name", ["scores.npy", "scores.npz", "groups.txt", "a file"])
+def test_what_is_no_table_needs_a_truth(capsys, name):
+    quoted = f"'{name}'" if " " in name else name
+    assert rejected(capsys, name, "-m", "mrr") == (
+        f"SCORES '{name}' needs a TRUTH; type: recmetrics evaluate {quoted} TRUTH; only a table "
+        "of groups (.csv, .tsv or .parquet) needs none"
+    )

@@ -1,0 +1,468 @@
+"""``recmetrics evaluate RECS TRUTH`` with tables of recommendations."""
+
+import csv
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from commands import evaluated, printed, rejected
+from tables_problems import make
+
+from recmetrics._extras import install
+from recmetrics.cli import main
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+pl = pytest.importorskip("polars", reason="polars is not installed")
+
+RECS = {
+    "model": ["A"] * 5,
+    "user": ["b", "b", "07", "07", "x"],
+    "item": ["7", "8", "8", "9", "7"],
+    "score": [1.0, 2.0, 0.5, 0.1, 3.0],
+}
+TRUTH = {"user": ["07", "b", "c"], "item": ["9", "7", "7"], "rating": [1.0, 3.0, 1.0]}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same tables in every form."""
+    for name, columns in {"recs": RECS, "truth": TRUTH}.items():
+        for suffix, separator in ((".csv", ","), (".tsv", "\t")):
+            rows = [list(columns), *zip(*columns.values(), strict=True)]
+            text = "".join(separator.join(map(str, row)) + "\n" for row in rows)
+            (tmp_path / f"{name}{suffix}").write_text(text)
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("truth", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("recs", ["csv", "tsv", "parquet"])
+def test_every_form_gives_the_same(files, capsys, recs, truth):
+    found = evaluated(capsys, files / f"recs.{recs}", files / f"truth.{truth}", "-m", "mrr@2")
+    assert found["counts"]["users"] == 4
+    assert found["notes"][1:3] == ["4 users", "lists ordered by score, descending"]
+    # By score 8 is first of user b; user x has no truth; user c has no recommendations.
+    summary = found["of"]["mrr@2"]
+    assert (summary["mean"], summary["n_users"]) == ((1 / 2 + 1 / 2 + 0) / 3, 3)
+
+
+def test_missing_and_undefined_users_count_where_asked(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv", "-m", "hit@2"]
+    for option in ([], ["--include-missing"]):
+        one = evaluated(capsys, *base, *option)["of"]["hit@2"]
+        assert (one["mean"], one["n_users"]) == (2 / 3, 3)
+    one = evaluated(capsys, *base, "--no-include-missing")["of"]["hit@2"]
+    assert (one["mean"], one["n_users"]) == (2 / 2, 2)
+    one = evaluated(capsys, *base, "--undefined", "zero")["of"]["hit@2"]
+    assert (one["mean"], one["n_users"]) == (2 / 4, 4)
+    assert "the first is user='x'" in rejected(capsys, *base, "--undefined", "raise")
+
+
+def test_the_table_tells_who_is_left_out(files, capsys):
+    argv = ["evaluate", str(files / "recs.csv"), str(files / "truth.csv"), "-m", "hit@2"]
+    assert printed(capsys, *argv).splitlines()[-6:] == [
+        "left out: 1 of 4 users has no relevant item",
+        "4 users",
+        "lists ordered by score, descending",
+        "1 list has fewer than 2 items, the largest cutoff",
+        "users of TRUTH without recommendations: 1, the first user='c', counted as empty lists; "
+        "--no-include-missing leaves them out",
+        "--undefined zero counts users without a value as 0",
+    ]
+    assert printed(capsys, *argv, "--no-include-missing").splitlines()[-5:-1] == [
+        "3 users",
+        "lists ordered by score, descending",
+        "1 list has fewer than 2 items, the largest cutoff",
+        "users of TRUTH without recommendations: 1, the first user='c', left out; "
+        "--include-missing counts them",
+    ]
+
+
+def test_per_user_files_are_keyed_by_ids(files, capsys):
+    base = [files / "recs.csv", files / "truth.parquet", "-m", "mrr@2", "-m", "hit@1"]
+    evaluated(capsys, *base, "--per-user", files / "users.csv")
+    with (files / "users.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["user", "mrr@2", "hit@1"],
+            ["b", "0.5", "0.0"],
+            ["07", "0.5", "0.0"],
+            ["x", "", ""],
+            ["c", "0.0", "0.0"],
+        ]
+    evaluated(capsys, *base, "--per-user", files / "users.npz")
+    with np.load(files / "users.npz") as found:
+        assert list(found) == ["user", "mrr@2", "hit@1"]
+        assert found["user"].tolist() == ["b", "07", "x", "c"]
+        np.testing.assert_array_equal(found["mrr@2"], [0.5, 0.5, math.nan, 0.0])
+
+
+def test_popularity_from_a_table(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv", "-m", "popularity@1"]
+    found = evaluated(
+        capsys, *base, "--popularity-from", files / "recs.parquet", "--no-include-missing"
+    )
+    # First by score: 8, 8, 7; 8 and 7 have 2 of 3 users each.
+    assert found["of"]["popularity@1"]["mean"] == pytest.approx(2 / 3, abs=1e-12)
+    message = rejected(capsys, *base)
+    assert message.startswith("popularity@1 needs --popularity-from TRAIN")
+
+
+def test_without_metrics_those_with_a_cutoff_are_computed(files, capsys):
+    found = evaluated(capsys, files / "recs.csv", files / "truth.csv")
+    assert "ndcg@10" in found["of"]
+    assert "auc" not in found["of"]
+
+
+def test_ids_and_a_rank_as_integers_in_parquet(files, capsys):
+    columns = {"user": [1, 1], "item": [7, 8], "rank": [2, 1]}
+    make("polars", columns).write_parquet(files / "whole.parquet")
+    (files / "whole.csv").write_text("item,user\n7,1\n")
+    found = evaluated(capsys, files / "whole.parquet", files / "whole.csv", "-m", "mrr@2")
+    assert found["of"]["mrr@2"]["mean"] == 1 / 2
+
+
+def test_text_may_hold_quotes_a_mark_other_line_ends_and_empty_lines(files, capsys):
+    (files / "odd.csv").write_bytes('\ufeffuser,item\r\n"b",7\r\n\r\n"a,""b",8'.encode())
+    (files / "recs2.csv").write_text('user,item\nb,7\n"a,""b",8\n')
+    found = evaluated(capsys, files / "recs2.csv", files / "odd.csv", "-m", "hit@2")
+    assert found["of"]["hit@2"]["mean"] == 1.0
+    assert not any("without recommendations" in note for note in found["notes"])
+
+
+@pytest.fixture
+def unordered(tmp_path):
+    """Recommendations ordered by a column of another name, and their truth."""
+    recs = {"user": ["u", "u"], "item": ["7", "8"], "model": ["A", "B"], "prediction": [0.1, 0.9]}
+    for name, columns in {"recs": recs, "truth": {"user": ["u"], "item": ["8"]}}.items():
+        make("polars", columns).write_csv(tmp_path / f"{name}.csv")
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_of_numbers_that_is_not_read_is_an_error(unordered, capsys, suffix):
+    base = [unordered / f"recs.{suffix}", unordered / "truth.csv", "-m", "mrr"]
+    recs = f"RECS {str(base[0])!r}"
+    assert rejected(capsys, *base) == (
+        f"{recs} has no column 'rank' or 'score' to order its lists, but it has the column of "
+        "numbers 'prediction'; type --score prediction if higher is better, --rank prediction if "
+        "1 is best, or --in-order if the rows are in order"
+    )
+    for option, mean, order in (
+        (["--score", "prediction"], 1.0, "ordered by prediction, descending"),
+        (["--rank", "prediction", "--rank-gaps", "close"], 1 / 2, "ordered by prediction, ascend"),
+        (["--in-order"], 1 / 2, "in the order of the rows"),
+    ):
+        found = evaluated(capsys, *base, *option)
+        assert found["of"]["mrr"]["mean"] == mean
+        assert any(note.startswith(f"lists {order}") for note in found["notes"])
+    assert rejected(capsys, *base, "--score", "Score") == (
+        f"{recs} has no column 'Score'; it has 'user', 'item', 'model', 'prediction'; expected "
+        "one of these"
+    )
+    assert rejected(capsys, *base, "--score", "predicton") == (
+        f"{recs} has no column 'predicton'; it has 'user', 'item', 'model', 'prediction'; expected "
+        "one of these; did you mean 'prediction'?"
+    )
+    message = rejected(capsys, *base, "--score", "prediction", "--in-order")
+    assert message.startswith("argument --in-order: not allowed with argument --score")
+
+
+@pytest.fixture
+def named(tmp_path):
+    """The same tables with ids from 1, under names of other systems, among other columns."""
+    recs = {
+        "note": ["x"] * 4,
+        "user_id": [1, 1, 2, 2],
+        "movieId": [1, 2, 2, 3],
+        "prediction": [0.1, 0.9, 0.8, 0.2],
+        "position": [2, 1, 1, 2],
+        "year": [1999, 2000, 2001, 2002],
+    }
+    truth = {"user_id": [1, 2, 3], "movieId": [1, 2, 1], "stars": [4.0, 0.0, 2.0], "time": [5] * 3}
+    for name, columns in {"recs": recs, "truth": truth}.items():
+        make("polars", columns).write_csv(tmp_path / f"{name}.csv")
+        make("polars", columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("end", ["", "-col"])
+def test_columns_of_any_names(named, capsys, suffix, end):
+    base = [named / f"recs.{suffix}", named / f"truth.{suffix}", "-m", "mrr", "hit@1"]
+    ids = [f"--user{end}", "user_id", f"--item{end}", "movieId"]
+    for option, column in (("score", "prediction"), ("rank", "position")):
+        values = named / f"{option}.csv"
+        argv = [*base, *ids, f"--{option}{end}", column, "--per-user", values]
+        found = evaluated(capsys, *argv)
+        assert any(note.startswith(f"lists ordered by {column}") for note in found["notes"])
+        # User 1 has item 1 second, user 2 has item 2 first, user 3 has no recommendations.
+        assert values.read_text() == "user,mrr,hit@1\n1,0.5,0.0\n2,1.0,1.0\n3,0.0,0.0\n"
+    graded = [*base, *ids, f"--score{end}", "prediction", f"--relevance{end}", "stars"]
+    found = evaluated(capsys, *graded)["of"]["mrr"]
+    assert (found["mean"], found["n_users"]) == ((1 / 2 + 0) / 2, 2)  # user 2 rates item 2 with 0
+
+
+def test_the_names_of_columns_are_hinted_at(named, capsys):
+    base = [named / "recs.csv", named / "truth.csv", "-m", "mrr"]
+    assert rejected(capsys, *base).endswith("; type --user user_id --item movieId")
+    ids = ["--user", "user_id", "--item", "movieId"]
+    assert rejected(capsys, *base, *ids[:2]).endswith(
+        "the columns user_id and item; type --item movieId"
+    )
+    (named / "other.csv").write_text("user_id,item_id\n1,1\n")
+    other = [named / "recs.csv", named / "other.csv", "-m", "mrr", "--score", "prediction"]
+    assert rejected(capsys, *other, *ids).endswith(
+        "the columns user_id and movieId; rename 'item_id': the columns have the same names in "
+        "every table"
+    )
+    (named / "other.csv").write_text("user,item_id\n1,1\n")
+    assert rejected(capsys, *other, *ids).endswith(
+        "; rename 'user' and 'item_id': the columns have the same names in every table"
+    )
+    assert rejected(capsys, *base, *ids, "--score", "user_id") == (
+        "--user and --score have the same column 'user_id'; expected a column for each"
+    )
+    assert rejected(capsys, *base, *ids, "--rank", "position", "--relevance", "rating") == (
+        f"TRUTH {str(named / 'truth.csv')!r} has no column 'rating'; it has 'user_id', "
+        "'movieId', 'stars', 'time'; expected one of these"
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_swapped_tables_are_recognized(files, capsys, suffix):
+    recs, truth = files / f"truth.{suffix}", files / f"recs.{suffix}"
+    assert rejected(capsys, recs, truth, "-m", "mrr") == (
+        f"RECS {str(recs)!r} has the column 'rating' and truth the column 'score': they look "
+        "swapped; the recommendations come first, then the truth"
+    )
+
+
+def test_gaps_in_ranks_are_noted(files, capsys):
+    (files / "gaps.csv").write_text("user,item,rank\nb,7,4\nb,8,1\n07,9,1\n")
+    base = ["evaluate", str(files / "gaps.csv"), str(files / "truth.csv"), "-m", "mrr@9", "--json"]
+    base += ["--no-include-missing"]
+    assert main(base) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["means"][0]["mean"] == (1 / 2 + 1) / 2
+    assert json.loads(out)["notes"][-1] in err
+    assert err == (
+        f"recmetrics: note: RECS {str(files / 'gaps.csv')!r}, column 'rank': 1 of 2 lists have "
+        "gaps in their ranks, the first is user='b'; their items were ranked 1, 2, 3, ... in "
+        "this order; --rank-gaps keep keeps the ranks as they are, --rank-gaps close closes the "
+        "gaps without this warning\n"
+    )
+    for option in (["--rank-gaps", "keep"], ["--convention", "rectools"]):
+        assert main([*base, *option]) == 0
+        out, err = capsys.readouterr()
+        assert (json.loads(out)["means"][0]["mean"], err) == ((1 / 4 + 1) / 2, "")
+
+
+NOTE = (
+    "recmetrics: note: {}, column {!r}: no id of recs occurs here; the first of both are {}; "
+    "are the ids written in two ways?\n"
+)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_ids_that_are_written_in_two_ways_are_told(files, capsys, monkeypatch, suffix):
+    monkeypatch.chdir(files)
+    tables = {
+        "recs": {"user": ["1", "2"], "item": ["10.0", "12.0"]},
+        "t": {"user": ["1", "2"], "item": ["10", "12"]},
+        "other": {"user": ["1.0", "3"], "item": ["12.0", "10.0"]},
+        "apart": {"user": ["1\x1b", "3"], "item": ["10.0", "7"]},
+    }
+    for name, columns in tables.items():
+        make("polars", columns).write_parquet(f"{name}.parquet")
+        make("polars", columns).write_csv(f"{name}.csv")
+
+    def told(truth):
+        """The notes; where the truth has no id in common, they are in JSON and an error, too."""
+        argv = [f"recs.{suffix}", f"{truth}.{suffix}", "-m", "popularity@1", "hit@1"]
+        argv += ["--no-include-missing"]
+        code = main(["evaluate", *argv, "--popularity-from", f"t.{suffix}", "--json"])
+        out, err = capsys.readouterr()
+        assert json.loads(out)["counts"]["users"] == 2
+        *notes, last = err.splitlines(keepends=True)
+        if code == 0:
+            return err
+        note = last.replace("error: nothing was measured: ", "note: ")
+        assert (code, note.count("TRUTH")) == (2, 1)
+        # Escaped on a terminal, as it is in JSON.
+        told = next(each for each in json.loads(out)["notes"] if each.startswith("TRUTH"))
+        assert note == f"recmetrics: note: {told}\n" or "\x1b" in told
+        notes.append(note)
+        return "".join(notes)
+
+    train = f"--popularity-from 't.{suffix}'"
+    of_train = NOTE.format(train, "item", "'10.0' and '10'")
+    of_items = NOTE.format(f"TRUTH 't.{suffix}'", "item", "'10.0' and '10'")
+    of_users = NOTE.format(f"TRUTH 'other.{suffix}'", "user", "'1' and '1.0'")
+    escaped = NOTE.format(f"TRUTH 'apart.{suffix}'", "user", r"'1' and '1\x1b'")
+    assert sorted(told("t").splitlines()) == sorted((of_items + of_train).splitlines())
+    assert told("recs") == of_train
+    assert told("other") == of_train + of_users
+    assert told("apart") == of_train + escaped
+
+
+def test_one_id_in_common_is_enough(files, capsys):
+    (files / "t.csv").write_text("user,item\nb,8.0\nb,8\nc,9.0\n")
+    evaluated(capsys, files / "recs.csv", files / "t.csv", "-m", "hit@2")
+
+
+EXPECTED = "expected a table .csv, .tsv or .parquet with a header and the columns user and item"
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("t.csv", "", f"is empty; {EXPECTED}"),
+        ("t.tsv", "0 1\n", f"has no columns 'user' and 'item'; it has '0 1'; {EXPECTED}"),
+        ("t.csv", "user,item,user\n", "has the column 'user' twice; expected every name once"),
+        (
+            "t.csv",
+            "user,item\na,8\n,9\n",
+            ", row 1 (counted from 0) has no user; expected an id in every row",
+        ),
+        (
+            "t.csv",
+            "user,item,rating\na,8,good\n",
+            ", row 0 (counted from 0) holds 'good' as rating; expected a number",
+        ),
+    ],
+)
+def test_a_bad_table_is_one_line(files, capsys, name, text, message):
+    (files / name).write_text(text)
+    got = rejected(capsys, files / "recs.csv", files / name)
+    separator = "" if message.startswith(",") else " "
+    assert got == f"TRUTH {str(files / name)!r}{separator}{message}"
+
+
+def test_bytes_that_are_not_text_a_damaged_file_and_none_at_all(files, capsys):
+    (files / "t.csv").write_bytes(b"user,item\n\xff,8\n")
+    assert "TRUTH" in rejected(capsys, files / "recs.csv", files / "t.csv")
+    for text, why in (("a,8,9\n", "found more fields than defined"), ('"a,8\n', "could not parse")):
+        (files / "t.csv").write_text(f"user,item\n{text}")
+        got = rejected(capsys, files / "recs.csv", files / "t.csv")
+        assert got.startswith(f"cannot read TRUTH {str(files / 't.csv')!r}: {why}")
+        assert got.endswith(EXPECTED)
+    (files / "t.parquet").write_bytes((files / "truth.parquet").read_bytes()[:-20])
+    got = rejected(capsys, files / "recs.csv", files / "t.parquet")
+    assert got.startswith(f"cannot read TRUTH {str(files / 't.parquet')!r}: ")
+    for suffix in ("csv", "parquet"):
+        got = rejected(capsys, files / "recs.csv", files / f"none.{suffix}")
+        assert got.startswith(f"cannot open TRUTH {str(files / f'none.{suffix}')!r}: No such file")
+
+
+def test_columns_with_another_separator(files, capsys):
+    (files / "s.csv").write_text("user;item;score\na;8;1\n")
+    assert rejected(capsys, files / "s.csv", files / "truth.csv") == (
+        f"RECS {str(files / 's.csv')!r} separates its columns by ';'; expected ',' in a .csv"
+    )
+
+
+def test_what_the_library_refuses_is_one_line(files, capsys):
+    (files / "t.csv").write_text("user,item\na,8\na,8\n")
+    assert rejected(capsys, files / "recs.csv", files / "t.csv") == (
+        f"TRUTH {str(files / 't.csv')!r}, columns 'user', 'item': row 1 (counted from 0) holds "
+        "item '8' again for user='a', first in row 0; expected an item once; drop the rows that "
+        "repeat another"
+    )
+
+
+@pytest.fixture
+def generated(tmp_path):
+    """Lists with items 8 twice and 99, which is in no catalogue; and the catalogue."""
+    (tmp_path / "r.csv").write_text(
+        "user,item,rank\na,8,1\na,8,2\na,99,3\na,7,4\nb,9,1\n", encoding="utf-8"
+    )
+    (tmp_path / "t.csv").write_text("user,item\na,7\nb,9\n", encoding="utf-8")
+    (tmp_path / "items.csv").write_text("item,title\n7,x\n8,y\n9,z\n10,w\n", encoding="utf-8")
+    (tmp_path / "none.csv").write_text("title\nx\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "repeats, unknown, rank", [("waste", "waste", 4), ("waste", "drop", 3), ("drop", "drop", 2)]
+)
+def test_invalid_items_are_counted(generated, capsys, repeats, unknown, rank):
+    options = ["--catalogue", generated / "items.csv", "--repeats", repeats, "--unknown", unknown]
+    options += ["-m", "mrr@4", "coverage@4"]
+    argv = [generated / "r.csv", generated / "t.csv", *options]
+    found = evaluated(capsys, *argv)
+    assert found["of"]["mrr@4"]["mean"] == (1 / rank + 1) / 2
+    assert found["of"]["coverage@4"]["mean"] == 3 / 4
+    assert found["of"]["coverage@4"]["n_users"] is None  # one value, not one for each user
+    counts = {"repeats": 1, "lists_with_repeats": 1, "unknown": 1, "lists_with_unknown": 1}
+    assert found["counts"]["invalid"] == counts
+    out = printed(capsys, "evaluate", *argv)
+    assert "wasted or dropped: 1 repeat in 1 list, 1 unknown item in 1 list\n" in out
+
+
+def test_invalid_items_are_errors_by_default(generated, capsys):
+    base = [generated / "r.csv", generated / "t.csv", "-m", "mrr"]
+    items = ["--catalogue", generated / "items.csv"]
+    assert rejected(capsys, *base).endswith("or type --repeats waste or --repeats drop")
+    assert rejected(capsys, *base, *items, "--repeats", "drop").endswith(
+        "holds item '99', which is not in the catalogue; --unknown waste or --unknown drop accepts "
+        "such items"
+    )
+    assert rejected(capsys, *base, "--unknown", "drop") == (
+        "--unknown drop needs --catalogue, the table of all items"
+    )
+    assert rejected(capsys, *base, "--catalogue", generated / "none.csv") == (
+        f"--catalogue {str(generated / 'none.csv')!r} has no column 'item'; it has 'title'; "
+        "expected a table .csv, .tsv or .parquet with a header and the column item"
+    )
+    scores = generated / "scores.npy"
+    np.save(scores, np.ones((2, 2)))
+    assert rejected(capsys, scores, scores, "--repeats", "drop") == (
+        "--repeats goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
+    )
+    assert rejected(capsys, "recs.txt", scores, "--repeats", "drop") == (
+        "--repeats goes with RECS, a table of recommendations; SCORES 'recs.txt' is neither .csv, "
+        ".tsv nor .parquet"
+    )
+
+
+def test_what_goes_with_scores_alone_is_refused(files, capsys):
+    base = [files / "recs.csv", files / "truth.csv"]
+    for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
+        advice = "; leave the items of training out of RECS instead"
+        assert rejected(capsys, *base, option, files / "recs.csv") == (
+            f"{option} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
+            + advice * (option == "--exclude")
+        )
+    for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
+        assert rejected(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
+    for text in ("coverage@2", "auc"):
+        assert rejected(capsys, *base, "-m", text) == (f"{text} needs --catalogue FILE, got none")
+    assert "did you mean 'ndcg'" in rejected(capsys, *base, "-m", "ndgc@2")
+    assert "is also an input" in rejected(capsys, *base, "--per-user", files / "truth.csv")
+
+
+def test_what_goes_with_tables_alone_is_refused(files, capsys):
+    scores = files / "scores.npy"
+    np.save(scores, np.ones((2, 2)))
+    for option, *value in (
+        ("--include-missing",),
+        ("--no-include-missing",),
+        ("--rank", "rank"),
+        ("--user", "user_id"),
+        ("--item", "item_id"),
+        ("--in-order",),
+        ("--rank-gaps", "keep"),
+    ):
+        assert rejected(capsys, scores, scores, option, *value) == (
+            f"{option.replace('no-', '')} goes with RECS, a table of recommendations; SCORES is an "
+            ".npy or .npz"
+        )
+
+
+def test_without_polars_it_says_what_to_type(files, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    message = rejected(capsys, files / "recs.csv", files / "truth.csv")
+    assert message == f"tables need the package polars; type: {install('cli')}"

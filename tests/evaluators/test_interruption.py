@@ -1,0 +1,196 @@
+"""Ctrl-C, errors and threads: an evaluator has the whole of a batch, or nothing of it."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+from interruption import in_threads, interrupt, values_in
+
+from recmetrics import ArgumentError, Evaluator, Metrics
+from recmetrics._spec import MetricSpec
+
+METRICS = ["ndcg@2", "mrr", "diversity@2", "coverage@2"]
+RNG = np.random.default_rng(0)
+SCORES = RNG.integers(0, 9, (12, 5)).astype(np.float32)
+TRUTH = RNG.integers(0, 2, (12, 5))
+FEATURES = RNG.random((5, 2))
+USERS, ITEMS = RNG.integers(0, 3, (12, 2)).astype(np.float64), RNG.integers(0, 3, (5, 2)) * 1.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+
+
+def evaluator(metrics=METRICS, **options):
+    return Evaluator(TRUTH, metrics, features=FEATURES, n_threads=1, **options)
+
+
+def begun():
+    """An evaluator of four users: some measured, some waiting, one added twice."""
+    one = evaluator()
+    one.update(SCORES[:2])
+    one.counts()
+    one.update(SCORES[4:6], [0, 2])
+    one.update(SCORES[2:3])
+    return one
+
+
+def other():
+    one = evaluator()
+    one.update(SCORES[2:5], [8, 1, 9])
+    return one
+
+
+CALLS = {
+    "update": lambda one: one.update(SCORES[3:5]),
+    "update users": lambda one: one.update(SCORES[:3], [5, 0, 0]),
+    "update factors": lambda one: one.update_factors(USERS[:2], ITEMS, [1, 4]),
+    "update ranked": lambda one: one.update_ranked([[4, 3, 2], [0]], slice(3, 5)),
+    "merge": lambda one: one.merge(other()),
+    "reset": lambda one: one.reset(),
+    "compute": lambda one: one.compute(),
+    "state": lambda one: Evaluator.from_state(one.state()),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_at_any_line_leaves_a_call_done_or_undone(name):
+    call = CALLS[name]
+    before, one = values_in(begun()), begun()
+    call(one)
+    after = values_in(one)
+    one.update(SCORES[3:4])
+    last = values_in(one)  # also shows which rows came next
+    line, outcomes = 1, set()
+    while True:
+        one = begun()
+        reached = interrupt(lambda one=one: call(one), line)
+        found = values_in(one)
+        assert found in (before, after), line
+        outcomes.add(found)
+        if found == before:
+            call(one)
+        one.update(SCORES[3:4])
+        assert values_in(one) == last, line
+        if reached < line:
+            break
+        line += 1 if name == "update" else 3
+    assert line > 3
+    assert outcomes == {before, after}
+
+
+def of_discount(discount):
+    return evaluator(MetricSpec("dcg", 2, (("discount", discount),)))
+
+
+def test_a_batch_whose_metrics_fail_is_not_added():
+    failing = []
+
+    def discount(rank):
+        if failing:
+            raise MemoryError
+        return 1 / rank
+
+    one = of_discount(discount)
+    one.update(SCORES[:2])
+    failing.append(True)
+    with pytest.raises(MemoryError):
+        one.update(SCORES[2:5])
+    failing.clear()
+    assert [count.not_updated for count in one.counts().values()] == [10]
+    one.update(SCORES[2:5])
+    twin = of_discount(lambda rank: 1 / rank)
+    twin.update(SCORES[:5])
+    np.testing.assert_array_equal(*(list(each.compute().values()) for each in (one, twin)))
+
+
+# --- Threads -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hasty():
+    """Threads that take turns a thousand times as often."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_threads_that_share_an_evaluator_give_the_bits_of_one_call():
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 9, (1200, 30)).astype(np.float32)
+    truth = rng.random((1200, 30)) < 0.1
+    metrics = ["ndcg@5", "coverage@3", "diversity@3"]
+    features = rng.random((30, 3))
+    expected = Metrics.compute(scores, truth, metrics, features=features)
+    for _ in range(5):
+        one = Evaluator(truth, metrics, features=features, n_threads=1)
+        reading = threading.Event()
+
+        def update(first, one=one):
+            for begin in range(first * 8, 1200, 32):
+                one.update(scores[begin : begin + 8], slice(begin, begin + 8))
+
+        def read(one=one, reading=reading):
+            while not reading.is_set():
+                assert min(count.undefined for count in one.counts().values()) >= 0
+                one.state()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            in_threads(*(lambda first=first: update(first) for first in range(4)))
+        finally:
+            reading.set()
+            reader.join()
+        for text, values in one.compute().items():
+            np.testing.assert_array_equal(values, expected[text])
+
+
+def test_an_update_waits_for_a_call_of_another_thread():
+    one = begun()
+    before = values_in(one)
+    updating = threading.Thread(target=lambda: one.update(SCORES[:2], [8, 9]))
+    with one._results._lock:
+        updating.start()
+        updating.join(0.3)
+        assert updating.is_alive()
+        assert values_in(one) == before  # of the thread that has the lock
+    updating.join()
+    assert values_in(one) != before
+
+
+def test_a_pickle_is_written_from_what_does_not_change():
+    one = begun()
+    before = values_in(one)
+    make, arguments, state = one._results.__reduce_ex__(4)[:3]
+    one.update(SCORES[:3], [0, 8, 9])
+    one.counts()
+    again = make(*arguments)
+    again.__setstate__(state)
+    assert values_in(again) == before
+
+
+def test_of_two_threads_that_add_the_next_rows_one_is_refused():
+    """Both choose their users before either adds its rows."""
+    begin, refused = threading.Barrier(2, timeout=30), []
+
+    def discount(rank):
+        if rank == 1:
+            begin.wait()
+        return 1 / rank
+
+    one = of_discount(discount)
+
+    def update():
+        try:
+            one.update(SCORES[:2])
+        except ArgumentError as error:
+            refused.append(str(error))
+
+    in_threads(update, update)
+    assert refused == [
+        "another thread updated this evaluator during this update, so the next users are not "
+        "known; give users= if several threads update one evaluator"
+    ]
+    assert [count.not_updated for count in one.counts().values()] == [10]

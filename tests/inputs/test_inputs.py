@@ -1,0 +1,822 @@
+"""Every form in which scores, truth, exclude and candidates may come gives the same values."""
+
+import array
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import of_kind
+
+from recmetrics import Evaluator, InputError, InputTypeError, Metrics, NaNScoreError, audit
+from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._spec.grammar import parse
+
+# Small whole numbers, which every dtype holds: float16, bfloat16, int8 and bool apart.
+SCORES = np.array(
+    [
+        [3, 0, 5, 1, 4, 4, 2],
+        [0, 0, 0, 0, 0, 0, 0],
+        [7, 6, 5, 4, 3, 2, 1],
+        [1, 2, 1, 2, 1, 2, 1],
+        [0, 9, 8, 9, 8, 9, 0],
+    ],
+    dtype=np.float64,
+)
+TRUTH = np.array(
+    [
+        [0, 1, 0, 0, 2, 0, 1],
+        [1, 0, 0, 0, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0, 0],
+        [0, 3, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 0, 0],
+    ],
+    dtype=np.float64,
+)
+EXCLUDE = np.array(
+    [
+        [1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0, 1, 0],
+        [0, 1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 1, 0, 0, 1],
+    ],
+    dtype=np.float64,
+)
+BINARY = (TRUTH > 0).astype(np.float64)
+SPECS = [f"{m.name}@3" if m.default_k else m.name for m in of_kind("hits")]
+SWAPPED = [">f2", ">f4", ">f8", ">i2", ">i4", ">i8", ">u2", ">u8"]
+INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+
+
+def assert_same(got, expected):
+    assert list(got) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(got[name], values, err_msg=name, strict=True)
+
+
+def values(scores=SCORES, truth=TRUTH, **options):
+    return Metrics.compute(scores, truth, SPECS, **options)
+
+
+def bfloat16(matrix):
+    return matrix.astype(pytest.importorskip("ml_dtypes").bfloat16)
+
+
+def lists_of(matrix):
+    return [np.flatnonzero(row) for row in matrix]
+
+
+# --- Scores: dtypes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "f2", "f4", "f8", *INTEGERS, *SWAPPED])
+def test_scores_of_any_real_dtype(dtype):
+    expected = SCORES > 3 if dtype == "bool" else SCORES
+    scores = bfloat16(SCORES) if dtype == "bfloat16" else expected.astype(dtype)
+    assert_same(values(scores), values(expected.astype(np.float64)))
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4"])
+@pytest.mark.parametrize("what", ["scores", "truth", "user_factors"])
+def test_dtypes_of_fewer_bits_are_refused_and_not_cut(name, what):
+    """NumPy casts one of them to an integer that has no fraction left."""
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    given = {"scores": SCORES, "truth": BINARY}
+    if what == "user_factors":
+        given = {"user_factors": SCORES, "item_factors": np.ones((7, 7)), "truth": BINARY}
+    call = Metrics.compute_factors if "user_factors" in given else Metrics.compute
+    call(*given.values(), SPECS)
+    given[what] = given[what].astype(dtype)
+    message = (
+        f"{what} must hold real numbers (float16, float32, float64, integers or bool), got dtype "
+        f"{name}; type {what}.astype(np.float32)"
+    )
+    with pytest.raises(InputTypeError, match=f"^{re.escape(message)}$"):
+        call(*given.values(), SPECS)
+    given[what] = given[what].astype(np.float32)
+    call(*given.values(), SPECS)
+
+
+def test_tensors_of_float8_are_refused():
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    if not hasattr(torch, "float8_e5m2"):
+        pytest.skip("a torch without float8")
+    with pytest.raises(InputTypeError, match=r"; type scores\.float\(\)$"):
+        values(torch.tensor(SCORES).to(torch.float8_e5m2))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64"])
+def test_the_negative_bit_of_a_tensor_counts(dtype):
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    negative = torch._neg_view(torch.tensor(-SCORES).to(getattr(torch, dtype)))
+    assert negative.is_neg()
+    assert_same(values(negative), values())
+    assert negative.is_neg()  # the caller's tensor is unchanged
+
+
+def test_the_imaginary_part_of_a_conjugate():
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    conjugate = torch.complex(torch.zeros(SCORES.shape), torch.tensor(-SCORES).float()).conj()
+    assert conjugate.is_conj()
+    assert_same(values(conjugate.imag), values())
+    with pytest.raises(InputTypeError, match=r"^scores "):
+        values(conjugate)
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, ">i2", ">u8"])
+def test_the_ends_of_an_integer_range_are_ordinary_scores(dtype):
+    ends = np.iinfo(dtype)
+    scores = np.full((1, 5), ends.min + 1, dtype)
+    scores[0, 1], scores[0, 3] = ends.max, ends.min
+    ranks = [Metrics.mrr_at_k(scores, [[item]])[0] ** -1 for item in range(5)]
+    assert ranks == [2, 1, 3, 5, 4]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "bfloat16"])
+def test_infinities_and_zeros_of_a_float(dtype):
+    scores = np.array([[-np.inf, -1.0, -0.0, 0.0, 1.0, np.inf, -(2.0**-14)]])
+    scores = bfloat16(scores) if dtype == "bfloat16" else scores.astype(dtype)
+    ranks = [Metrics.mrr_at_k(scores, [[item]])[0] for item in range(7)]
+    assert ranks == [0, 1 / 6, 1 / 3, 1 / 4, 1 / 2, 1, 1 / 5]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_precision_orders_as_it_does_in_float64(name):
+    bits = np.random.default_rng(0).permutation(np.arange(1 << 16, dtype=np.uint16))[:4000]
+    dtype = np.float16 if name == "float16" else pytest.importorskip("ml_dtypes").bfloat16
+    scores = bits.view(dtype).reshape(4, 1000)
+    truth = np.random.default_rng(1).random(scores.shape) < 0.1
+    with np.errstate(invalid="ignore"):  # NaN of all kinds are among the bits
+        wide = scores.astype(np.float64)
+    assert_same(values(scores, truth, nan="exclude"), values(wide, truth, nan="exclude"))
+    candidates = np.arange(0, 1000, 3)
+    assert_same(
+        values(scores, truth, nan="exclude", candidates=candidates),
+        values(wide, truth, nan="exclude", candidates=candidates),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["<f2", ">f2", "bfloat16"])
+def test_any_bit_of_half_precision_makes_an_item_relevant(dtype):
+    bits = np.array([[0x0000, 0x8000, 0x0001, 0x0080, 0x0100, 0x3C00]], np.uint16)
+    if dtype == "bfloat16":
+        truth = bits.view(pytest.importorskip("ml_dtypes").bfloat16)
+    else:
+        truth = bits.view(np.float16).astype(dtype)
+    relevant = [[0, 0, 1, 1, 1, 1]]
+    scores = np.arange(6.0)[None, :]
+    recall = ["recall(denom=relevant)@3", "recall(denom=relevant)@5", "mrr"]
+    got = Metrics.compute(scores, truth, recall)
+    assert_same(got, Metrics.compute(scores, np.array(relevant), recall))
+    got = Metrics.compute(scores, np.ones((1, 6)), recall, exclude=truth)
+    assert_same(got, Metrics.compute(scores, np.ones((1, 6)), recall, exclude=np.array(relevant)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "score"),
+    [("int64", score) for score in (2**53, -(2**53) - 1, 2**60, -(2**62), 2**63 - 2)]
+    + [("uint64", score) for score in (2**53, 2**60, 2**63 - 1, 2**64 - 2)],
+)
+def test_large_integers_are_not_rounded(dtype, score):
+    scores = np.array([[score, score + 1]], dtype)
+    assert Metrics.mrr_at_k(scores, [[1]]).tolist() == [1.0]
+    assert Metrics.mrr_at_k(scores, [[0]]).tolist() == [0.5]
+
+
+# --- Truth: one item index for each row ----------------------------------------------------------
+
+NEXT = [2, -1, 0, 4, 2]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", ">i4", "list", "tensor"])
+def test_one_item_for_each_row(dtype):
+    """The values are those of a list with one item, or none, per row."""
+    scores = np.random.default_rng(0).random((5, 6))
+    lists = [[] if item < 0 else [item] for item in NEXT]
+    given = np.array(NEXT)
+    if dtype == "uint16":  # without -1
+        given = np.maximum(given, 0)
+        lists[1] = [0]
+    given = given.astype(dtype) if dtype not in ("list", "tensor") else NEXT
+    if dtype == "tensor":
+        given = pytest.importorskip("torch", reason="tensors need torch").tensor(NEXT)
+    metrics = ["mrr", "ndcg@2", "auc", "recall(denom=relevant)@3", "coverage@2"]
+    assert_same(Metrics.compute(scores, given, metrics), Metrics.compute(scores, lists, metrics))
+
+
+def test_one_item_wherever_a_truth_is_taken():
+    rng = np.random.default_rng(0)
+    users, items = rng.random((5, 3)), rng.random((6, 3))
+    lists = [[] if item < 0 else [item] for item in NEXT]
+    metrics = ["mrr@4", "hit@2"]
+    expected = Metrics.compute_factors(users, items, lists, metrics)
+    assert_same(Metrics.compute_factors(users, items, NEXT, metrics), expected)
+    scores = users @ items.T
+    one = Evaluator(NEXT, metrics, n_items=6)
+    one.update(scores[:2])
+    one.update(scores[2:])
+    assert_same(one.compute(), expected)
+    ranking = np.argsort(-scores, axis=1)
+    assert_same(Metrics.compute_ranked(ranking, NEXT, metrics), expected)
+    for level in (Metrics.chance, Metrics.ceiling):
+        assert_same(level(NEXT, metrics, n_items=6), level(lists, metrics, n_items=6))
+    assert audit(scores, NEXT, k=2).without_truth.user == 1
+
+
+# --- Scores: layouts and containers --------------------------------------------------------------
+
+
+def strided(matrix):
+    big = np.full((2 * matrix.shape[0], 3 * matrix.shape[1]), 99, matrix.dtype)
+    big[::2, ::3] = matrix
+    return big[::2, ::3]
+
+
+def unaligned(matrix):
+    raw = np.zeros(matrix.nbytes + 1, np.uint8)
+    view = raw[1:].view(matrix.dtype).reshape(matrix.shape)
+    view[:] = matrix
+    assert not view.flags.aligned
+    return view
+
+
+def frozen(matrix):
+    copy = matrix.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "Fortran": np.asfortranarray,
+    "strided": strided,
+    "reversed": lambda matrix: matrix[::-1, ::-1].copy()[::-1, ::-1],
+    "transposed": lambda matrix: matrix.T.copy().T,
+    "unaligned": unaligned,
+    "read-only": frozen,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "?"])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_scores_in_any_layout(layout, dtype):
+    if layout is unaligned and dtype == "?":
+        pytest.skip("bytes are always aligned")
+    scores = layout(SCORES.astype(dtype))
+    assert_same(values(scores), values(SCORES.astype(dtype)))
+
+
+class HasArray:
+    """An object of another library that hands out a NumPy array."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __array__(self, dtype=None, copy=None):
+        return self.matrix
+
+
+class HasDLPack:
+    """An object of another library that speaks DLPack and nothing else."""
+
+    def __init__(self, matrix, device=None):
+        self.matrix = matrix
+        self.device_number = device
+
+    def __dlpack__(self, **keywords):
+        return self.matrix.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.device_number or self.matrix.__dlpack_device__()
+
+
+class OnSeveralDevices(HasArray):
+    """An array that has no single address, as those of JAX that are spread over devices."""
+
+    def __dlpack__(self, **keywords):
+        raise NotImplementedError
+
+    def __dlpack_device__(self):
+        raise BufferError
+
+
+CONTAINERS = {
+    "nested lists": lambda matrix: matrix.tolist(),
+    "nested tuples": lambda matrix: tuple(map(tuple, matrix.tolist())),
+    "list of arrays": list,
+    "__array__": HasArray,
+    "DLPack": HasDLPack,
+    "pinned for a GPU": lambda matrix: HasDLPack(matrix, (3, 0)),  # kDLCUDAHost
+    "on several devices": OnSeveralDevices,
+    "2-d memoryview": memoryview,
+    "cast memoryview": lambda matrix: (
+        memoryview(array.array("d", matrix.ravel())).cast("B").cast("d", matrix.shape)
+    ),
+    "np.matrix": np.matrix,
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_scores_and_truth_in_any_container(container):
+    assert_same(values(container(SCORES), container(TRUTH)), values())
+    # Where no scores tell the shape:
+    metrics = ["ndcg@2", "recall@3"]
+    assert_same(Metrics.ceiling(container(TRUTH), metrics), Metrics.ceiling(TRUTH, metrics))
+
+
+@pytest.mark.parametrize("container", [HasArray, HasDLPack, memoryview], ids=lambda c: c.__name__)
+def test_a_container_that_hands_out_its_memory_is_not_copied(container):
+    matrix = SCORES.copy()
+    assert np.shares_memory(ScoreMatrix(container(matrix)).array, matrix)
+
+
+def test_scores_in_a_memory_map(tmp_path):
+    np.save(tmp_path / "scores.npy", SCORES)
+    assert_same(values(np.load(tmp_path / "scores.npy", mmap_mode="r")), values())
+    columns = np.memmap(tmp_path / "columns", np.float32, "w+", shape=SCORES.shape, order="F")
+    columns[:] = SCORES
+    assert_same(values(columns), values())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "bool"])
+def test_tensors_are_read_without_a_copy(dtype):
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    scores = torch.tensor(SCORES).to(getattr(torch, dtype))
+    truth = torch.tensor(TRUTH).to(getattr(torch, "bfloat16" if dtype == "bfloat16" else "float64"))
+    expected = values(scores.to(torch.float64).numpy())
+    assert_same(values(scores, truth), expected)
+    assert_same(values(scores.T.contiguous().T, truth.to_sparse().to_dense()), expected)
+    assert ScoreMatrix(scores).array.ctypes.data == scores.data_ptr()
+
+
+def test_tensors_that_require_a_gradient_are_read():
+    torch = pytest.importorskip("torch", reason="tensors need torch")
+    scores = torch.tensor(SCORES, requires_grad=True)
+    assert_same(values(scores), values())
+    assert_same(values(scores * 2), values())
+    lists = [torch.tensor(items) for items in lists_of(BINARY)]
+    assert_same(values(scores, lists), values(SCORES, BINARY))
+
+
+# --- Truth, exclude, candidates ------------------------------------------------------------------
+
+SPARSE = [
+    getattr(sp, f"{name}_{kind}")
+    for name in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+    for kind in ("matrix", "array")
+]
+EVERY_SPARSE = pytest.mark.parametrize("form", SPARSE, ids=lambda form: form.__name__)
+REAL = ["f2", "f4", "f8", *INTEGERS, ">f4", ">i2"]
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_dense_sets_of_any_real_dtype(dtype):
+    truth, sets = TRUTH.astype(dtype), EXCLUDE.astype(dtype)
+    assert_same(values(truth=truth, exclude=sets), values(exclude=EXCLUDE))
+    assert_same(values(truth=truth, candidates=sets), values(candidates=EXCLUDE))
+
+
+def test_dense_sets_of_bool():
+    likes = TRUTH > 0
+    assert_same(values(truth=likes, exclude=EXCLUDE > 0), values(truth=BINARY, exclude=EXCLUDE))
+
+
+def test_dense_sets_of_bfloat16():
+    assert_same(values(truth=bfloat16(TRUTH), exclude=bfloat16(EXCLUDE)), values(exclude=EXCLUDE))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "i1", "?"])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_dense_sets_in_any_layout(layout, dtype):
+    if layout is unaligned and dtype in ("?", "i1"):
+        pytest.skip("bytes are always aligned")
+    truth, sets = layout(BINARY.astype(dtype)), layout(EXCLUDE.astype(dtype))
+    assert_same(values(truth=truth, exclude=sets), values(truth=BINARY, exclude=EXCLUDE))
+
+
+@EVERY_SPARSE
+def test_sets_in_any_sparse_form(form):
+    truth, sets = form(TRUTH), form(EXCLUDE)
+    assert_same(values(truth=truth, exclude=sets), values(exclude=EXCLUDE))
+    assert_same(values(truth=truth, candidates=sets), values(candidates=EXCLUDE))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", *INTEGERS])
+def test_sparse_truth_of_any_real_dtype(dtype):
+    assert_same(values(truth=sp.csr_array(TRUTH.astype(dtype))), values())
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.bsr_array, sp.coo_array])
+def test_sparse_truth_with_indices_of_32_and_64_bits(form, index):
+    truth = form(TRUTH)
+    if isinstance(truth, sp.coo_array):
+        truth.row, truth.col = truth.row.astype(index), truth.col.astype(index)
+    else:
+        truth.indices, truth.indptr = truth.indices.astype(index), truth.indptr.astype(index)
+    assert_same(values(truth=truth), values())
+
+
+def csr(entries, shape=TRUTH.shape):
+    """A CSR array of (user, item, value) as they come: unsorted, repeated, zero."""
+    users, items, data = (np.array(column) for column in zip(*entries, strict=True))
+    order = np.argsort(users, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=shape[0]))))
+    return sp.csr_array((data[order], items[order], indptr), shape=shape)
+
+
+UNSORTED = [(u, i, TRUTH[u, i]) for u, i in zip(*np.nonzero(TRUTH), strict=True)][::-1]
+
+
+def test_sparse_truth_may_be_unsorted():
+    truth = csr(UNSORTED)
+    assert not truth.has_sorted_indices
+    assert_same(values(truth=truth), values())
+
+
+def test_repeated_entries_of_a_sparse_truth_add_up():
+    halves = [(u, i, value / 2) for u, i, value in UNSORTED]
+    assert_same(values(truth=csr(halves + halves)), values())
+    assert_same(values(truth=csr([*UNSORTED, (2, 3, 1.0), (2, 3, -1.0)])), values())
+
+
+def test_repeated_entries_of_a_bool_sparse_truth_are_one():
+    likes = [(u, i, True) for u, i, _ in UNSORTED]
+    assert_same(values(truth=csr(likes + likes)), values(truth=BINARY))
+
+
+def test_explicit_zeros_of_a_sparse_truth_are_not_relevant():
+    truth = csr([*UNSORTED, (0, 0, 0.0), (2, 1, 0.0), (2, 2, -0.0)])
+    assert truth.nnz == len(UNSORTED) + 3
+    assert_same(values(truth=truth), values())
+    assert_same(values(exclude=truth), values(exclude=TRUTH))
+    assert_same(values(candidates=truth), values(candidates=TRUTH))
+
+
+def test_sparse_arrays_may_be_longer_than_their_entries():
+    truth = csr(UNSORTED)
+    truth.data, truth.indices = np.append(truth.data, np.nan), np.append(truth.indices, 99)
+    assert_same(values(truth=truth), values())
+    assert len(truth.data) == len(UNSORTED) + 1
+
+
+def object_array(lists):
+    column = np.empty(len(lists), object)
+    column[:] = lists
+    return column
+
+
+LISTS = {
+    "list of arrays": lists_of,
+    "tuple of arrays": lambda matrix: tuple(lists_of(matrix)),
+    "list of int32 arrays": lambda matrix: [i.astype(np.int32) for i in lists_of(matrix)],
+    "list of unsorted arrays": lambda matrix: [items[::-1] for items in lists_of(matrix)],
+    "list of lists": lambda matrix: [items.tolist() for items in lists_of(matrix)],
+    "list of tuples": lambda matrix: [tuple(items.tolist()) for items in lists_of(matrix)],
+    "list of sets": lambda matrix: [set(items.tolist()) for items in lists_of(matrix)],
+    "list of frozensets": lambda matrix: [frozenset(items.tolist()) for items in lists_of(matrix)],
+    "list of DLPack": lambda matrix: [HasDLPack(items) for items in lists_of(matrix)],
+    "list of buffers": lambda matrix: [array.array("q", items) for items in lists_of(matrix)],
+    "array of arrays": lambda matrix: object_array(lists_of(matrix)),
+    "array of lists": lambda matrix: object_array([i.tolist() for i in lists_of(matrix)]),
+    "list of bool rows": lambda matrix: list(matrix > 0),
+    "list of float rows": lambda matrix: list(matrix.astype(np.float32)),
+    "nested lists": lambda matrix: matrix.astype(int).tolist(),
+}
+
+
+@pytest.mark.parametrize("form", LISTS.values(), ids=LISTS)
+def test_sets_as_one_collection_per_user(form):
+    truth, sets = form(BINARY), form(EXCLUDE)
+    assert_same(values(truth=truth, exclude=sets), values(truth=BINARY, exclude=EXCLUDE))
+    assert_same(values(truth=truth, candidates=sets), values(truth=BINARY, candidates=EXCLUDE))
+
+
+def test_sets_may_all_be_empty():
+    for nobody in ([[]] * 5, [np.array([])] * 5, [set()] * 5, np.zeros((5, 7))):
+        assert_same(values(truth=nobody), values(truth=sp.csr_array((5, 7))))
+        assert_same(values(exclude=nobody), values())
+
+
+def test_an_item_may_be_excluded_twice():
+    twice = [[0, 0], [], [0, 1, 5, 1], [1], [6, 3, 1]]
+    assert_same(values(exclude=twice), values(exclude=EXCLUDE))
+
+
+SHARED = {
+    "array": np.array([1, 2, 4, 6]),
+    "unsorted int32 array": np.array([6, 4, 1, 2], np.int32),
+    "list": [1, 2, 4, 6],
+    "tuple": (4, 1, 2, 6),
+    "set": {1, 2, 4, 6},
+    "range-like": HasArray(np.array([1, 2, 4, 6])),
+    "buffer": array.array("q", [1, 2, 4, 6]),
+    "memoryview": memoryview(np.array([1, 2, 4, 6])),
+    "mask": np.array([0, 1, 1, 0, 1, 0, 1], bool),
+    "list of bools": [False, True, True, False, True, False, True],
+}
+
+
+@pytest.mark.parametrize("shared", SHARED.values(), ids=SHARED)
+def test_candidates_shared_by_all_users(shared):
+    expected = values(candidates=[np.array([1, 2, 4, 6])] * 5, exclude=EXCLUDE)
+    assert_same(values(candidates=shared, exclude=EXCLUDE), expected)
+
+
+def test_candidates_are_what_is_left_when_the_others_score_minus_infinity():
+    candidates = 1 - EXCLUDE
+    scores = np.where(candidates > 0, SCORES, -np.inf)
+    assert_same(values(candidates=candidates), values(scores))
+    assert_same(values(exclude=EXCLUDE), values(scores))
+
+
+RANKING = np.array([[5, 0, 6], [1, -1, -1], [2, 3, 0], [-1, -1, -1], [4, 2, -1]])
+
+
+def padded_lists():
+    return [row[row >= 0] for row in RANKING]
+
+
+RANKINGS = {
+    "int32": RANKING.astype(np.int32),
+    "Fortran": np.asfortranarray(RANKING),
+    "byte-swapped": RANKING.astype(">i2"),
+    "nested lists": RANKING.tolist(),
+    "list of arrays": padded_lists(),
+    "list of lists": [row.tolist() for row in padded_lists()],
+    "array of arrays": object_array(padded_lists()),
+    "memoryview": memoryview(RANKING),
+    "DLPack": HasDLPack(RANKING),
+}
+
+
+@pytest.mark.parametrize("ranking", RANKINGS.values(), ids=RANKINGS)
+def test_rankings_in_any_form(ranking):
+    specs = ["ndcg@2", "map", "recall@3"]
+    expected = Metrics.compute_ranked(frozen(RANKING), TRUTH, specs)
+    assert_same(Metrics.compute_ranked(ranking, TRUTH, specs), expected)
+    assert_same(Metrics.compute_ranked(ranking, sp.coo_array(TRUTH), specs), expected)
+
+
+# --- Inputs are read, and only read --------------------------------------------------------------
+
+
+def scipy_state(matrix):
+    parts = {name: vars(matrix)[name] for name in ("data", "indices", "indptr")}
+    flags = {key: entry for key, entry in vars(matrix).items() if key.startswith("_has_")}
+    return {name: (id(part), part.tobytes()) for name, part in parts.items()}, flags
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_sparse_inputs_are_not_changed(make):
+    repeated = csr(UNSORTED + UNSORTED)
+    matrices = [
+        make(csr(UNSORTED)),
+        make(EXCLUDE),
+        repeated if make is sp.csr_array else make(TRUTH),
+    ]
+    before = list(map(scipy_state, matrices))
+    truth, exclude, candidates = matrices
+    values(truth=truth, exclude=exclude)
+    values(truth=candidates, candidates=candidates, exclude=candidates)
+    assert list(map(scipy_state, matrices)) == before
+    assert repeated.nnz == 2 * len(UNSORTED)
+
+
+@pytest.mark.parametrize("n_relevant", [1, 2, 64, 65, 300])
+def test_relevant_items_in_no_order_are_sorted_with_their_relevances(n_relevant):
+    rng = np.random.default_rng(n_relevant)
+    truth = np.zeros((50, 400))
+    items = rng.permuted(np.tile(np.arange(400), (50, 1)), axis=1)[:, :n_relevant]
+    grades = rng.integers(1, 5, items.shape).astype(float)
+    np.put_along_axis(truth, items, grades, axis=1)
+    start = np.arange(0, items.size + 1, n_relevant)
+    unsorted = sp.csr_array((grades.ravel(), items.ravel(), start), shape=truth.shape)
+    scores = rng.integers(0, 5, truth.shape)  # ties are counted from one item to the next
+    metrics = ["ndcg(gain=exp2)@50", "auc"]
+    expected = Metrics.compute(scores, truth, metrics)
+    for n_threads in (1, 2):
+        got = Metrics.compute(scores, unsorted, metrics, n_threads=n_threads)
+        for metric in metrics:
+            np.testing.assert_array_equal(got[metric], expected[metric])
+    np.testing.assert_array_equal(unsorted.indices, items.ravel())
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "i1", ">f4"])
+def test_dense_inputs_are_not_changed(dtype):
+    scores, truth, exclude = (m.astype(dtype) for m in (SCORES, TRUTH, EXCLUDE))
+    before = [m.tobytes() for m in (scores, truth, exclude)]
+    values(scores, truth, exclude=exclude)
+    values(scores, truth, candidates=exclude)
+    assert [m.tobytes() for m in (scores, truth, exclude)] == before
+    assert scores.flags.writeable
+    assert truth.flags.writeable
+
+
+def test_lists_are_not_changed():
+    lists = [np.array([6, 1, 4]), np.array([6, 0]), np.array([], int), np.array([2]), np.array([4])]
+    before = [items.tolist() for items in lists]
+    values(truth=lists, exclude=lists, candidates=lists)
+    Metrics.compute_ranked(lists, lists, "ndcg")
+    assert [items.tolist() for items in lists] == before
+
+
+def test_results_are_the_callers_to_write_on():
+    first, second = values(), values()
+    for name in SPECS:
+        first[name][:] = -1
+    assert_same(second, values())
+
+
+@pytest.mark.needs_jit
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f4", "f2", "?"])
+def test_no_array_of_the_size_of_the_scores_is_made(dtype, order):
+    shape = (2000, 20_000)
+    scores = np.zeros(shape, dtype, order=order)
+    truth = [np.array([user]) for user in range(shape[0])]
+    values(scores[:2], truth[:2], n_threads=1)  # compiles
+    tracemalloc.start()
+    try:
+        Metrics.compute(scores, truth, ["ndcg@10", "recall@10"], n_threads=2)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < scores.nbytes / 2
+
+
+@pytest.mark.thorough
+@pytest.mark.needs_jit
+def test_a_matrix_of_more_than_two_to_the_31_scores(tmp_path):
+    shape = (300, 7_200_000)
+    assert shape[0] * shape[1] > 2**31
+    scores = np.memmap(tmp_path / "scores", np.int8, "w+", shape=shape)  # a file of holes
+    scores[-1, [5, -1]] = [1, 3]
+    for options in ({}, {"candidates": np.array([5, shape[1] - 1])}):
+        got = Metrics.compute(scores, [[5]] * shape[0], "mrr@3", **options)["mrr@3"]
+        assert got[-1] == 0.5
+        assert np.all(got[:-1] == (1.0 if options else 0.0))
+
+
+def test_items_beyond_two_to_the_31(tmp_path):
+    n_items, last = 2**31 + 70, 2**31 + 69
+    scores = np.memmap(tmp_path / "scores", np.int8, "w+", shape=(1, n_items))  # a file of holes
+    scores[0, [5, last]] = [1, 3]
+    sparse = sp.csr_array((np.ones(2), np.array([5, last]), np.array([0, 2])), shape=scores.shape)
+    for truth in ([[last, 5]], sparse):
+        got = Metrics.compute(scores, truth, ["map@3"], candidates=[5, 7, last])
+        assert got == {"map@3": [1.0]}
+        with pytest.raises(InputError, match=r"at most 2,147,483,647 can be ranked .* candidates="):
+            Metrics.compute(scores, truth, ["map@3"])
+        assert Metrics.compute_ranked([[7, last]], truth, ["map@3"]) == {"map@3": [0.25]}
+
+
+@pytest.mark.parametrize("length", [5, 40])
+@pytest.mark.parametrize("apart", [1, 10**12])
+def test_lists_of_items_that_are_near_or_far_apart(apart, length):
+    rng = np.random.default_rng(0)
+    lists = [rng.permutation(50)[:length].tolist() for _ in range(30)]
+    truth = [rng.permutation(50)[: user % 4].tolist() for user in range(30)]
+    ranks = [
+        [rank for rank, item in enumerate(items, start=1) if item in relevant]
+        for items, relevant in zip(lists, truth, strict=True)
+    ]
+    found = [
+        (1 / hits[0] if hits else 0.0, len(hits) / len(relevant)) if relevant else (np.nan, np.nan)
+        for hits, relevant in zip(ranks, truth, strict=True)
+    ]
+    ranking = apart * np.array(lists)
+    relevant = [apart * np.array(items, np.int64) for items in truth]
+    got = Metrics.compute_ranked(ranking, relevant, ["mrr", "recall(denom=relevant)"])
+    np.testing.assert_array_equal(np.transpose(list(got.values())), found)
+    ranking[7, [2, 4]] = ranking[7, [1, 0]]
+    with pytest.raises(InputError, match=rf"user 7 names at rank 3 item {ranking[7, 1]} twice"):
+        Metrics.compute_ranked(ranking, relevant, "mrr")
+
+
+# --- Empty and tiny ------------------------------------------------------------------------------
+
+
+def undefined(spec):
+    return 0.0 if spec.startswith(("dcg", "cg")) else np.nan
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 7])
+@pytest.mark.parametrize(
+    "options", [{}, {"candidates": np.zeros((0,), int)}, {"candidates": []}, {"exclude": []}]
+)
+def test_no_users(n_items, options):
+    empty = np.empty((0, n_items))
+    for truth in (empty, sp.csr_array((0, n_items)), []):
+        got = values(empty, truth, **options)
+        assert list(got) == SPECS
+        assert {(v.shape, v.dtype) for v in got.values()} == {((0,), np.dtype(np.float64))}
+
+
+@pytest.mark.parametrize("options", [{}, {"candidates": np.zeros((0,), int)}])
+def test_no_items(options):
+    empty = np.empty((3, 0))
+    for truth in (empty, sp.csr_array((3, 0)), [[], [], []]):
+        assert_same(values(empty, truth, **options), {s: np.full(3, undefined(s)) for s in SPECS})
+
+
+def test_one_item():
+    got = values([[5.0], [5.0]], np.array([[1], [0]]))
+    expected = {s: np.array([1.0, undefined(s)]) for s in SPECS}
+    # One item of grade 1 at rank 1: precision@3 is cut to the one item there is; rbp and err are
+    # less than 1 by definition, and no other item is left to compare with.
+    expected |= {"rbp@3": [0.2, np.nan], "err@3": [0.5, np.nan], "auc": [np.nan, np.nan]}
+    expected |= {"fallout@3": [np.nan, 1.0], "percentile_rank": [0.0, np.nan]}
+    for name, value in expected.items():
+        np.testing.assert_allclose(got[name], value, rtol=1e-12, err_msg=name)
+
+
+NOTHING_TO_RECOMMEND = {
+    "all -inf": {"scores": np.full(SCORES.shape, -np.inf)},
+    "all NaN": {"scores": np.full(SCORES.shape, np.nan), "nan": "exclude"},
+    "all excluded": {"exclude": np.ones(SCORES.shape)},
+    "no candidates": {"candidates": [[]] * 5},
+    "no shared candidates": {"candidates": np.array([], int)},
+    "an empty list of candidates": {"candidates": []},
+    "candidates excluded": {"candidates": EXCLUDE, "exclude": EXCLUDE},
+}
+
+
+@pytest.mark.parametrize("options", NOTHING_TO_RECOMMEND.values(), ids=NOTHING_TO_RECOMMEND)
+def test_users_without_anything_to_recommend_score_0(options):
+    has_relevant = TRUTH.any(axis=1)
+    got = values(**options)
+    for spec in SPECS:
+        # A share of no items; ranks in no list; the end of the list.
+        worst = {"fallout@3": np.nan, "mean_rank": np.nan, "percentile_rank": 1.0}
+        value = worst.get(spec, 0.0)
+        assert_same({spec: got[spec]}, {spec: np.where(has_relevant, value, undefined(spec))})
+
+
+@pytest.mark.parametrize("n_items", [2, 63, 64, 65, 127, 1023, 1025, 2049])
+def test_item_counts_that_are_a_multiple_of_nothing(n_items):
+    rng = np.random.default_rng(n_items)
+    scores = rng.integers(0, 50, (3, n_items)).astype(float)
+    truth = rng.random((3, n_items)) < 0.2
+    exclude = rng.random((3, n_items)) < 0.1
+    expected = values(scores, truth, exclude=exclude)
+    assert_same(values(scores, sp.csr_array(truth), exclude=lists_of(exclude)), expected)
+    order = np.argsort(-np.where(exclude, -np.inf, scores), axis=1, kind="stable")
+    allowed = np.take_along_axis(~exclude, order, axis=1)
+    ranking = [row[keep] for row, keep in zip(order, allowed, strict=True)]
+    # A ranking has no ties, and this one does not hold the excluded items.
+    strict = [spec for spec in SPECS if not parse(spec).counts_all_items]
+    got = Metrics.compute_ranked(ranking, truth, strict)
+    assert_same(got, {spec: expected[spec] for spec in strict})
+
+
+def test_bools_of_any_byte_are_true():
+    bytes_of = np.zeros((2, 64), np.uint8)
+    bytes_of[0, :7] = 255
+    bytes_of[1, 3] = 4
+    scores = np.tile(np.arange(64.0), (2, 1))
+    got = Metrics.compute(scores, bytes_of.view(bool), "mrr")["mrr"]
+    assert got.tolist() == [1 / (64 - 6), 1 / (64 - 3)]
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_repeated_entries_add_up_beyond_their_dtype(form):
+    entries = (np.array([200, 100], np.uint8), (np.zeros(2, int), np.zeros(2, int)))
+    truth = sp.coo_array(entries, shape=(1, 3))
+    if form != "coo":
+        pointers = [0, 2] if form == "csr" else [0, 2, 2, 2]
+        kind = sp.csr_array if form == "csr" else sp.csc_array
+        truth = kind((entries[0], np.zeros(2, int), np.array(pointers)), shape=(1, 3))
+    assert Metrics.compute([[3, 2, 1]], truth, "cg@1")["cg@1"] == 300
+    got = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], "hit@1", exclude=truth)["hit@1"]
+    assert got == 0
+
+
+def test_opposite_entries_of_exclude_do_not_cancel():
+    twice = (np.array([1.0, -1.0]), (np.zeros(2, int), np.zeros(2, int)))
+    for form in (sp.coo_array(twice, shape=(1, 3)), sp.csc_array(sp.coo_array([[1.0, 0, 0]]))):
+        got = Metrics.compute([[3, 2, 1]], [[1, 0, 0]], "hit@1", exclude=form)["hit@1"]
+        assert got == 0
+
+
+def test_nan_at_an_excluded_candidate_is_an_error_too():
+    scores, truth = [[np.nan, 1.0]], [[0, 1]]
+    for options in ({}, {"candidates": [0, 1]}):
+        with pytest.raises(
+            NaNScoreError, match=r"^scores hold 1 NaN, the first at \(user 0, item 0\)"
+        ):
+            Metrics.compute(scores, truth, "hit@1", exclude=[np.array([0])], **options)
+
+
+@pytest.mark.parametrize("of", [2**63, 2**64 - 1])
+def test_an_index_beyond_64_bits_is_no_negative_one(of):
+    scores = [[2.0, 1.0]]
+    items = np.array([of], np.uint64)
+    for name in ("truth", "exclude", "candidates"):
+        sets = {"truth": [[0]]} | {name: [items]}
+        with pytest.raises(InputError, match=f"names item {of}; expected an index below 2\\^63"):
+            Metrics.compute(scores, sets.pop("truth"), "hit@1", **sets)
+    assert Metrics.compute(scores, [np.array([0], np.uint64)], "hit@1")["hit@1"] == [1.0]

@@ -1,0 +1,237 @@
+"""Groups in flat arrays: each is ranked as a user of its own."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from problems import of_kind, plain_specs
+
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Metrics,
+    NaNScoreError,
+    ShapeError,
+    UndefinedMetricError,
+)
+
+# Group "b": scores 3, 1, 2 with relevances 0, 2, 1; group "a": 5, 5 with 0, 1.
+SCORES = [3.0, 5.0, 1.0, 5.0, 2.0]
+RELEVANCE = [0, 0, 2, 1, 1]
+IDS = ["b", "a", "b", "a", "b"]
+OF_HITS = [str(spec) for spec in plain_specs(3, ["hits"])]
+
+
+def test_hand_worked_values():
+    got = Metrics.compute_groups(SCORES, RELEVANCE, ["mrr", "ndcg@2", "precision@4"], ids=IDS)
+    # "b" is ranked 0, 1, 2 and "a", by the order of its rows, 0, 1.
+    assert got["mrr"].tolist() == [1 / 2, 1 / 2]
+    ideal = 2 + 1 / math.log2(3)
+    expected = [1 / math.log2(3) / ideal, 1 / math.log2(3)]
+    np.testing.assert_allclose(got["ndcg@2"], expected, rtol=1e-15)
+    assert got["precision@4"].tolist() == [2 / 4, 1 / 4]  # k is not lowered to the group
+
+
+@pytest.mark.parametrize("ties", ["index", "expected"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "bool"])
+def test_a_group_is_a_call_of_its_own(dtype, ties):
+    rng = np.random.default_rng(0)
+    sizes = np.array([7, 0, 1, 30, 12])
+    scores = rng.integers(0, 2 if dtype == "bool" else 6, 50).astype(dtype)
+    relevance = rng.integers(0, 4, 50) * (rng.random(50) < 0.4)
+    metrics = ["ndcg", "mrr", "map", "auc", "ndcg(gain=exp2)@3", "recall@3", "err@3"]
+    got = Metrics.compute_groups(scores, relevance, metrics, sizes=sizes, ties=ties)
+    start = np.concatenate(([0], np.cumsum(sizes)))
+    for group, size in enumerate(sizes):
+        rows = slice(start[group], start[group + 1])
+        for text in metrics:
+            expected = math.nan
+            if size:
+                one = scores[np.newaxis, rows], relevance[np.newaxis, rows]
+                expected = Metrics.compute(*one, text, ties=ties)[text][0]
+            np.testing.assert_array_equal(got[text][group], expected, err_msg=text)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [7, -1, 3, 4, 10**12],
+        ["q7", "q1", "", "é", "q10"],
+        [0.5, -1.0, 2.0, 3.0, 1e9],
+        np.array(["2024-01-02", "2024-01-01", "2020", "2021", "2030"], "M8[D]"),
+    ],
+    ids=["integers", "text", "floats", "dates"],
+)
+def test_ids_in_any_order_are_the_sizes_of_rows_side_by_side(names):
+    rng = np.random.default_rng(1)
+    group = rng.permutation(np.repeat(np.arange(5), [7, 4, 1, 30, 12]))
+    scores, relevance = rng.integers(0, 9, 54), rng.integers(0, 2, 54)
+    order = list(dict.fromkeys(group.tolist()))
+    rows = np.concatenate([np.flatnonzero(group == each) for each in order])
+    sizes = [np.count_nonzero(group == each) for each in order]
+    expected = Metrics.compute_groups(scores[rows], relevance[rows], OF_HITS, sizes=sizes)
+    ids = np.asarray(names)[group]
+    for form in (ids, ids.tolist(), ids.astype(object)):
+        got = Metrics.compute_groups(scores, relevance, OF_HITS, ids=form)
+        for text in OF_HITS:
+            np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [2**64 - 1, 2**64 - 2, -1],
+        [2**53, 2**53 + 1, 0.5],
+        ["a\0", "a", ""],
+        [(1, 2), (1, 3), (2,)],
+        [np.int64(1), 2, np.int32(3)],
+    ],
+    ids=["large", "large and a float", "zero bytes", "tuples", "numbers of NumPy"],
+)
+def test_ids_that_an_array_would_not_tell_apart(ids):
+    got = Metrics.compute_groups([1.0, 2, 3, 4], [1, 1, 0, 1], "hit@1", ids=[*ids, ids[0]])
+    np.testing.assert_array_equal(got["hit@1"], [1, 1, math.nan])
+
+
+def test_series_and_tensors():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    expected = Metrics.compute_groups(SCORES, RELEVANCE, "mrr", ids=IDS)["mrr"].tolist()
+    series = [pd.Series(each) for each in (SCORES, RELEVANCE, IDS)]
+    for ids in (series[2], series[2].astype("category")):
+        got = Metrics.compute_groups(*series[:2], "mrr", ids=ids)["mrr"]
+        assert got.tolist() == expected
+
+
+def test_no_groups():
+    for cut in ({"sizes": []}, {"ids": []}, {"sizes": np.empty(0, np.int64)}):
+        assert Metrics.compute_groups([], [], "mrr", **cut)["mrr"].tolist() == []
+    assert (
+        np.isnan(Metrics.compute_groups([], [], "mrr", sizes=[0, 0])["mrr"]).tolist() == [True] * 2
+    )
+
+
+def test_nothing_is_changed():
+    given = [np.array(each) for each in (SCORES, RELEVANCE, IDS)]
+    for array in given:
+        array.flags.writeable = False
+    got = Metrics.compute_groups(*given[:2], "mrr", ids=given[2])["mrr"]
+    assert got.tolist() == [1 / 2, 1 / 2]
+
+
+@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda metric: metric.name)
+def test_what_reads_the_items_is_refused(metric):
+    text = metric.name if metric.default_k is None else f"{metric.name}@2"
+    with pytest.raises(ArgumentError, match="for groups, whose items have no names"):
+        Metrics.compute_groups(SCORES, RELEVANCE, text, ids=IDS)
+
+
+OK = {"sizes": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "changed"),
+    [
+        (ArgumentError, "or ids= (the group of each row), got neither; give one", {"sizes": None}),
+        (ArgumentError, "or ids= (the group of each row), got both; give one", {"ids": IDS}),
+        (ShapeError, "sizes add up to 4 rows, expected 5, as in scores", {"sizes": [2, 2]}),
+        (
+            ShapeError,
+            "sizes add up to 7 rows, expected 5, as in scores; for the group of each row give ids=",
+            {"sizes": [1, 1, 1, 2, 2]},
+        ),
+        (InputError, "sizes must be >= 0, got -1 for group 1", {"sizes": [6, -1]}),
+        (
+            InputTypeError,
+            "sizes must be 1-d integers, the number of rows of each group, got 1-d of dtype "
+            "float64",
+            {"sizes": [2.0, 3.0]},
+        ),
+        (ShapeError, "ids has 2 rows, expected 5, as in scores", {"sizes": None, "ids": [1, 2]}),
+        (
+            InputTypeError,
+            "ids has int and str, which cannot be compared; expected ids of one type; type "
+            "[str(each) for each in ids]",
+            {"sizes": None, "ids": [1, "1", 2, 2, 2]},
+        ),
+        (
+            InputTypeError,
+            "ids has int and str, which cannot be compared",
+            {"sizes": None, "ids": np.array([1, "1", 2, 2, 2], object)},
+        ),
+        (
+            InputTypeError,
+            "ids must be an array or a list, the group of each row, got set",
+            {"sizes": None, "ids": {1, 2, 3, 4, 5}},
+        ),
+        (
+            InputError,
+            "ids has no group in row 4; expected an id for each row",
+            {"sizes": None, "ids": np.ma.array([1, 1, 2, 2, 2], mask=[0, 0, 0, 0, 1])},
+        ),
+        (
+            ShapeError,
+            "ids must be 1-d, the group of each row, got [1] in the first row",
+            {"sizes": None, "ids": [[1]] * 5},
+        ),
+        (
+            InputError,
+            "relevance must hold relevances from 0 to 1e+100, got inf in row 1",
+            {"relevance": np.array([0, np.inf, 1, 0, 0], np.float32)},
+        ),
+        (
+            InputError,
+            "ids has no group in row 1; expected an id for each row",
+            {"sizes": None, "ids": ["a", None, "b", "b", "b"]},
+        ),
+        (
+            ShapeError,
+            "relevance has 4 rows, expected 5, as in scores",
+            {"relevance": RELEVANCE[:4]},
+        ),
+        (
+            ShapeError,
+            "scores must be 1-d, one number for each row, got shape (5, 1); type np.ravel(scores)",
+            {"scores": np.zeros((5, 1))},
+        ),
+        (
+            ShapeError,
+            "scores must be 1-d, one number for each row, got shape (2, 5); for a matrix users x "
+            "items use Metrics.compute",
+            {"scores": np.zeros((2, 5))},
+        ),
+        (
+            NaNScoreError,
+            "scores hold 2 NaN, the first in row 1; expected numbers; give nan='exclude' to treat "
+            "NaN like a score of -inf",
+            {"scores": [1, math.nan, 2, math.nan, 3]},
+        ),
+        (
+            InputError,
+            "relevance must hold relevances from 0 to 1e+100, got -2 in row 3",
+            {"relevance": [0, 1, 0, -2, 0]},
+        ),
+        (
+            UndefinedMetricError,
+            "mrr is undefined for 1 of 2 groups (no relevant item), the first is group 'a'",
+            {"sizes": None, "ids": IDS, "relevance": [1, 0, 0, 0, 0], "undefined": "raise"},
+        ),
+    ],
+)
+def test_mistakes(error, message, changed):
+    given = {"scores": SCORES, "relevance": RELEVANCE, "metrics_list": "mrr", **OK}
+    with pytest.raises(error, match=re.escape(message)):
+        Metrics.compute_groups(**given | changed)
+    Metrics.compute_groups(**given)
+
+
+def test_the_rules_of_learning_to_rank_libraries():
+    """Group 1 has no relevant row: 1 for LightGBM and XGBoost; gains are 2^relevance - 1."""
+    scores, relevance, sizes = [2.0, 1.0, 3.0], [1, 2, 0], [2, 1]
+    dcg, ideal = 1 + 3 / math.log2(3), 3 + 1 / math.log2(3)
+    for convention in ("lightgbm", "xgboost"):
+        got = Metrics.compute_groups(
+            scores, relevance, "ndcg@2", sizes=sizes, convention=convention
+        )
+        np.testing.assert_allclose(got["ndcg@2"], [dcg / ideal, 1.0], rtol=1e-15)
