@@ -182,8 +182,8 @@ FAULTS = [
     ),
     Fault(
         "stale lanes between rows", "_selection/kernels.py",
-        "    for j in range(lanes.size):\n        lanes[j] = lowest\n    groups",
-        "    groups",
+        "    for j in range(lanes.size):\n        lanes[j] = lowest\n    begin",
+        "    begin",
         SCORES,
     ),
     Fault(
