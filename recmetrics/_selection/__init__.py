@@ -3,10 +3,10 @@
     find       ``find_hits``, the one door from scores to hits: picks the ranker of the scores;
                ``FactorRanker``, for factor models, whose own code selects the k best
     matrix     ``MatrixRanker``: scores in memory
-    factors    scores of a factor model, computed in tiles
+    factors    scores of a factor model, which BLAS multiplies in tiles
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
-    rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
-               item twice
+    rankings   ``GivenRanker``: the hits of rankings that the user gives; the error where a
+               ranking is faulty
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
                possible value, for the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
