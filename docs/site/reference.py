@@ -5,6 +5,7 @@ The modules are read, not imported: optional packages need not be installed.
 
 import collections
 import functools
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -132,6 +133,11 @@ def _sections() -> dict[str, list[str]]:
 
 def _entry(name: str) -> str:
     """Write what mkdocstrings turns into the entry of a name of the package."""
+    inherited = _inherited().get(name)
+    if inherited:
+        links = ", ".join(f"[`{each}`][{PACKAGE}.{o}.{each}]" for each, o in inherited.items())
+        hidden = f'filters: ["!^_", "!^({"|".join(inherited)})$"]'
+        return f"{_filled(name, hidden)}Inherited, with entries above: {links}.\n\n"
     if name != "Metrics":
         return _filled(name)
     return (
@@ -139,6 +145,22 @@ def _entry(name: str) -> str:
         + _filled(name, f'filters: ["!^_", "!^{FIRST}$"]')
         + f"#### Methods of one metric\n\n{_methods()}\n"
     )
+
+
+@functools.cache
+def _inherited() -> dict[str, dict[str, str]]:
+    """The methods that a class inherits as a class above it does, with the name of that class."""
+    first: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
+    for name in itertools.chain.from_iterable(_sections().values()):
+        target = _package()[name]
+        target = target.final_target if target.is_alias else target
+        for method, member in target.inherited_members.items() if target.is_class else ():
+            if not method.startswith("_"):
+                above = first.setdefault(member.canonical_path, name)
+                if above != name:
+                    found.setdefault(name, {})[method] = above
+    return found
 
 
 def _filled(name: str, *options: str) -> str:
