@@ -4,6 +4,7 @@ speed.py runs these. Each prints one JSON object.
 
     python fresh.py memory 2000 50000 float32
     python fresh.py first-call
+    python fresh.py targets 1.0
     python fresh.py steps
 
 This one prints a table: medians over processes with an empty cache folder, alternating with
@@ -40,6 +41,8 @@ def main() -> None:
     elif what == "cold":
         cold(arguments)
         return
+    elif what == "targets":
+        answer = targets(float(arguments[0]))
     else:
         answer = {"first-call": first_call, "steps": steps, "everything": everything}[what]()
     print(json.dumps(answer))
@@ -112,6 +115,27 @@ def first_call() -> dict[str, float]:
         "first": called - start,
         "second": time.perf_counter() - called,
     }
+
+
+def targets(share: float) -> dict[str, float]:
+    """Time calls in one thread, with a share of the users: CPU time in milliseconds, best of 15."""
+    import problems
+
+    from recmetrics import Metrics
+
+    times = {}
+    for users, items in ((5_000, 3_700), (1_000, 50_000)):
+        for dtype in ("float32", "float64", "float16"):
+            problem = problems.make((int(users * share), items), dtype=dtype)
+            for k in (10, 100):
+                seconds = []
+                for _ in range(16):  # the first one compiles
+                    start = time.thread_time()
+                    Metrics.compute(*problem, [f"ndcg@{k}"], n_threads=1)
+                    seconds.append(time.thread_time() - start)
+                name = f"{problems.show_size((users, items))}, {dtype}, k = {k}"
+                times[name] = 1e3 * min(seconds)
+    return times
 
 
 def steps() -> dict[str, float]:

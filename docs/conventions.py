@@ -1,6 +1,7 @@
 """Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.py`` and ``systems.py``.
 
-The agreement with the installed systems is that of agreement.json, which ``tests/peers.py`` writes.
+The agreement with the installed systems is that of agreement.json, which
+``tests/peers/peers.py`` writes.
 """
 
 import json
@@ -80,11 +81,11 @@ compute exactly this metric.
 
 
 AGREEMENT_TEXT = """\
-`python tests/peers.py 1000` installs each system into a separate environment, and runs every call
-of this page on random problems. These have 1 to 6 users, 4 to 30 items and k up to 40. They include
-users without relevant items, short and empty lists, excluded relevant items, graded truth and tied
-scores, and gaps in the ranks for systems that read ranks. As in real data, a user without relevant
-items has no judgements, and an excluded item is in no list.
+`python tests/peers/peers.py 1000` installs each system into a separate environment, and runs
+every call of this page on random problems. These have 1 to 6 users, 4 to 30 items and k up to 40.
+They include users without relevant items, short and empty lists, excluded relevant items, graded
+truth and tied scores, and gaps in the ranks for systems that read ranks. As in real data, a user
+without relevant items has no judgements, and an excluded item is in no list.
 
 The problems avoid two things: tied scores if the system has no defined order for them, and inputs
 that the system refuses, such as a k above the number of items. The column "explained" counts the

@@ -11,7 +11,7 @@ from recmetrics._errors import InputError, MetricSpecError
 from recmetrics._inputs import InvalidItems
 from recmetrics._spec import MetricSpec, define, parse
 from recmetrics._types import Convention, Ties, Undefined, UserValues
-from recmetrics.comparison import Grid, Printed, Summary, summary
+from recmetrics.comparison import Grid, Printed, Summary, plural, summary
 
 NO_INVALID = InvalidItems()
 
@@ -45,8 +45,9 @@ class Evaluation(Printed):
 
     >>> from recmetrics import Evaluation
     >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
-    >>> Evaluation(values, notes=["the queries of May"], noun="query").to_dict()["notes"]
-    ['left out: 1 of 2 querys have no relevant item']
+    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
+    >>> found.to_dict()["notes"][:2]
+    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class Evaluation(Printed):
         self.noun, self._rules = noun, (undefined, convention, ties)
         # 0 would be the best value where lower is better, or better than any.
         left_out = [text for text, count in lacking.items() if count]
-        advice = f"undefined='zero' counts {noun}s without a value as 0"
+        advice = f"undefined='zero' counts {plural(noun)} without a value as 0"
         specs = [spec for text in left_out if (spec := self._spec(text))]
         upward = all(spec.metric.higher_is_better for spec in specs)
         self.notes = (*notes, *([advice] if specs and upward else []))

@@ -68,7 +68,9 @@ def _compiled(function: F, is_helper: bool = False, makes_arrays: bool = True) -
     if not _HAS_INTERNALS:
         return _plainly_compiled(function)
     compiled = _jit(**_numba.options(is_helper, makes_arrays))(function)
-    if hasattr(compiled, "enable_caching"):  # without compilation this is the function itself
+    # Without compilation this is the function itself. A helper is not cached: Numba makes machine
+    # code of what it finds there, and a kernel that links the rest of that can take twice as long.
+    if hasattr(compiled, "enable_caching") and not is_helper:
         _numba.cache(compiled, function, _stamp)
     return cast(F, compiled)
 

@@ -45,10 +45,6 @@ class _LinkedCode(JITCodeLibrary):
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
         return 0
 
-    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        module: Any = self._get_module_for_linking()  # type: ignore[no-untyped-call]
-        return self.name, "bitcode", module.as_bitcode()
-
 
 class _HelperCompiler(Compiler):
     def __init__(self, typing_context: Any, target_context: Any, _: None, *others: Any) -> None:

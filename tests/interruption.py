@@ -1,5 +1,6 @@
 """Ctrl-C at a chosen line of the package, threads, and what can be read from an evaluator."""
 
+import linecache
 import sys
 import threading
 from pathlib import Path
@@ -13,16 +14,20 @@ def interrupt(call, line):
     """Make a call that Ctrl-C interrupts at its ``line``-th line of the package, counted from 1.
 
     Gives the number of lines that were reached. Lines count in the calling thread, as Ctrl-C does.
+    Python comes back to the line of a ``with`` before it ends it; no signal is handled there, so
+    the line after it is interrupted.
     """
-    reached = 0
+    reached, stopped = 0, False
 
     def trace(frame, event, _):
-        nonlocal reached
+        nonlocal reached, stopped
         if not frame.f_code.co_filename.startswith(_PACKAGE):
             return None
         if event == "line":
             reached += 1
-            if reached == line:
+            text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+            if reached >= line and not stopped and not text.startswith("with "):
+                stopped = True
                 raise KeyboardInterrupt
         return trace
 
@@ -31,7 +36,7 @@ def interrupt(call, line):
     try:
         call()
     except KeyboardInterrupt:
-        if reached != line:
+        if not stopped:
             raise
     finally:
         sys.settrace(before)

@@ -186,8 +186,8 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, NaN where they are undefined."""
     n_users, everyone = len(found.hits.n_hits), Views(found.hits, found.slots)
     values = dict(found.of_lists)
-    for text in request.of_hits:
-        values[text] = np.empty(n_users)
+    # One array: the pages of many take longer to come by than the metrics of users without hits.
+    values |= zip(request.of_hits, np.empty((len(request.of_hits), n_users)), strict=True)
 
     def measure(views: Views, rows: slice) -> None:
         waiting = []
@@ -198,6 +198,7 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
                 spec.metric.check_truth(view, spec.values)
             waiting.append((spec, view, WHOLE_LIST if k is None else k, values[text][rows]))
         for spec, view, cut, out in waiting:
+            out[:] = view.blank
             spec.metric.kernel(view, cut, out, *spec.kernel_arguments)
 
     if (n_users + len(found.hits.rank)) * len(request.of_hits) < _THREADED:

@@ -59,6 +59,10 @@ class Hits(NamedTuple):
     gain: FloatArray  # (slots,) relevance of the item at that rank
     length: IntArray  # (n_users,) length of the ranking, at most k_max
     discount: FloatArray  # (depth,) weight of rank i + 1
+    # After ``Views``: the value of a user without hits, 0, or NaN without relevant items; and the
+    # users who have both. So kernels of metrics that are 0 without hits pass over few users.
+    blank: FloatArray = np.empty(0)  # (n_users,)
+    users: IntArray = np.empty(0, np.int64)
 
 
 class Slots(NamedTuple):
@@ -242,7 +246,10 @@ class Views:
             hits = self._once((*key, "retrieved", k), lambda: _retrieved(base, k))
         if "discount" in options:
             hits = hits._replace(discount=self.discount(k, options))
-        return hits
+        least = options.get("rel") if rel is None else None
+        counted = hits
+        blank, users = self._once(("users", *key, least), lambda: _with_hits(counted, least))
+        return hits._replace(blank=blank, users=users)
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
         """The weights of the ranks, for all users."""
@@ -403,6 +410,15 @@ def _count_kept(
                 target[moved] = new_start[user] + moved - before
                 moved += 1
         new_hits[user] = moved - before
+
+
+def _with_hits(hits: Hits, rel: float | None) -> tuple[FloatArray, IntArray]:
+    """Give the value of users without hits, and the users with hits and relevant items."""
+    first = hits.start[:-1]
+    some = hits.start[1:] > first
+    if rel is not None:
+        some[some] = hits.ideal[first[some]] >= rel  # the largest relevance of the user
+    return np.where(some, 0.0, np.nan), np.flatnonzero(some & (hits.n_hits > 0))
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:

@@ -16,7 +16,7 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import CompactTable, Comparison
-from recmetrics.comparison._grids import Grid, Printed
+from recmetrics.comparison._grids import Grid, Printed, plural
 from recmetrics.comparison._records import Difference, Mean, MetricSummary
 from recmetrics.comparison._samples import read_weights
 from recmetrics.comparison._statistics import Correction, Test, mean_of

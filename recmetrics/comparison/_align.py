@@ -19,7 +19,6 @@ from recmetrics._errors import (
 from recmetrics._extras import install
 from recmetrics._spec import MetricSpec, spec_of
 
-INSTALL = install("tables")
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
 
 
@@ -61,7 +60,7 @@ def read_frame(what: str, native: Any, asked: Columns) -> Frame | None:
     try:
         import narwhals as nw
     except ImportError as error:
-        msg = f"results in data frames need the package narwhals; type: {INSTALL}"
+        msg = f"results in data frames need the package narwhals; type: {install('tables')}"
         raise ArgumentError(msg) from error
     levels: set[Any] = set()
     if hasattr(native, "reset_index") and _names_lists(native):
@@ -82,9 +81,10 @@ def read_frame(what: str, native: Any, asked: Columns) -> Frame | None:
     metrics = list(asked.metrics or ())
     named = {*metrics, *asked.others}
     model = asked.model or ("model" if "model" in {*names} - named else None)
-    for name in (*metrics, *([] if model is None else [model])):
+    of_model = () if model is None else (model,)
+    for name in (*metrics, *of_model):
         require(what, name, names)
-    named |= {*_COUNTS, *([] if model is None else [model])}
+    named |= {*_COUNTS, *of_model}
     if asked.metrics is None:
         free = {name: dtype for name, dtype in rows.schema.items() if name not in {*levels, *named}}
         metrics = [

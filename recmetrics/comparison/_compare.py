@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from recmetrics._errors import ArgumentError, InputTypeError
 from recmetrics.comparison._align import spec_if_known
 from recmetrics.comparison._comparison import Comparison
+from recmetrics.comparison._grids import split
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import (
     Results,
-    check_baseline,
     check_runs,
     check_share,
     read_columns,
@@ -28,13 +28,11 @@ from recmetrics.comparison._samples import (
 )
 from recmetrics.comparison._statistics import (
     N_RESAMPLES,
-    NOTHING,
     Correction,
     Floats,
     Sample,
-    Sums,
     Test,
-    bootstrap_intervals,
+    bounded,
     correct,
     defined,
     effect_size,
@@ -42,7 +40,6 @@ from recmetrics.comparison._statistics import (
     mean_of,
     p_value,
     spread_of,
-    sums_of,
     sums_of_runs,
 )
 
@@ -188,7 +185,10 @@ def compare(
     by, weights = (
         read.labels.get(each, each) if isinstance(each, str) else each for each in (by, weights)
     )
-    check_baseline(baseline, read.models)
+    if baseline is not None and baseline not in read.models:
+        known = ", ".join(map(repr, read.models))
+        msg = f"baseline must be one of {known}, got {baseline!r}"
+        raise ArgumentError(msg)
     check_runs(read, paired_runs)
     weighted = None if weights is None else read_weights(weights, read.n_users)
     groups = {} if by is None else _sorted(read_groups(by, read.n_users))
@@ -218,16 +218,17 @@ def compare(
         msg = f"correction must be 'holm', 'bh' or None, got {correction!r}"
         raise ArgumentError(msg)
     seed = read_seed(rng)
-    means: list[Mean] = []
-    differences: list[Difference] = []
+    records: list[Mean | Difference] = []
     for group, users in {None: np.arange(read.n_users), **groups}.items():
         counted = users if weighted is None else users[weighted[users] > 0]
         own = _Group(read, group, counted, weighted, seed, found).describe()
-        means += own[0]
-        differences += own[1]
-    overall = _corrected([each for each in differences if each.group is None], found)
-    of_groups = _corrected([each for each in differences if each.group is not None], found)
-    return replace(found, means=tuple(means), differences=(*overall, *of_groups))
+        records += bounded(own, found.confidence, found.n_resamples, seed)
+    overall, of_groups = split(each for each in records if isinstance(each, Difference))
+    return replace(
+        found,
+        means=tuple(each for each in records if isinstance(each, Mean)),
+        differences=(*_corrected(overall, found), *_corrected(of_groups, found)),
+    )
 
 
 class _Values(NamedTuple):
@@ -249,42 +250,32 @@ class _Group:
     seed: int
     settings: Comparison
 
-    def describe(self) -> tuple[list[Mean], list[Difference]]:
-        """Compute the means and differences, in the order of metrics."""
-        means: list[Mean] = []
-        differences: list[Difference] = []
-        of_means: list[Sample] = []
-        of_differences: list[Sample] = []
+    def describe(self) -> list[tuple[Mean | Difference, Sample]]:
+        """Compute means and differences, in the order of metrics, and what to resample."""
+        found: list[tuple[Mean | Difference, Sample]] = []
         for metric in self.results.metrics:
             is_system = metric in self.results.system
             if is_system and self.label is not None:
                 continue  # one value for all users: none for a group
-            models = self.results.having(metric)
-            if is_system:
-                own = [self._of_all_lists(metric, model) for model in models]
-                means += _marked(own, self.results.models, self.settings.lower_is_better)
-                of_means += [NOTHING] * len(own)
-                continue
+            own = replace(self, users=np.zeros(1, np.intp), weights=None) if is_system else self
             known: dict[str, _Values] = {}
-            for model in models:
-                known[model] = self._values(metric, (model,), known)
-            own = [self._mean(metric, model, known[model]) for model in models]
-            means += _marked(own, self.results.models, self.settings.lower_is_better)
-            of_means += [found.sample for found in known.values()]
-            for pair in _pairs(self.settings):
-                found = self._values(metric, pair, known)
-                differences.append(self._difference(metric, pair, found))
-                of_differences.append(found.sample)
-        intervals = bootstrap_intervals(
-            [*of_means, *of_differences],
-            self.settings.confidence,
-            self.settings.n_resamples,
-            self.seed,
-        )
-        return (
-            _bounded(means, intervals[: len(means)]),
-            _bounded(differences, intervals[len(means) :]),
-        )
+            for model in self.results.having(metric):
+                known[model] = own._values(metric, (model,), known)
+            means = [own._mean(metric, model, each) for model, each in known.items()]
+            if is_system:
+                n_effective = None if self.weights is None else math.nan
+                of_all: dict[str, Any] = {
+                    "n_users": None,
+                    "n_undefined": None,
+                    "n_effective": n_effective,
+                }
+                means = [replace(each, **of_all) for each in means]
+            means = _marked(means, self.results.models, self.settings.lower_is_better)
+            found += zip(means, (each.sample for each in known.values()), strict=True)
+            for pair in () if is_system else _pairs(self.settings):
+                values = self._values(metric, pair, known)
+                found.append((self._difference(metric, pair, values), values.sample))
+        return found
 
     def _values(
         self, metric: str, models: tuple[str, ...], known: Mapping[str, _Values]
@@ -298,10 +289,7 @@ class _Group:
             users, values = users[~undefined], values[~undefined]
         weights = None if self.weights is None else self.weights[users]
         runs = [self.results.runs[model][metric] for model in models]
-        sums: list[tuple[Sums, ...]]
-        if max(map(len, runs)) == 1:
-            sums = [(sums_of(values, weights, self.seed),)]
-        elif min(map(len, runs)) == 1 and len(runs) == 2:
+        if len(runs) == 2 and min(map(len, runs)) == 1:
             # One has the same users as each run of the other.
             sums = [sums_of_runs(runs[0][:, users] - runs[1][:, users], weights, self.seed)]
         else:
@@ -316,7 +304,12 @@ class _Group:
         return _Values(values, weights, Sample(sums[0], against_sums, self.settings.paired_runs))
 
     def _mean(self, metric: str, model: str, found: _Values) -> Mean:
-        weights = self.weights
+        of_runs: dict[str, Any] = {}
+        if self.results.n_runs():
+            weights = None if self.weights is None else self.weights[self.users]
+            runs = self.results.runs[model][metric][:, self.users]
+            means, _ = defined(np.array([mean_of(run, weights) for run in runs]))
+            of_runs = {"n_runs": len(runs), "run_std": spread_of(means)}
         return Mean(
             metric=metric,
             group=self.label,
@@ -325,29 +318,8 @@ class _Group:
             n_users=found.values.size,
             n_undefined=self.users.size - found.values.size,
             n_effective=None if found.weights is None else effective_users(found.weights),
-            **self._of_runs(metric, model, self.users, weights),
+            **of_runs,
         )
-
-    def _of_all_lists(self, metric: str, model: str) -> Mean:
-        return Mean(
-            metric=metric,
-            group=None,
-            model=model,
-            mean=float(self.results.values[model][metric][0]),
-            n_effective=None if self.weights is None else math.nan,
-            **self._of_runs(metric, model, np.zeros(1, np.intp), None),
-        )
-
-    def _of_runs(
-        self, metric: str, model: str, users: npt.NDArray[np.intp], weights: Floats | None
-    ) -> dict[str, Any]:
-        """Count the runs, where a model has several, and compute how much their means differ."""
-        if not self.results.n_runs():
-            return {}
-        runs = self.results.runs[model][metric][:, users]
-        own = None if weights is None else weights[users]
-        means, _ = defined(np.array([mean_of(run, own) for run in runs]))
-        return {"n_runs": len(runs), "run_std": spread_of(means)}
 
     def _difference(self, metric: str, pair: tuple[str, str], found: _Values) -> Difference:
         values, weights, _ = found
@@ -373,16 +345,6 @@ class _Group:
         )
 
 
-_Record = TypeVar("_Record", Mean, Difference)
-
-
-def _bounded(records: Iterable[_Record], intervals: Iterable[tuple[float, float]]) -> list[_Record]:
-    return [
-        replace(record, low=low, high=high)
-        for record, (low, high) in zip(records, intervals, strict=True)
-    ]
-
-
 def _marked(means: list[Mean], models: Collection[str], lower: Collection[str]) -> list[Mean]:
     """Mark the best of the models, or none where all are equal."""
     values = [each.mean for each in means if each.model in models and each.mean == each.mean]
@@ -394,16 +356,14 @@ def _marked(means: list[Mean], models: Collection[str], lower: Collection[str]) 
 
 def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     """Correct each test for all of ``differences``; the first test decides on significance."""
-    corrected = {
-        test: correct([each.p_values[test] for each in differences], settings.correction)
-        for test in settings.tests
-    }
-    own: list[dict[str, float]] = [
-        {test: p_values[i] for test, p_values in corrected.items()} for i in range(len(differences))
+    tests, alpha = settings.tests, 1 - settings.confidence
+    by_test = [
+        correct([each.p_values[test] for each in differences], settings.correction)
+        for test in tests
     ]
     return [
-        replace(each, corrected=p, significant=p[settings.tests[0]] < 1 - settings.confidence)
-        for each, p in zip(differences, own, strict=True)
+        replace(each, corrected=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
+        for each, p in zip(differences, zip(*by_test, strict=True), strict=True)
     ]
 
 

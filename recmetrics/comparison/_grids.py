@@ -7,12 +7,14 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from recmetrics._printable import printable
 
+_Record = TypeVar("_Record")
 UNDEFINED = "-"
 _GAP = 2  # blanks between columns
 _LATEX = {
@@ -48,22 +50,47 @@ class Grid:
     strong: frozenset[tuple[int, int]]
 
 
-def named(heading: str, label: Callable[[Any], Any], shown: bool = True) -> Column:
+def named(field: str, is_shown: bool = True) -> Column:
     """Make a column of names at the left, which are not repeated from row to row."""
-    return Column(heading, lambda record: one_line(label(record)), shown, False, label)
+    label = attrgetter(field)
+    return Column(field, lambda record: one_line(label(record)), is_shown, False, label)
+
+
+def count(heading: str, field: str, is_shown: bool = True, places: int = 0) -> Column:
+    """Make a column of numbers of users or runs."""
+    form = f",.{places}f"
+    return Column(heading, lambda record: shown(getattr(record, field), form), is_shown)
+
+
+def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
+    """Make the column of intervals; ``places`` are the decimals of each metric."""
+
+    def text(record: Any) -> str:
+        if math.isnan(record.low):
+            return UNDEFINED
+        low, high = (
+            f"{each:{sign}.{places[record.metric]}f}" for each in (record.low, record.high)
+        )
+        return f"[{low}, {high}]"
+
+    return Column(f"{percent(confidence)} interval", text)
+
+
+def left_out(records: Sequence[Any]) -> Column:
+    """Make the column of users without a value, shown where there are any."""
+    return count("left out", "n_undefined", any(each.n_undefined for each in records))
 
 
 def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
     """Write a row for each record."""
     columns = [column for column in columns if column.shown]
     rows = []
-    above: list[Any] | None = None
+    above: list[Any] = []
     for record in records:
         row = [column.text(record) for column in columns]
         labels = [column.label(record) for column in columns if column.label is not None]
-        same = 0
-        while above is not None and same < len(labels) and labels[same] == above[same]:
-            same += 1
+        pairs = zip(labels, above, strict=False)  # nothing is above the first
+        same = next((i for i, (own, last) in enumerate(pairs) if own != last), len(above))
         rows.append([""] * same + row[same:])
         above = labels
     strong = {
@@ -95,7 +122,10 @@ class Printed:
         Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
         number is split. None does not limit the width.
         """
-        return as_text(*self._page("[ ]"), width)
+        grids, notes = self._page("[ ]")
+        if width is not None:
+            notes = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
+        return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
@@ -112,14 +142,6 @@ class Printed:
         grids, notes = self._page("bold")
         lines = "<br>\n".join(html.escape(line) for line in notes)
         return "\n".join([*map(_in_html, grids), f"<p>{lines}</p>"]) + "\n"
-
-
-def as_text(grids: Sequence[Grid], notes: Iterable[str] = (), width: int | None = None) -> str:
-    """Write tables, and notes below them, in lines of at most ``width`` columns."""
-    if width is None:
-        return "\n\n".join([*map(_aligned, grids), "\n".join(notes)])
-    folded = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
-    return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(folded)])
 
 
 def escape_latex(text: str) -> str:
@@ -152,12 +174,10 @@ def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
     return "\n".join(lines)
 
 
-def _aligned(grid: Grid, widths: Sequence[int] | None = None) -> str:
-    """Align the columns; with ``widths``, cells fold at blanks."""
-    rows = [[column.heading for column in grid.columns], *grid.rows]
-    widths = widths or [max(map(_width, cells)) for cells in zip(*rows, strict=True)]
+def _aligned(grid: Grid, widths: Sequence[int]) -> str:
+    """Align the columns in ``widths``, in which cells fold at blanks."""
     lines = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(([column.heading for column in grid.columns], *grid.rows)):
         folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
         for i in range(max(map(len, folded))):
             cells = []
@@ -171,12 +191,12 @@ def _aligned(grid: Grid, widths: Sequence[int] | None = None) -> str:
     return "\n".join(lines)
 
 
-def _fitted(grid: Grid, most: int) -> str:
+def _fitted(grid: Grid, most: int | None) -> str:
     """Align the columns in ``most`` columns of a terminal, or write each row as a block."""
-    room = most - _GAP * (len(grid.columns) - 1)
     cells = list(zip(*([column.heading for column in grid.columns], *grid.rows), strict=True))
     whole = [max(map(_width, texts)) for texts in cells]
-    if sum(whole) <= room:
+    room = sum(whole) if most is None else most - _GAP * (len(grid.columns) - 1)
+    if most is None or sum(whole) <= room:
         return _aligned(grid, whole)
     least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
     if sum(least) > room:
@@ -222,68 +242,63 @@ def _folded(cell: str, width: int) -> list[str]:
 
 
 def _in_markdown(grid: Grid) -> str:
-    lines = [
-        _pipes(_escape_markdown(column.heading) for column in grid.columns),
-        _pipes("---:" if column.is_number else "---" for column in grid.columns),
+    rows = [
+        [_escape_markdown(column.heading) for column in grid.columns],
+        ["---:" if column.is_number else "---" for column in grid.columns],
+        *_marked(grid, "**{}**", _escape_markdown, str),
     ]
-    for i, row in enumerate(grid.rows):
-        cells = [
-            cell if column.is_number else _escape_markdown(cell)
-            for cell, column in zip(row, grid.columns, strict=True)
-        ]
-        lines.append(
-            _pipes(f"**{cell}**" if (i, j) in grid.strong else cell for j, cell in enumerate(cells))
-        )
-    return "\n".join(lines)
-
-
-def _pipes(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def _in_html(grid: Grid) -> str:
-    aligns = ["right" if column.is_number else "left" for column in grid.columns]
-
     def row(cells: Iterable[str], tag: str) -> str:
         written = (
-            f'<{tag} style="text-align: {align}">{cell}</{tag}>'
-            for cell, align in zip(cells, aligns, strict=True)
+            f'<{tag} style="text-align: {"right" if column.is_number else "left"}">{cell}</{tag}>'
+            for cell, column in zip(cells, grid.columns, strict=True)
         )
         return f"<tr>{''.join(written)}</tr>"
 
-    def cell(i: int, j: int) -> str:
-        text = html.escape(grid.rows[i][j])
-        return f"<b>{text}</b>" if (i, j) in grid.strong else text
-
     head = row((html.escape(column.heading) for column in grid.columns), "th")
     body = "\n".join(
-        row((cell(i, j) for j in range(len(aligns))), "td") for i in range(len(grid.rows))
+        row(cells, "td") for cells in _marked(grid, "<b>{}</b>", html.escape, html.escape)
     )
     return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def decimals_of(means: Iterable[float]) -> int:
-    """Four decimals, or as many as show three digits of the largest of the means."""
-    sizes = (abs(mean) for mean in means)
-    top = max((size for size in sizes if 0 < size < math.inf), default=1.0)
-    return min(8, max(4, 2 - math.floor(math.log10(top))))
+def _marked(
+    grid: Grid, strong: str, in_words: Callable[[str], str], in_numbers: Callable[[str], str]
+) -> Iterator[list[str]]:
+    """Escape the cells of each row, and put the highlighted ones into ``strong``."""
+    escapes = [in_numbers if column.is_number else in_words for column in grid.columns]
+    for i, row in enumerate(grid.rows):
+        cells = [escape(cell) for escape, cell in zip(escapes, row, strict=True)]
+        yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
 
 
-def shown(value: float | None, places: int, sign: str = "") -> str:
-    """Write a number, - where it is undefined."""
-    return UNDEFINED if value is None or math.isnan(value) else f"{value:{sign}.{places}f}"
+def decimals_of(records: Iterable[Any]) -> dict[str, int]:
+    """Four decimals for each metric, or as many as show three digits of its largest mean."""
+    top: dict[str, float] = {}
+    for each in records:
+        size = abs(each.mean) if math.isfinite(each.mean) else 0.0
+        top[each.metric] = max(top.get(each.metric, 0.0), size)
+    return {
+        metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
+        for metric, size in top.items()
+    }
 
 
-def shown_interval(low: float, high: float, places: int, sign: str = "") -> str:
-    """Write an interval, - where it is undefined."""
-    if math.isnan(low):
-        return UNDEFINED
-    return f"[{shown(low, places, sign)}, {shown(high, places, sign)}]"
+def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
+    """Split records into those of all users and those of groups."""
+    every: list[Any] = list(records)
+    return (
+        [each for each in every if each.group is None],
+        [each for each in every if each.group is not None],
+    )
 
 
-def shown_count(users: float | None, places: int = 0) -> str:
-    """Write a number of users, - for a metric of all lists."""
-    return UNDEFINED if users is None or math.isnan(users) else f"{users:,.{places}f}"
+def shown(value: float | None, form: str) -> str:
+    """Write a number in a form of ``format``, - where it is undefined."""
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:{form}}"
 
 
 def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
@@ -307,7 +322,14 @@ def percent(share: float) -> str:
 
 def counted(number: int, what: str) -> str:
     """Write a number of things, one or several."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else plural(what)}"
+
+
+def plural(noun: str) -> str:
+    """Write the plural of a noun, such as users, queries and searches."""
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def one_line(name: object) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError
 from recmetrics._extras import install
 from recmetrics._printable import printable
+from recmetrics.comparison._grids import split
 from recmetrics.comparison._records import Difference
 from recmetrics.comparison._render import pair, plot_legend
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from recmetrics.comparison._records import Compared, Mean
 
-INSTALL = install("cli", "matplotlib")
 _NAME_WIDTH = 30  # letters of a name on one line
 _TITLE_WIDTH = 60
 _NOTE_WIDTH = 92  # letters of a note below one column of axes
@@ -40,31 +40,24 @@ def draw(comparison: Compared, target: Any, table: str) -> Figure:
         import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
     except ImportError as error:
-        msg = f"plots need the package matplotlib; type: {INSTALL}"
+        msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
-    means = [each for each in comparison.means if each.group is None]
-    differences = [each for each in comparison.differences if each.group is None]
+    means, _ = split(comparison.means)
+    differences, _ = split(comparison.differences)
     if isinstance(target, Axes):
-        if table == "means":
-            _draw(target, means, comparison, with_metric=True)
-        else:
-            _draw(target, differences, comparison, with_metric=True)
+        _draw(target, means if table == "means" else differences, comparison, with_metric=True)
         return target.figure  # type: ignore[return-value]
     figure = _figure(comparison, means, differences)
-    if target is not None:
-        _save(figure, target)
-    return figure
-
-
-def _save(figure: Figure, target: Any) -> None:
-    known = figure.canvas.get_supported_filetypes()
+    if target is None:
+        return figure
     if not isinstance(target, (str, os.PathLike)):
         msg = f"target must be a file name or matplotlib axes, got {type(target).__name__}"
         raise ArgumentError(msg)
-    if Path(target).suffix[1:].lower() not in known:
+    if Path(target).suffix[1:].lower() not in figure.canvas.get_supported_filetypes():
         msg = f"target must end in .png, .pdf or .svg, got {os.fspath(target)!r}"
         raise ArgumentError(msg)
     figure.savefig(target, dpi="figure")
+    return figure
 
 
 def _figure(

@@ -8,17 +8,17 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._spec import MetricSpec, parse
 from recmetrics._types import Convention
 from recmetrics.comparison._statistics import Correction, Test
 
-_OPTIONAL = ("n_effective", "n_runs", "run_std")
+_OPTIONAL = ("n_effective", "n_runs", "run_std", "model")
 _FRAMES = ("pandas", "polars", "pyarrow")
 _PLAIN = (str, bool, int, float, type(None))
 
@@ -55,7 +55,7 @@ class Mean:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name; those of weights and runs only if there are any."""
-        return without_unset(asdict(self))
+        return _without_unset(asdict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class MetricSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, and the levels; those of weights and models if there are."""
-        named = without_unset(asdict(self), (*_OPTIONAL, "model"))
+        named = _without_unset(asdict(self))
         levels: dict[str, Any] = named.pop("levels")
         return named | levels
 
@@ -180,24 +180,21 @@ class Compared:
             The record of this group; None without ``by=``, or if no group has a defined value.
         """
         records: Any = self.means if against is None else self.differences
+        wanted = (metric, model, against)
         own = [
             each
             for each in records
             if each.group is not None
-            and (each.metric, each.model, getattr(each, "against", None))
-            == (metric, model, against)
+            and (each.metric, each.model, getattr(each, "against", None)) == wanted
+            and not math.isnan(each.value)
         ]
-        values: npt.NDArray[np.float64] = np.array([each.value for each in own], np.float64)
-        if np.isnan(values).all():
-            return None
-        is_low = metric not in self.lower_is_better
-        worst: Mean | Difference = own[int((np.nanargmin if is_low else np.nanargmax)(values))]
-        return worst
+        worst = max if metric in self.lower_is_better else min
+        found: Mean | Difference | None = worst(own, key=attrgetter("value"), default=None)
+        return found
 
 
-def without_unset(named: dict[str, Any], optional: Sequence[str] = _OPTIONAL) -> dict[str, Any]:
-    """Leave out the optional fields that are None."""
-    return {name: each for name, each in named.items() if name not in optional or each is not None}
+def _without_unset(named: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in named.items() if name not in _OPTIONAL or each is not None}
 
 
 def document(
@@ -249,11 +246,10 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     package = importlib.import_module(name)
     if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
         # No column holds labels of several types.
-        records = [{**each, "group": _as_text(each["group"])} for each in records]
+        records = [
+            {**each, "group": None if each["group"] is None else str(each["group"])}
+            for each in records
+        ]
     if name == "pyarrow":
         return package.Table.from_pylist(records)
     return package.DataFrame(records)
-
-
-def _as_text(group: Any) -> str | None:
-    return None if group is None else str(group)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics.comparison._grids import (
@@ -12,17 +14,20 @@ from recmetrics.comparison._grids import (
     Column,
     Grid,
     as_latex,
+    count,
     counted,
     decimals_of,
     escape_latex,
     in_latex,
+    interval,
     intervals_by,
+    left_out,
     named,
     one_line,
     percent,
+    plural,
     shown,
-    shown_count,
-    shown_interval,
+    split,
     table,
     weighted_by,
 )
@@ -66,12 +71,10 @@ def to_latex(comparison: Compared) -> str:
 
 def grids(comparison: Compared) -> list[Grid]:
     """The tables: means and differences of all users, then of each group."""
-    means = [_means(comparison, [m for m in comparison.means if m.group is None])]
-    differences = _difference_grids(comparison)
-    if comparison.groups:
-        means.append(_means(comparison, [m for m in comparison.means if m.group is not None]))
+    means = [_means(comparison, each) for each in split(comparison.means) if each]
     # Both tables of all users first, then both of the groups.
-    return [grid for grids in zip_longest(means, differences) for grid in grids if grid is not None]
+    pairs = zip_longest(means, _difference_grids(comparison))
+    return [grid for pair in pairs for grid in pair if grid is not None]
 
 
 def plot_legend(comparison: Compared) -> list[str]:
@@ -155,7 +158,7 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     """Say by which test and which correction differences are significant."""
-    tested = [each for each in comparison.differences if each.group is None]
+    tested, _ = split(comparison.differences)
     n_metrics = len({each.metric for each in tested})
     n_pairs = len(tested) // n_metrics
     family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
@@ -170,7 +173,8 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
 
 
 def _left_out(comparison: Compared) -> Iterable[str]:
-    if _leaves_out(comparison.means) or _leaves_out(comparison.differences):
+    records: list[Any] = [*comparison.means, *comparison.differences]
+    if any(each.n_undefined for each in records):
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
@@ -178,23 +182,24 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterable[s
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
     why = f"too few for a test at {percent(comparison.confidence)}; at least {needed} are needed"
-    few = [each for each in comparison.differences if each.n_users < needed]
-    overall = [each.n_users for each in few if each.group is None]
+    tested, _ = split(comparison.differences)
+    few = (each for each in comparison.differences if each.n_users < needed)
+    overall, of_groups = split(few)
     if overall:
-        n_all = sum(each.group is None for each in comparison.differences)
-        where = "" if len(overall) == n_all else f" in {len(overall)} of {n_all} differences"
-        yield f"{_between(overall, 'user')}{where}: {why}"
-    of_groups = [each for each in few if each.group is not None]
+        some = f" in {len(overall)} of {len(tested)} differences"
+        yield f"{_users(overall)}{'' if len(overall) == len(tested) else some}: {why}"
     if of_groups and with_groups:
         n_groups = len({each.group for each in of_groups})
-        users = _between([each.n_users for each in of_groups], "user")
-        yield f"{users} in {n_groups} of {counted(len(comparison.groups), 'group')}: {why}"
+        some = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
+        yield f"{_users(of_groups)} in {some}: {why}"
 
 
-def decimals(comparison: Compared, metric: str) -> int:
-    """The decimals of a metric: those of its largest mean."""
-    own = [each for each in comparison.means if each.model in comparison.models]
-    return decimals_of(each.mean for each in own if each.metric == metric)
+def _users(differences: Sequence[Difference]) -> str:
+    return _between([each.n_users for each in differences], "user")
+
+
+def _decimals(comparison: Compared) -> dict[str, int]:
+    return decimals_of(each for each in comparison.means if each.model in comparison.models)
 
 
 def pair(difference: Difference) -> str:
@@ -203,95 +208,85 @@ def pair(difference: Difference) -> str:
 
 
 def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
-    by_group = bool(means) and means[0].group is not None
-    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
-
-    def worst(each: Mean) -> str:
-        group = comparison.worst_group(each.metric, each.model)
-        return _worst(group, places[each.metric])
+    by_group = means[0].group is not None
+    places = _decimals(comparison)
 
     return table(
         [
-            named("group", lambda each: each.group, by_group),
-            named("metric", lambda each: each.metric),
+            named("group", by_group),
+            named("metric"),
             Column("model", lambda each: one_line(each.model), is_number=False),
             Column(
                 "mean",
-                lambda each: shown(each.mean, places[each.metric]),
+                lambda each: shown(each.mean, f".{places[each.metric]}f"),
                 is_strong=lambda each: each.best,
             ),
-            _interval(comparison, places),
-            Column("users", lambda each: shown_count(each.n_users)),
-            Column(
-                "effective",
-                lambda each: shown_count(each.n_effective, 1),
-                comparison.n_weightless is not None,
-            ),
-            Column("runs", lambda each: shown_count(each.n_runs), bool(comparison.n_runs)),
+            interval(comparison.confidence, places),
+            count("users", "n_users"),
+            count("effective", "n_effective", comparison.n_weightless is not None, 1),
+            count("runs", "n_runs", bool(comparison.n_runs)),
             Column(
                 "run std",
-                lambda each: shown(each.run_std, places[each.metric]),
+                lambda each: shown(each.run_std, f".{places[each.metric]}f"),
                 bool(comparison.n_runs),
             ),
-            _undefined(means),
+            left_out(means),
             Column("", lambda each: "best" if each.best else "", is_number=False),
-            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+            _worst(comparison, places, by_group),
         ],
         means,
     )
 
 
-def _interval(comparison: Compared, places: Mapping[str, int], sign: str = "") -> Column:
-    return Column(
-        f"{percent(comparison.confidence)} interval",
-        lambda each: shown_interval(each.low, each.high, places[each.metric], sign),
-    )
+def _worst(
+    comparison: Compared, places: Mapping[str, int], by_group: bool, sign: str = ""
+) -> Column:
+    """Make the column of the worst group, beside the records of all users."""
 
+    def text(each: Mean | Difference) -> str:
+        against = getattr(each, "against", None)
+        worst = comparison.worst_group(each.metric, each.model, against)
+        if worst is None:
+            return UNDEFINED
+        return f"{one_line(worst.group)} ({shown(worst.value, f'{sign}.{places[each.metric]}f')})"
 
-def _undefined(records: Sequence[Mean] | Sequence[Difference]) -> Column:
-    return Column("left out", lambda each: shown_count(each.n_undefined), _leaves_out(records))
+    is_shown = bool(comparison.groups) and not by_group
+    return Column("worst group", text, is_shown, is_number=False)
 
 
 def _difference_grids(comparison: Compared) -> list[Grid]:
-    overall = [each for each in comparison.differences if each.group is None]
-    of_groups = [each for each in comparison.differences if each.group is not None]
-    return [_differences(comparison, each) for each in (overall, of_groups) if each]
+    return [_differences(comparison, each) for each in split(comparison.differences) if each]
 
 
 def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
     by_group = differences[0].group is not None
-    places = {metric: decimals(comparison, metric) for metric in comparison.metrics}
+    places = _decimals(comparison)
     # A single pair needs no column: it is the heading of the differences.
     is_alone = len({(each.model, each.against) for each in differences}) == 1
-
-    def worst(each: Difference) -> str:
-        group = comparison.worst_group(each.metric, each.model, each.against)
-        return _worst(group, places[each.metric], "+")
+    several = len(comparison.tests) > 1
 
     return table(
         [
-            named("group", lambda each: each.group, by_group),
-            named("metric", lambda each: each.metric),
+            named("group", by_group),
+            named("metric"),
             Column("pair", pair, not is_alone, is_number=False),
             Column(
                 pair(differences[0]) if is_alone else "difference",
-                lambda each: shown(each.difference, places[each.metric], "+"),
+                lambda each: shown(each.difference, f"+.{places[each.metric]}f"),
             ),
-            _interval(comparison, places, "+"),
-            *(_p_of(test, comparison) for test in comparison.tests),
+            interval(comparison.confidence, places, "+"),
+            *(
+                Column(f"p ({test})" if several else "p", partial(_p, test))
+                for test in comparison.tests
+            ),
             Column("", lambda each: "*" if each.significant else "", is_number=False),
-            Column("d_z", lambda each: shown(each.effect_size, 2, "+")),
+            Column("d_z", lambda each: shown(each.effect_size, "+.2f")),
             Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
-            _undefined(differences),
-            Column("worst group", worst, bool(comparison.groups) and not by_group, is_number=False),
+            left_out(differences),
+            _worst(comparison, places, by_group, "+"),
         ],
         differences,
     )
-
-
-def _p_of(test: Test, comparison: Compared) -> Column:
-    heading = f"p ({test})" if len(comparison.tests) > 1 else "p"
-    return Column(heading, lambda each: _p(each.corrected[test]))
 
 
 def models_by_metrics(
@@ -315,7 +310,7 @@ def models_by_metrics(
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
 
     def column(metric: str) -> Column:
-        places = decimals(comparison, metric) if digits is None else digits
+        places = default[metric] if digits is None else digits
         of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
         width = max(map(len, of_models.values()))
 
@@ -324,7 +319,7 @@ def models_by_metrics(
 
         def text(model: str) -> str:
             found = means.get((metric, model))
-            mean = UNDEFINED if found is None else shown(found.mean, places)
+            mean = UNDEFINED if found is None else shown(found.mean, f".{places}f")
             marks = of_models[model]
             if form == "latex":
                 return _in_latex(mean, marks, is_best(model))
@@ -338,7 +333,7 @@ def models_by_metrics(
             escape_latex(heading) if form == "latex" else heading, text, is_strong=is_best
         )
 
-    models = [*comparison.models, *comparison.levels]
+    models, default = [*comparison.models, *comparison.levels], _decimals(comparison)
 
     def name(model: str) -> str:
         text = one_line(model)
@@ -361,17 +356,8 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
     return f"{text}$^{{{marks}}}$" if marks else text
 
 
-def _leaves_out(records: Sequence[Mean] | Sequence[Difference]) -> bool:
-    return any(each.n_undefined for each in records)
-
-
-def _worst(record: Any, places: int, sign: str = "") -> str:
-    if record is None:
-        return UNDEFINED
-    return f"{one_line(record.group)} ({shown(record.value, places, sign)})"
-
-
-def _p(value: float) -> str:
+def _p(test: Test, difference: Difference) -> str:
+    value = difference.corrected[test]
     if math.isnan(value):
         return UNDEFINED
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
@@ -379,14 +365,10 @@ def _p(value: float) -> str:
 
 def _between(numbers: Sequence[int], what: str) -> str:
     low, high = min(numbers), max(numbers)
-    return counted(high, what) if low == high else f"{low} to {high} {what}s"
+    return counted(high, what) if low == high else f"{low} to {high} {plural(what)}"
 
 
 def _letter(index: int) -> str:
     """Name a model: a to z, then aa, ab, ..."""
-    letters = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
+    longer, last = divmod(index, 26)
+    return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]

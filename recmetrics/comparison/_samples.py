@@ -111,19 +111,21 @@ def read_results(results: Any, levels: Any, asked: Columns) -> Results:
         chosen = _chosen(repr(name), columns, asked, may_lack=name.model in levels)
         values[name] = {metric: _finite(name, metric, each) for metric, each in chosen.items()}
     first = next(iter(values))
-    for name, own in values.items():
-        _require_same_metrics(first, values[first], name, own, may_lack=name.model in levels)
+    _require_same_metrics(values, levels)
     if not values[first]:
         msg = f"{_result_of(first)} holds no metric; expected {_OF_SEVERAL}"
         raise InputError(msg)
     n_users = _n_users({repr(name): each for name, each in values.items()})
-    runs: dict[str, dict[str, Floats]] = {name: {} for name in (*results, *levels)}
-    for model, stacked in runs.items():
+    runs: dict[str, dict[str, Floats]] = {}
+    for model in (*results, *levels):
         every = [columns for name, columns in values.items() if name.model == model]
-        for metric, column in every[0].items():
-            one = np.atleast_2d(column)  # without a copy
-            several = [np.atleast_1d(each[metric]) for each in every]
-            stacked[metric] = one if len(every) == 1 else np.stack(several)
+        runs[model] = {
+            # One run is not copied.
+            metric: np.atleast_2d(column)
+            if len(every) == 1
+            else np.stack([np.atleast_1d(each[metric]) for each in every])
+            for metric, column in every[0].items()
+        }
     return Results(
         models=tuple(results),
         levels=tuple(levels),
@@ -162,10 +164,10 @@ def _result_of(name: Given) -> str:
 def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
     """Read the names of columns that a caller gave."""
     names = (metrics,) if isinstance(metrics, str) else metrics
-    for name, given in (("metrics", names), ("model", None if model is None else (model,))):
+    label = None if model is None else (model,)
+    for name, told, given in (("metrics", metrics, names), ("model", model, label)):
         is_named = isinstance(given, Collection) and all(isinstance(each, str) for each in given)
         if given is not None and not (given and is_named):
-            told = metrics if name == "metrics" else model
             msg = f"{name} must be the name of a column, got {told!r}"
             raise ArgumentError(msg)
     names = None if names is None else tuple(names)
@@ -218,21 +220,20 @@ def read_result(values: Any, by: Any, weights: Any, asked: Columns) -> Result:
         msg = f"values holds no metric; expected {_ONE_RESULT}"
         raise InputError(msg)
     arrays = {
-        metric: _array(f"metric {metric!r}", metric, each) for metric, each in columns.items()
+        metric: _array(f"metric {metric!r}", metric, each, "quantiles")
+        for metric, each in columns.items()
     }
-    for metric, column in columns.items():
-        if not arrays[metric].ndim:
-            _refuse_mean(f"metric {metric!r}", metric, column, "quantiles")
     n_users = _n_users({"": arrays})
     empty = next((metric for metric, each in arrays.items() if each.shape == (0,)), None)
     if empty is not None:
         msg = f"values holds no user: metric {empty!r} has shape (0,)"
         raise InputError(msg)
+    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     return Result(
         arrays,
         {} if by is None else read_groups(by, n_users),
         None if weights is None else read_weights(weights, n_users),
-        _has_missing(values),
+        any(getattr(each, "not_updated", 0) for each in counts.values()),
         models or {None: np.arange(n_users)},
     )
 
@@ -254,23 +255,6 @@ def read_levels(
                 raise ShapeError(msg)
             read[name][metric] = array
     return read
-
-
-def _has_missing(values: Any) -> bool:
-    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
-    return any(getattr(each, "not_updated", 0) for each in counts.values())
-
-
-def _refuse_mean(what: str, metric: Any, column: Any, computed: str) -> None:
-    """Refuse one number unless it is that of a metric of all lists."""
-    spec = spec_if_known(metric)
-    if spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray):
-        msg = (
-            f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
-            f"which intervals and {computed} are computed: give what Metrics.compute or the "
-            "compute() of an Evaluator returns, not means"
-        )
-        raise InputTypeError(msg)
 
 
 def read_groups(by: Any, n_users: int) -> dict[Any, npt.NDArray[np.intp]]:
@@ -390,7 +374,8 @@ def _read(what: str, result: Any, expected: str, asked: Columns) -> Any:
     return frame
 
 
-def _array(what: str, metric: Any, column: Any) -> Floats:
+def _array(what: str, metric: Any, column: Any, computed: str = "") -> Floats:
+    """Read the values of a metric; for what is ``computed`` of them, no mean of users."""
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
@@ -398,6 +383,15 @@ def _array(what: str, metric: Any, column: Any) -> Floats:
     if array.ndim > 1:
         msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
         raise ShapeError(msg)
+    if computed and not array.ndim:
+        spec = spec_if_known(metric)
+        if spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray):
+            msg = (
+                f"{what} is one number, {column}; expected the value of every user, (n_users,), "
+                f"from which intervals and {computed} are computed: give what Metrics.compute or "
+                "the compute() of an Evaluator returns, not means"
+            )
+            raise InputTypeError(msg)
     return array
 
 
@@ -420,47 +414,44 @@ def _real(what: str, column: Any) -> Floats:
 
 def _finite(name: Given, metric: Any, column: Any) -> Floats:
     what = f"metric {metric!r} of {name!r}"
-    values = _array(what, metric, column)
-    if not values.ndim:
-        _refuse_mean(what, metric, column, "tests")
+    values = _array(what, metric, column, "tests")
     infinite = np.isinf(values)
     if infinite.any():
-        if not values.ndim:
-            msg = f"{what} is infinite; expected a finite value"
-            raise InputError(msg)
-        msg = (
-            f"{what} is infinite for {np.count_nonzero(infinite):,} users, the first user "
-            f"{infinite.argmax()}; differences of infinite values are undefined"
-        )
+        msg = f"{what} is infinite; expected a finite value"
+        if values.ndim:
+            msg = (
+                f"{what} is infinite for {np.count_nonzero(infinite):,} users, the first user "
+                f"{infinite.argmax()}; differences of infinite values are undefined"
+            )
         raise InputError(msg)
     return values
 
 
 def _require_same_metrics(
-    first: Given,
-    expected: dict[str, Floats],
-    name: Given,
-    given: dict[str, Floats],
-    *,
-    may_lack: bool,
+    values: Mapping[Given, dict[str, Floats]], levels: Collection[str]
 ) -> None:
-    for lacking, missing, having in (
-        (name, [metric for metric in expected if metric not in given and not may_lack], first),
-        (first, [metric for metric in given if metric not in expected], name),
-    ):
-        if missing:
-            msg = (
-                f"{lacking!r} has no metric {missing[0]!r}, which {having!r} has; "
-                "compute the same metrics for every model"
-            )
-            raise InputError(msg)
-    for metric, values in given.items():
-        if values.ndim != expected[metric].ndim:
-            msg = (
-                f"metric {metric!r} has shape {expected[metric].shape} for {first!r} "
-                f"and {values.shape} for {name!r}"
-            )
-            raise ShapeError(msg)
+    """Refuse results that differ in their metrics; those of levels may lack some."""
+    first, expected = next(iter(values.items()))
+    for name, given in values.items():
+        wanted = {} if name.model in levels else expected
+        for lacking, own, having, other in (
+            (name, given, first, wanted),
+            (first, expected, name, given),
+        ):
+            missing = next((metric for metric in other if metric not in own), None)
+            if missing is not None:
+                msg = (
+                    f"{lacking!r} has no metric {missing!r}, which {having!r} has; "
+                    "compute the same metrics for every model"
+                )
+                raise InputError(msg)
+        for metric, column in given.items():
+            if column.ndim != expected[metric].ndim:
+                msg = (
+                    f"metric {metric!r} has shape {expected[metric].shape} for {first!r} "
+                    f"and {column.shape} for {name!r}"
+                )
+                raise ShapeError(msg)
 
 
 def _n_users(values: Mapping[str, Mapping[str, Floats]]) -> int:
@@ -509,11 +500,3 @@ def check_runs(results: Results, paired_runs: object) -> None:
                     "are folds of users, the same for every model; type paired_runs=True"
                 )
                 raise InputError(msg)
-
-
-def check_baseline(baseline: object, models: tuple[str, ...]) -> None:
-    """Refuse a baseline that is not one of the models."""
-    if baseline is not None and baseline not in models:
-        known = ", ".join(repr(model) for model in models)
-        msg = f"baseline must be one of {known}, got {baseline!r}"
-        raise ArgumentError(msg)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ Correction: TypeAlias = Literal["holm", "bh"]
 """A correction of p-values: Holm, or Benjamini and Hochberg."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+_Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
 _EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
 _ROUNDING = 1e-12
@@ -111,6 +113,19 @@ def bootstrap_intervals(
             for place, low, high in zip(places, *_middle(means, confidence), strict=True):
                 found[place] = low, high
     return found
+
+
+def bounded(
+    found: Sequence[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
+) -> list[_Record]:
+    """Give records, of which each has its sample, the bounds of their intervals."""
+    samples = [sample for _, sample in found]
+    intervals = bootstrap_intervals(samples, confidence, n_resamples, seed)
+    records: list[Any] = [record for record, _ in found]
+    return [
+        replace(record, low=low, high=high)
+        for record, (low, high) in zip(records, intervals, strict=True)
+    ]
 
 
 @without_warnings  # of means that overflow
@@ -292,11 +307,20 @@ def effect_size(differences: Floats, weights: Floats | None = None) -> float:
 
 
 def correct(p_values: Sequence[float], correction: Correction | None) -> list[float]:
-    """Correct p-values for their number; NaN stays and does not count."""
+    """Correct p-values for their number; NaN stays and does not count.
+
+    Holm (1979) steps down, and is valid under any dependence of the tests.
+    """
     p = np.array(p_values, dtype=np.float64)
-    tested = ~np.isnan(p)
-    if correction is not None and tested.any():
-        p[tested] = _CORRECTIONS[correction](p[tested])
+    tested = np.flatnonzero(~np.isnan(p))
+    if correction == "holm":
+        tested = tested[np.argsort(p[tested])]
+        stepped = np.maximum.accumulate(p[tested] * np.arange(tested.size, 0, -1))
+        p[tested] = np.minimum(stepped, 1.0)
+    elif correction == "bh" and tested.size:
+        from scipy.stats import false_discovery_control
+
+        p[tested] = false_discovery_control(p[tested], method="bh")
     return p.tolist()  # type: ignore[no-any-return]
 
 
@@ -405,22 +429,3 @@ def _permutation(differing: Floats, seed: int) -> float:
 def _dot(weights: Floats, row: Floats) -> Floats:
     """Sum with weights in this thread: threads of BLAS wait for each other on a busy machine."""
     return np.einsum("...n,n->...", weights, row)  # type: ignore[no-any-return]
-
-
-def _holm(p: Floats) -> Floats:
-    """Holm (1979): step down; valid under any dependence of the tests."""
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected
-
-
-def _bh(p: Floats) -> Floats:
-    """Benjamini and Hochberg (1995): the false discovery rate."""
-    from scipy.stats import false_discovery_control
-
-    return np.asarray(false_discovery_control(p, method="bh"), np.float64)
-
-
-_CORRECTIONS = {"holm": _holm, "bh": _bh}

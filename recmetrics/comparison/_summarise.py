@@ -4,7 +4,8 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,22 @@ from recmetrics.comparison._grids import (
     Column,
     Grid,
     Printed,
+    count,
     decimals_of,
+    interval,
     intervals_by,
+    left_out,
     named,
     one_line,
-    percent,
+    plural,
     shown,
-    shown_count,
-    shown_interval,
+    split,
     table,
     weighted_by,
 )
 from recmetrics.comparison._records import MetricSummary, document, frame_of
 from recmetrics.comparison._samples import (
+    Result,
     check_share,
     read_columns,
     read_levels,
@@ -42,7 +46,7 @@ from recmetrics.comparison._statistics import (
     NOTHING,
     Floats,
     Sample,
-    bootstrap_intervals,
+    bounded,
     defined,
     effective_users,
     mean_of,
@@ -142,119 +146,90 @@ def summary(
     counts as two users of weight 1.
     """
     read = read_result(values, by, weights, read_columns(metrics, model, by, weights))
-    found = summarise(
-        read.values,
-        groups=read.groups,
-        weights=read.weights,
-        models=read.models,
-        levels=read_levels(levels, read.values),
-        confidence=check_share("confidence", confidence, 0.0),
-        noun=noun,
-        notes=notes,
-        seed=read_seed(rng),
-        otherwise=", or no update" if read.has_missing else "",
-    )
-    overall = [each for each in found if each.group is None]
-    if all(math.isnan(each.mean) and each.n_undefined for each in overall):
-        first = overall[0]
+    of_levels = read_levels(levels, read.values)
+    confidence = check_share("confidence", confidence, 0.0)
+    seed = read_seed(rng)
+    parts: list[tuple[Any, ...]] = [(name, None, each) for name, each in read.models.items()]
+    for name, users in read.models.items():
+        parts += [(name, g, users[np.isin(users, each)]) for g, each in read.groups.items()]
+    found: list[tuple[MetricSummary, Sample]] = []
+    for name, group, members in parts:
+        users = members if read.weights is None else members[read.weights[members] > 0]
+        found += [
+            _described(read, of_levels, metric, users, {"model": name, "group": group}, seed)
+            for metric, column in read.values.items()
+            if column.ndim or group is None  # one value for all users: none for a group
+        ]
+    records = bounded(found, confidence, N_RESAMPLES, seed)
+    if all(math.isnan(each.mean) and each.n_undefined for each in records if each.group is None):
+        first = records[0]
         msg = (
             f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
             f"users have {first.why}; expected a value of at least one user: check that the truth "
             "belongs to these users"
         )
         raise InputError(msg)
-    return found
-
-
-def summarise(
-    values: Mapping[str, Floats],
-    *,
-    groups: Mapping[Any, npt.NDArray[np.intp]] | None = None,
-    weights: Floats | None = None,
-    models: Mapping[str | None, npt.NDArray[np.intp]] | None = None,
-    levels: Mapping[str, Mapping[str, Floats]] | None = None,
-    confidence: float = 0.95,
-    noun: str = "user",
-    notes: Sequence[str] = (),
-    seed: int | None = None,
-    otherwise: str = "",
-) -> Summary:
-    """Summarise values that were read; the default seed is that of ``summary`` with ``rng=0``.
-
-    ``otherwise`` adds another reason for values that are undefined.
-    """
-    seed = read_seed(0) if seed is None else seed
-    n_users = next((column.size for column in values.values() if column.ndim), 0)
-    records: list[MetricSummary] = []
-    samples: list[Sample] = []
-    rows = models or {None: np.arange(n_users)}
-    parts = [(model, None, users) for model, users in rows.items()]
-    for model, users in rows.items():
-        parts += [(model, g, users[np.isin(users, each)]) for g, each in (groups or {}).items()]
-    for model, group, members in parts:
-        users = members if weights is None else members[weights[members] > 0]
-        for metric, column in values.items():
-            of_levels = {
-                name: mean_of(each[metric][users], None if weights is None else weights[users])
-                if each[metric].ndim
-                else float(each[metric])
-                for name, each in (levels or {}).items()
-                if metric in each
-            }
-            if column.ndim:
-                own = None if weights is None else weights[users]
-                row, own = defined(column[users], own)
-                why = _why(metric) + otherwise if row.size < users.size else ""
-                q10, median, q90 = quantiles_of(row, own, _QUANTILES)
-                records.append(
-                    MetricSummary(
-                        metric=metric,
-                        group=group,
-                        model=model,
-                        mean=mean_of(row, own),
-                        std=spread_of(row, own),
-                        q10=q10,
-                        median=median,
-                        q90=q90,
-                        n_users=row.size,
-                        n_undefined=users.size - row.size,
-                        why=why,
-                        n_effective=None if own is None else effective_users(own),
-                        levels=of_levels,
-                    )
-                )
-                is_finite = np.isfinite(row).all()
-                samples.append(Sample((sums_of(row, own, seed),)) if is_finite else NOTHING)
-            elif group is None:  # one value for all users: none for a group
-                value = float(column)
-                records.append(
-                    MetricSummary(
-                        metric=metric,
-                        group=None,
-                        mean=value,
-                        why=_why(metric) if math.isnan(value) else "",
-                        n_effective=None if weights is None else math.nan,
-                        levels=of_levels,
-                    )
-                )
-                samples.append(NOTHING)
-    intervals = bootstrap_intervals(samples, confidence, N_RESAMPLES, seed)
     return Summary(
-        records=tuple(
-            replace(record, low=low, high=high)
-            for record, (low, high) in zip(records, intervals, strict=True)
-        ),
-        groups=tuple(groups or ()),
-        models=tuple(model for model in rows if model is not None),
-        levels=tuple(levels or ()),
+        records=tuple(records),
+        groups=tuple(read.groups),
+        models=tuple(name for name in read.models if name is not None),
+        levels=tuple(of_levels),
         confidence=confidence,
         noun=noun,
         notes=tuple(notes),
         n_resamples=N_RESAMPLES,
         n_weightless=None
-        if weights is None
-        else max(int(np.count_nonzero(weights[users] == 0)) for users in rows.values()),
+        if read.weights is None
+        else max(int((read.weights[each] == 0).sum()) for each in read.models.values()),
     )
+
+
+def _described(
+    read: Result,
+    levels: Mapping[str, Mapping[str, Floats]],
+    metric: str,
+    users: npt.NDArray[np.intp],
+    names: dict[str, Any],
+    seed: int,
+) -> tuple[MetricSummary, Sample]:
+    """Compute the statistics of a metric over some users, and what to resample."""
+    column = read.values[metric]
+    weights = None if read.weights is None else read.weights[users]
+    named_levels = {
+        name: mean_of(each[metric][users], weights) if each[metric].ndim else float(each[metric])
+        for name, each in levels.items()
+        if metric in each
+    }
+    if not column.ndim:
+        value = float(column)
+        record = MetricSummary(
+            metric=metric,
+            **names,
+            mean=value,
+            why=_why(metric) if math.isnan(value) else "",
+            n_effective=None if weights is None else math.nan,
+            levels=named_levels,
+        )
+        return record, NOTHING
+    row, weights = defined(column[users], weights)
+    otherwise = ", or no update" if read.has_missing else ""
+    q10, median, q90 = quantiles_of(row, weights, _QUANTILES)
+    record = MetricSummary(
+        metric=metric,
+        **names,
+        mean=mean_of(row, weights),
+        std=spread_of(row, weights),
+        q10=q10,
+        median=median,
+        q90=q90,
+        n_users=row.size,
+        n_undefined=users.size - row.size,
+        why=_why(metric) + otherwise if row.size < users.size else "",
+        n_effective=None if weights is None else effective_users(weights),
+        levels=named_levels,
+    )
+    is_finite = np.isfinite(row).all()
+    return record, Sample((sums_of(row, weights, seed),)) if is_finite else NOTHING
 
 
 def _why(metric: str) -> str:
@@ -304,7 +279,7 @@ class Summary(Printed):
         """The mean of each metric over all users, for a logger; "model/metric" with models."""
         return {
             each.metric if each.model is None else f"{each.model}/{each.metric}": each.mean
-            for each in self._overall()
+            for each in split(self.records)[0]
         }
 
     def __iter__(self) -> Iterator[MetricSummary]:
@@ -345,64 +320,45 @@ class Summary(Printed):
         """
         return frame_of(self.to_records(), backend)
 
-    def _overall(self) -> list[MetricSummary]:
-        return [each for each in self.records if each.group is None]
-
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
-        of_groups = [each for each in self.records if each.group is not None]
-        grids = [self._grid(each) for each in (self._overall(), of_groups) if each]
+        grids = [self._grid(each) for each in split(self.records) if each]
         return grids, [
-            intervals_by(self.confidence, self.n_resamples, f"{self.noun}s"),
-            f"q10, median, q90: quantiles of the {self.noun}s' values",
+            intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
+            f"q10, median, q90: quantiles of the {plural(self.noun)}' values",
             *weighted_by(self.n_weightless, self.noun),
             *self._left_out(),
             *map(one_line, self.notes),
         ]
 
     def _grid(self, records: Sequence[MetricSummary]) -> Grid:
-        places = {
-            metric: decimals_of(each.mean for each in self.records if each.metric == metric)
-            for metric in {each.metric for each in records}
-        }
+        places = decimals_of(self.records)
 
         def number(heading: str, value: Any) -> Column:
-            return Column(heading, lambda each: shown(value(each), places[each.metric]))
+            return Column(heading, lambda each: shown(value(each), f".{places[each.metric]}f"))
 
         return table(
             [
-                named("model", lambda each: each.model, bool(self.models)),
-                named("group", lambda each: each.group, records[0].group is not None),
+                named("model", bool(self.models)),
+                named("group", records[0].group is not None),
                 Column("metric", lambda each: one_line(each.metric), is_number=False),
-                number("mean", lambda each: each.mean),
+                number("mean", attrgetter("mean")),
                 *(
                     number(one_line(level), lambda each, level=level: each.levels.get(level))
                     for level in self.levels
                 ),
-                Column(
-                    f"{percent(self.confidence)} interval",
-                    lambda each: shown_interval(each.low, each.high, places[each.metric]),
-                ),
-                number("q10", lambda each: each.q10),
-                number("median", lambda each: each.median),
-                number("q90", lambda each: each.q90),
-                Column(f"{self.noun}s", lambda each: shown_count(each.n_users)),
-                Column(
-                    "effective",
-                    lambda each: shown_count(each.n_effective, 1),
-                    self.n_weightless is not None,
-                ),
-                Column(
-                    "left out",
-                    lambda each: shown_count(each.n_undefined),
-                    any(each.n_undefined for each in records),
-                ),
+                interval(self.confidence, places),
+                *(number(name, attrgetter(name)) for name in ("q10", "median", "q90")),
+                count(plural(self.noun), "n_users"),
+                count("effective", "n_effective", self.n_weightless is not None, 1),
+                left_out(records),
             ],
             records,
         )
 
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""
-        of_users = [each for each in self._overall() if each.n_users is not None]
+        overall, _ = split(self.records)
+        of_users = [each for each in overall if each.n_users is not None]
         reasons: dict[tuple[Any, ...], list[str]] = {}
         for each in of_users:
             if each.n_undefined:
@@ -413,7 +369,7 @@ class Summary(Printed):
             of = "" if len(metrics) == len(of_users) else f" of {', '.join(metrics)}"
             have = "has" if n_undefined == 1 else "have"
             n_all = f"{n_undefined + n_users:,}"
-            yield f"left out{of}: {n_undefined:,} of {n_all} {self.noun}s {have} {why}"
-        for each in self._overall():
+            yield f"left out{of}: {n_undefined:,} of {n_all} {plural(self.noun)} {have} {why}"
+        for each in overall:
             if each.n_users is None and each.why:
                 yield f"{one_line(each.metric)} has {each.why}"

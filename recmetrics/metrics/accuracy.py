@@ -162,8 +162,8 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
 
 
 @helper
-def _weighed(hits: Hits, user: int, cut: int) -> tuple[int, float, float]:
-    """The number of relevant items, the weight of the hits, and that of the best order.
+def _weighed(hits: Hits, user: int, cut: int) -> tuple[float, float]:
+    """The weight of the hits, and that of the best order.
 
     The slots are of the relevant items alone, whose gains are their weights.
     """
@@ -171,7 +171,7 @@ def _weighed(hits: Hits, user: int, cut: int) -> tuple[int, float, float]:
     first, last = hits.start[user], hits.start[user + 1]
     for slot in range(first, min(first + cut, last)):
         best += hits.ideal[slot]
-    return last - first, _hit_sum(hits, user, cut, None), best
+    return _hit_sum(hits, user, cut, None), best
 
 
 @helper
@@ -208,10 +208,7 @@ def hit_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _hit(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
-    for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
-            out[user] = np.nan
-            continue
+    for user in hits.users:
         depth = _cut(hits, k, user)
         missed = 1.0  # the chance that every hit of the groups so far is below the cutoff
         of_group = 0
@@ -274,16 +271,15 @@ def precision_reference(
 
 @kernel
 def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
-    for user in range(out.size):
+    for user in hits.users:
         cut = _cut(hits, k, user)
         divisor: float = min(cut, hits.length[user]) if denom == _BY_LIST else cut
         if weigh is None:
-            relevant = _n_relevant(hits, user, rel)
             total = _hit_sum(hits, user, cut, rel)
         else:
-            relevant, total, best = _weighed(hits, user, cut)
+            total, best = _weighed(hits, user, cut)
             divisor = best if weigh == _PS else divisor
-        out[user] = _ratio(total, divisor) if relevant > 0 else np.nan
+        out[user] = _ratio(total, divisor)
 
 
 @metric(
@@ -356,17 +352,16 @@ def _recall_divisor(relevant: int, cut: int, length: int, denom: int) -> int:
 
 @kernel
 def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
-    for user in range(out.size):
+    for user in hits.users:
         cut = _cut(hits, k, user)
+        relevant = _n_relevant(hits, user, 0.0 if weigh is not None else rel)
+        divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
         if weigh is None:
-            relevant = _n_relevant(hits, user, rel)
             total = _hit_sum(hits, user, cut, rel)
         else:
-            relevant, total, best = _weighed(hits, user, cut)
-        divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
-        if weigh is not None:
+            total, best = _weighed(hits, user, cut)
             divisor = best if weigh == _PS else divisor
-        out[user] = _ratio(total, divisor) if relevant > 0 else np.nan
+        out[user] = _ratio(total, divisor)
 
 
 @metric(
@@ -441,16 +436,13 @@ def _f1(hits: Hits, k: int, out: FloatArray, denom: int, beta: float, rel: float
     of_list = denom in (_F1_LIST, _F1_BOTH)
     recall_denom = _RECALL_RELEVANT if denom in (_F1_RELEVANT, _F1_BOTH) else _RECALL_CAPPED
     square = beta * beta
-    for user in range(out.size):
+    for user in hits.users:
+        cut = _cut(hits, k, user)
+        found = _hit_sum(hits, user, cut, rel)
+        precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
         relevant = _n_relevant(hits, user, rel)
-        if relevant == 0:
-            out[user] = np.nan
-        else:
-            cut = _cut(hits, k, user)
-            found = _hit_sum(hits, user, cut, rel)
-            precision = _ratio(found, min(cut, hits.length[user]) if of_list else cut)
-            recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
-            out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
+        recall = _ratio(found, _recall_divisor(relevant, cut, hits.length[user], recall_denom))
+        out[user] = _ratio((1.0 + square) * precision * recall, square * precision + recall)
 
 
 @metric(
@@ -542,10 +534,7 @@ def _map(hits: Hits, k: int, out: FloatArray, denom: int, over: int, rel: float)
 
 @kernel
 def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
-    for user in range(out.size):
-        if _n_relevant(hits, user, rel) == 0:
-            out[user] = np.nan
-            continue
+    for user in hits.users:
         cut = _cut(hits, k, user)
         slot = hits.start[user]
         end = _end(hits, user, cut)
@@ -567,12 +556,9 @@ def _mean_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
 
 @kernel
 def _average_precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float) -> None:
-    for user in range(out.size):
-        relevant = _n_relevant(hits, user, rel)
-        if relevant == 0:
-            out[user] = np.nan
-            continue
+    for user in hits.users:
         cut = _cut(hits, k, user)
+        relevant = _n_relevant(hits, user, rel)
         end = _end(hits, user, cut)
         found = 0
         precisions = 0.0
@@ -658,8 +644,7 @@ def mrr_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _mrr(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
-    for user in range(out.size):
-        out[user] = np.nan if _n_relevant(hits, user, rel) == 0 else 0.0
+    for user in hits.users:
         cut = _cut(hits, k, user)
         end = _end(hits, user, cut)
         slot = hits.start[user]
@@ -735,8 +720,9 @@ def ndcg_reference(
 def _dcg_of(hits: Hits, user: int, cut: int) -> float:
     total = 0.0
     weight = 0.0
-    begin = hits.start[user]
-    for slot in range(begin, _end(hits, user, cut)):
+    begin = slot = hits.start[user]
+    end = begin + hits.n_hits[user]
+    while slot < end and hits.first[slot] <= cut:  # as in _hit_sum
         first, last = hits.first[slot], hits.last[slot]
         if slot == begin or first != hits.first[slot - 1]:
             weight = 0.0
@@ -745,25 +731,35 @@ def _dcg_of(hits: Hits, user: int, cut: int) -> float:
             if last > first:
                 weight /= last - first + 1
         total += hits.gain[slot] * weight
+        slot += 1
     return total
 
 
 @kernel
 def _ndcg(hits: Hits, k: int, out: FloatArray, ideal_depth: int) -> None:
-    for user in range(out.size):
-        first, last = hits.start[user], hits.start[user + 1]
-        if first == last:
-            out[user] = np.nan
+    ideal = 0.0
+    gain, added = 0.0, 0  # where all gains are equal, as in binary truth, the ideal of ``added``
+    for user in hits.users:
+        dcg = _dcg_of(hits, user, _cut(hits, k, user))
+        if dcg == 0.0:
             continue
+        first, last = hits.start[user], hits.start[user + 1]
         depth = _cut(hits, k, user)
         if ideal_depth == _ALL:
             depth = last - first
         elif ideal_depth == _LIST:
             depth = min(depth, hits.length[user])
-        ideal = 0.0
-        for i in range(depth if ideal_depth == _FULL else min(depth, last - first)):
-            ideal += hits.ideal[first if ideal_depth == _FULL else first + i] * hits.discount[i]
-        out[user] = _ratio(_dcg_of(hits, user, _cut(hits, k, user)), ideal)
+        step = 0 if ideal_depth == _FULL else 1
+        if step == 1:
+            depth = min(depth, last - first)
+        largest = hits.ideal[first]
+        if depth != added or largest != gain or hits.ideal[first + step * (depth - 1)] != gain:
+            ideal = 0.0
+            for i in range(depth):
+                ideal += hits.ideal[first + step * i] * hits.discount[i]
+            equal = hits.ideal[first + step * (depth - 1)] == largest
+            gain, added = largest, depth if equal else 0
+        out[user] = _ratio(dcg, ideal)
 
 
 @metric(
@@ -841,10 +837,8 @@ def dcg_reference(
 
 @kernel
 def _dcg(hits: Hits, k: int, out: FloatArray) -> None:
-    for user in range(out.size):
-        out[user] = np.nan
-        if hits.start[user] < hits.start[user + 1]:
-            out[user] = _dcg_of(hits, user, _cut(hits, k, user))
+    for user in hits.users:
+        out[user] = _dcg_of(hits, user, _cut(hits, k, user))
 
 
 @metric(
@@ -895,9 +889,8 @@ def cg_reference(user: OneUser, k: int, *, gain: str, rel: float | None) -> floa
 
 @kernel
 def _cg(hits: Hits, k: int, out: FloatArray) -> None:
-    for user in range(out.size):
-        some = hits.start[user] < hits.start[user + 1]
-        out[user] = _hit_sum(hits, user, _cut(hits, k, user), None) if some else np.nan
+    for user in hits.users:
+        out[user] = _hit_sum(hits, user, _cut(hits, k, user), None)
 
 
 @metric(
@@ -941,13 +934,10 @@ def r_precision_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 
 @kernel
 def _r_precision(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
-    for user in range(out.size):
+    for user in hits.users:
         relevant = _n_relevant(hits, user, rel)
-        if relevant == 0:
-            out[user] = np.nan
-        else:
-            depth = min(relevant, _cut(hits, k, user))
-            out[user] = _hit_sum(hits, user, depth, rel) / relevant
+        depth = min(relevant, _cut(hits, k, user))
+        out[user] = _hit_sum(hits, user, depth, rel) / relevant
 
 
 @metric(
@@ -1007,11 +997,8 @@ def _power(base: float, exponent: int) -> float:
 
 @kernel
 def _rbp(hits: Hits, k: int, out: FloatArray, p: float, normalize: Any, rel: float) -> None:
-    for user in range(out.size):
+    for user in hits.users:
         relevant = _n_relevant(hits, user, rel)
-        if relevant == 0:
-            out[user] = np.nan
-            continue
         cut = _cut(hits, k, user)
         total = 0.0
         weight = 0.0
@@ -1143,14 +1130,11 @@ def _err_of_group(
 @allocating_kernel
 def _err(hits: Hits, k: int, out: FloatArray, max_rel: float) -> None:
     most = 1
-    for user in range(out.size):
+    for user in hits.users:
         most = max(most, hits.start[user + 1] - hits.start[user])
     passed, ends, drawn = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
-    for user in range(out.size):
+    for user in hits.users:
         first = hits.start[user]
-        if first == hits.start[user + 1]:
-            out[user] = np.nan
-            continue
         top_grade = max_rel if max_rel > 0.0 else hits.ideal[first]
         total = 0.0
         still_looking = 1.0

@@ -1,0 +1,265 @@
+"""The command as a process, its pages of help and metrics, and the words behind it."""
+
+import ast
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import printed, process, refused
+
+import recmetrics
+from recmetrics import cli
+from recmetrics._spec import METRICS
+from recmetrics.cli import main
+from recmetrics.cli._terminal import write
+
+CLI = Path(cli.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", np.array([[3, 2, 1], [1, 2, 3]], np.float32))
+    Path("truth.tsv").write_text("0 0\n1 1\n")
+
+
+EVALUATE = ["evaluate", "scores.npy", "truth.tsv", "-m", "hit@2"]
+
+
+def test_the_command_computes_with_public_names():
+    """Of the package's private files it reads the registry, choices, files and words."""
+    private = set()
+    for path in CLI.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("recmetrics._"):
+                private.add(node.module.removeprefix("recmetrics."))
+    assert private == {"_errors", "_extras", "_io", "_printable", "_spec", "_types"}
+
+
+# --- As a process --------------------------------------------------------------------------------
+
+
+def test_a_process_prints_json_or_one_line_of_error():
+    done = process(*EVALUATE, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["means"][0]["mean"] == 1.0
+    done = process("evaluate", "absent.npy", "truth.tsv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("recmetrics: error: cannot open SCORES 'absent.npy': ")
+    assert done.stderr.count("\n") == 1
+
+
+INTERRUPTED = """
+import os, signal, sys
+from recmetrics import cli, Metrics
+Metrics.evaluate = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
+sys.exit(cli.main())
+"""
+
+
+def test_ctrl_c_ends_with_130_and_without_a_word():
+    done = process(*EVALUATE, code=INTERRUPTED)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_while_writing_leaves_the_older_file(capsys, monkeypatch):
+    Path("users.csv").write_text("older")
+    before = set(Path().iterdir())
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(Path, "replace", lambda *_: signal.raise_signal(signal.SIGINT))
+        assert main([*EVALUATE, "--per-user", "users.csv"]) == 130
+    assert capsys.readouterr() == ("", "")
+    assert set(Path().iterdir()) == before
+    assert Path("users.csv").read_text() == "older"
+
+
+def test_a_closed_pipe_ends_quietly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = process("metrics", stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_stdout_is_an_error():
+    with Path("/dev/full").open("w") as full:
+        done = process("metrics", stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == "recmetrics: error: cannot write the output: No space left on device\n"
+
+
+def test_a_closed_stdout_is_an_error(capsys, monkeypatch):
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert main(EVALUATE) == 2
+    assert "standard output is closed; redirect it" in capsys.readouterr().err
+
+
+def test_the_command_needs_no_plots_before_they_are_drawn():
+    late = {"matplotlib", "scipy.stats", "polars"}
+    code = f"import sys, recmetrics.cli; print({late} & {{*sys.modules}})"
+    assert process(code=code).stdout == "set()\n"
+
+
+# --- Help, version, metrics ----------------------------------------------------------------------
+
+
+def test_version_and_help(capsys):
+    assert printed(capsys, "--version") == f"recmetrics {recmetrics.__version__}\n"
+    for name in ("demo", "evaluate", "compare", "metrics"):
+        assert printed(capsys, name, "--help").startswith(f"usage: recmetrics {name} ")
+        assert re.search(rf"^  {name} ", printed(capsys, "--help"), re.MULTILINE)
+
+
+def test_the_catalogue_lists_the_registry(capsys):
+    rows = printed(capsys, "metrics").splitlines()
+    for metric in METRICS.values():
+        name = f"{metric.name}@k" if metric.default_k else metric.name
+        row = next(row for row in rows if row.split()[:1] == [name])
+        assert re.split("[:;.`*]", metric.summary)[0].strip() in row
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_one_metric_in_full(metric, capsys):
+    out = printed(capsys, "metrics", metric.name)
+    for text in (metric.summary, metric.formula, metric.citation):
+        assert text in out
+    lines = out.splitlines()
+    for option in metric.options.values():
+        row = next(row for row in lines if row.split()[:1] == [option.name])
+        assert option.meaning in row
+        assert all(choice in row for choice in option.choices)
+        assert ("not set" if option.default is None else str(option.default)) in row
+    needed = [" or ".join(group) for group in metric.needs]
+    shown = [line.removeprefix("needs").strip() for line in lines if line.startswith("needs ")]
+    assert shown == ([", ".join(needed)] if needed else [])
+    assert f"undefined   {metric.undefined}" in lines
+
+
+def test_a_whole_metric_string_is_explained_above_the_rest(capsys):
+    by_name = printed(capsys, "metrics", "ndcg").splitlines()
+    explained = printed(capsys, "metrics", "NDCG(gain=exp2)@10").splitlines()
+    assert explained[0] == "ndcg(gain=exp2)@10"
+    for fact in recmetrics.explain("ndcg(gain=exp2)@10").facts.values():
+        assert all(any(line.endswith(part) for line in explained) for part in fact.splitlines())
+    options = by_name.index(next(line for line in by_name if line.startswith("option ")))
+    assert explained[-len(by_name[options:]) :] == by_name[options:]
+    assert refused(capsys, "metrics", "ndgc").endswith("'ndgc'; did you mean 'ndcg'?")
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_the_catalogue_is_a_line_for_each_metric_of_a_terminal(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = printed(capsys, "metrics").splitlines()[: len(METRICS)]
+    assert any(line.endswith("\u2026") for line in lines)
+    assert {line.split()[0].removesuffix("@k") for line in lines} == set(METRICS)
+    assert max(map(len, lines)) <= columns
+
+
+def test_stdout_that_lacks_a_character(monkeypatch):
+    with Path("out.txt").open("w", encoding="ascii") as ascii_only:
+        monkeypatch.setattr(sys, "stdout", ascii_only)
+        write("caf\u00e9")
+    assert Path("out.txt").read_text(encoding="ascii") == "caf?"
+
+
+def test_progress_is_shown_on_a_terminal_alone(capsys, monkeypatch):
+    piped = printed(capsys, *EVALUATE)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(EVALUATE) == 0
+    shown = capsys.readouterr()
+    assert "evaluating users: 2 of 2" in shown.err
+    assert shown.err.endswith("\r\x1b[K")  # the line is clean again
+    assert shown.out == piped
+
+
+# --- Words ---------------------------------------------------------------------------------------
+
+SEE = "; see 'recmetrics evaluate --help'"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "expected a command: demo, evaluate, compare, metrics; see 'recmetrics --help'"),
+        (
+            ["evalute"],
+            "unknown command 'evalute'; did you mean 'evaluate'?; see 'recmetrics --help'",
+        ),
+        (["evaluate"], "give the files: recmetrics evaluate SCORES TRUTH" + SEE),
+        (
+            ["evaluate", "scores.npy"],
+            "SCORES 'scores.npy' needs a TRUTH; type: recmetrics evaluate scores.npy TRUTH; only "
+            "a table of groups (.csv, .tsv or .parquet) needs none",
+        ),
+        (
+            [*EVALUATE, "--threads", "0"],
+            "argument --threads: expected an integer >= 1, got '0'" + SEE,
+        ),
+        ([*EVALUATE, "--thread=1"], "unknown option '--thread'; did you mean '--threads'?" + SEE),
+        (
+            [*EVALUATE[:3], "--metrics", "hit@2", "mrr"],
+            "unknown option '--metrics'; did you mean '--metric'?" + SEE,
+        ),
+        ([*EVALUATE[:3], "two\nlines"], r"unexpected word 'two\nlines' behind SCORES TRUTH" + SEE),
+        (
+            [*EVALUATE, "--json", "out.json"],
+            "unexpected word 'out.json' behind SCORES TRUTH; to write JSON to a file type: --json "
+            "> out.json" + SEE,
+        ),
+        (
+            ["evaluate", "-m", "ndcg@10", "scores.npy", "truth.tsv"],
+            "-m takes every word up to the next option, and 'scores.npy' is no metric; give the "
+            "files first: recmetrics evaluate scores.npy truth.tsv -m METRIC, or after --",
+        ),
+        (
+            ["compare", "a.npz", "--compact", "-m", "ndcg@10", "b.npz"],
+            "-m takes every word up to the next option, and 'b.npz' is no metric; give the files "
+            "first: recmetrics compare a.npz b.npz -m METRIC, or after --",
+        ),
+        ([*EVALUATE, "recal@20"], "in metric 'recal@20': unknown metric 'recal'; did you mean "),
+        ([*EVALUATE[:3], "-m", "ndcg(gian=exp2)@10"], "in metric 'ndcg(gian=exp2)@10': "),
+        ([*EVALUATE[:3], "-m", "ndcg@0"], "in metric 'ndcg@0': "),
+        ([*EVALUATE[:3], "-m", "@"], "cannot read metric '@'"),
+        ([*EVALUATE, "--nan", "empty"], "argument --nan: invalid choice: 'empty'"),
+        ([*EVALUATE, "--confidence", "95"], "--confidence must be "),
+        (["demo", "--items", "99"], "argument --items: expected an integer >= 100, got '99'; see "),
+        (["demo", "--plot", "x.jpg"], "--plot 'x.jpg': expected a file name that ends in .png"),
+        ([*EVALUATE, "--per-user", "u.txt"], "--per-user 'u.txt': expected a file name that ends "),
+        ([*EVALUATE, "--per-user", "no/u.csv"], "--per-user 'no/u.csv': the folder 'no' does not "),
+        ([*EVALUATE, "--per-user", "d.csv"], "--per-user 'd.csv' is a folder; expected the name "),
+    ],
+)
+def test_bad_words(argv, message, capsys):
+    Path("d.csv").mkdir()
+    got = refused(capsys, *argv)
+    assert got.startswith(message)
+    assert got == message or not message.endswith((SEE, "--help'", "--", "none"))
+
+
+THREE = ["hit@1", "recall(rel=1,denom=relevant)@2", "auc"]
+FILES = ["scores.npy", "truth.tsv"]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [*FILES, "-m", *THREE],
+        ["-m", ",".join(THREE[:2]), THREE[2], "--", *FILES],
+        ["-m", THREE[0], "-m", THREE[1], "--metric", THREE[2], "--", *FILES],
+        ["-m", ", ".join(THREE[:2]), THREE[2], "--threads", "1", *FILES],
+        [FILES[0], "--threads", "1", FILES[1], "--metric", *THREE],
+    ],
+)
+def test_metrics_end_where_the_next_option_begins(argv, capsys):
+    found = json.loads(printed(capsys, "evaluate", "--json", *argv))
+    assert [each["metric"].strip() for each in found["means"]] == THREE

@@ -1,0 +1,299 @@
+"""Bad files and arguments: one line on stderr, exit code 2, nothing written or printed.
+
+Every bad input stands beside a good twin that differs from it in the one thing that is wrong.
+"""
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import rejected
+from scipy import sparse
+
+from recmetrics import Metrics
+from recmetrics.cli import main
+
+SCORES = np.array([[3, 2, 1], [1, 2, 3]], np.float32)
+TRUTH = np.array([[1, 0, 0], [0, 1, 0]], float)
+WANT_SCORES = "expected a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
+WANT_MATRIX = (
+    "expected a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
+    "or text lines 'user item [relevance]'"
+)
+WANT_LINE = (
+    "expected 'user item' or 'user item relevance' with 0-based indices; "
+    "put # before a header or a comment"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder with good files, so that messages are the same everywhere."""
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", SCORES)
+    np.save("truth.npy", TRUTH)
+    sparse.save_npz("truth.npz", sparse.csr_array(TRUTH))
+    Path("truth.tsv").write_text("0 0\n1 1\n")
+    return tmp_path
+
+
+def evaluate(*argv):
+    return main(["evaluate", *argv, "-m", "ndcg@2", "--json"])
+
+
+def error(capsys, *argv):
+    return rejected(capsys, *argv, "-m", "ndcg@2", "--json")
+
+
+@pytest.mark.parametrize("truth", ["truth.npy", "truth.npz", "truth.tsv"])
+def test_good_twins(truth, capsys):
+    assert evaluate("scores.npy", truth, "--exclude", truth, "--candidates", truth) == 0
+    assert capsys.readouterr().err == ""
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+def npy(array, **options):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, **options)
+    return file.getvalue()
+
+
+BAD_SCORES = {
+    "wrong magic": (
+        b"\x93NUMPZ" + npy(SCORES)[6:],
+        f"SCORES 'bad.npy' is not in NumPy's .npy or .npz format; {WANT_SCORES}",
+    ),
+    "empty": (b"", f"SCORES 'bad.npy' is empty; {WANT_SCORES}"),
+    "header cut": (npy(SCORES)[:40], "cannot read SCORES 'bad.npy': "),
+    "data cut": (
+        npy(SCORES)[:-4],
+        "cannot read SCORES 'bad.npy': mmap length is greater than file size; ",
+    ),
+    "header is no literal": (
+        npy(SCORES).replace(b"'descr'", b"'descr("),
+        "cannot read SCORES 'bad.npy': ",
+    ),
+    "impossible shape": (
+        npy(SCORES).replace(b"(2, 3), ", b"(2,-3), "),
+        "cannot read SCORES 'bad.npy': ",
+    ),
+    "pickled objects": (
+        npy(np.array([[object()]]), allow_pickle=True),
+        "cannot read SCORES 'bad.npy': ",
+    ),
+    "one dimension": (
+        npy(SCORES[0]),
+        "SCORES 'bad.npy' must be 2-d (n_users, n_items), got 1-d of shape (3,); ",
+    ),
+    "text": (b"1 2 3\n", f"SCORES 'bad.npy' is not in NumPy's .npy or .npz format; {WANT_SCORES}"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SCORES)
+def test_bad_scores(case, capsys):
+    content, message = BAD_SCORES[case]
+    Path("bad.npy").write_bytes(content)
+    assert error(capsys, "bad.npy", "truth.npz").startswith(message)
+    Path("bad.npy").write_bytes(npy(SCORES))
+    assert evaluate("bad.npy", "truth.npz") == 0
+
+
+def test_an_array_of_pickled_objects_is_never_unpickled(capsys):
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (Path("sprung"),)
+
+    trap = npy(np.array([[Trap()]]), allow_pickle=True)
+    Path("trap.npy").write_bytes(trap)
+    with zipfile.ZipFile("trap.npz", "w") as archive:
+        for name in ("data", "indices", "indptr", "shape", "format"):
+            archive.writestr(f"{name}.npy", trap)
+    error(capsys, "trap.npy", "truth.npz")
+    error(capsys, "scores.npy", "trap.npy")
+    error(capsys, "scores.npy", "trap.npz")
+    assert not Path("sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("absent.npy", "No such file or directory"), ("folder", "Is a directory")]
+)
+def test_missing_files_and_folders(name, why, capsys):
+    Path("folder").mkdir()
+    assert error(capsys, name, "truth.npz") == f"cannot open SCORES {name!r}: {why}; {WANT_SCORES}"
+    for label, argv in {
+        "TRUTH": ["scores.npy", name],
+        "--exclude": ["scores.npy", "truth.npz", "--exclude", name],
+        "--candidates": ["scores.npy", "truth.npz", "--candidates", name],
+    }.items():
+        assert error(capsys, *argv) == f"cannot open {label} {name!r}: {why}; {WANT_MATRIX}"
+
+
+def test_a_file_without_permission(capsys, monkeypatch):
+    def refuse(*_args, **_options):
+        raise PermissionError(13, "Permission denied", "scores.npy")
+
+    # Not by chmod: tests may run as a user to whom nothing is forbidden.
+    monkeypatch.setattr(Path, "open", refuse)
+    assert error(capsys, "scores.npy", "truth.npz") == (
+        f"cannot open SCORES 'scores.npy': Permission denied; {WANT_SCORES}"
+    )
+
+
+def test_scores_from_a_device(capsys):
+    assert error(capsys, os.devnull, "truth.npz") == (
+        f"SCORES {os.devnull!r} is a pipe or a device; write it to a file first; {WANT_SCORES}"
+    )
+
+
+# --- truth, exclude, candidates ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_shape_mismatch(suffix, capsys):
+    np.save("wide.npy", np.ones((2, 4)))
+    sparse.save_npz("wide.npz", sparse.csr_array(np.ones((2, 4))))
+    for label, argv in {
+        "TRUTH": [f"wide.{suffix}"],
+        "--exclude": ["truth.npz", "--exclude", f"wide.{suffix}"],
+        "--candidates": ["truth.npz", "--candidates", f"wide.{suffix}"],
+    }.items():
+        assert error(capsys, "scores.npy", *argv) == (
+            f"{label} 'wide.{suffix}' must have the users and items of the "
+            f"{'scores' if label == 'TRUTH' else 'truth'}, (2, 3), got (2, 4)"
+        )
+
+
+def test_an_npz_that_is_no_sparse_matrix(capsys):
+    np.savez("arrays.npz", a=TRUTH)
+    assert error(capsys, "scores.npy", "arrays.npz").startswith(
+        "cannot read TRUTH 'arrays.npz': The file "
+    )
+    Path("cut.npz").write_bytes(Path("truth.npz").read_bytes()[:100])
+    assert error(capsys, "scores.npy", "cut.npz").startswith("cannot read TRUTH 'cut.npz': ")
+    Path("text.npz").write_text("0 0\n")
+    assert error(capsys, "scores.npy", "text.npz") == (
+        f"TRUTH 'text.npz' is not in NumPy's .npy or .npz format; {WANT_MATRIX}"
+    )
+
+
+@pytest.mark.parametrize("index", [3, -1, 2**31 - 1])
+def test_a_sparse_matrix_with_an_index_outside_it(index, capsys):
+    parts = {"data": np.ones(2), "indptr": np.array([0, 1, 2], np.int32), "shape": (2, 3)}
+    good = np.array([0, 2], np.int32)
+    for indices, run in ((good, evaluate), (np.array([0, index], np.int32), None)):
+        np.savez("outside.npz", **parts, indices=indices, format=b"csr", _is_array=True)
+        if run:
+            assert run("scores.npy", "outside.npz") == 0
+            capsys.readouterr()
+    assert error(capsys, "scores.npy", "outside.npz").startswith(
+        "cannot read TRUTH 'outside.npz': "
+    )
+
+
+BAD_LINES = {
+    "0": f"1 field; {WANT_LINE}",
+    "0 0 1 978300760": f"4 fields; {WANT_LINE}",
+    "user item": f"cannot read 'user' as user; {WANT_LINE}",
+    "0 1.0": f"cannot read '1.0' as item; {WANT_LINE}",
+    "0 1_0": f"cannot read '1_0' as item; {WANT_LINE}",
+    "0,,1": f"cannot read '' as item; {WANT_LINE}",
+    "0 \u0661": f"cannot read '\u0661' as item; {WANT_LINE}",
+    "0 1 one": f"cannot read 'one' as relevance; {WANT_LINE}",
+    "2 0": "user 2 is not in the scores; expected 0 to 1",
+    "0 3": "item 3 is not in the scores; expected 0 to 2",
+    "0 -1": "item -1 is not in the scores; expected 0 to 2",
+    "0 9223372036854775808": "item 9223372036854775808 is not in the scores; expected 0 to 2",
+    "0 " + "9" * 5000: f"item {'9' * 37}... is not in the scores; expected 0 to 2",
+    "0 1 -1": "relevance -1; expected a finite number >= 0",
+    "0 1 nan": "relevance nan; expected a finite number >= 0",
+    "0 1 inf": "relevance inf; expected a finite number >= 0",
+    "0 0 1": "user 0, item 0 is already on line 2; give every pair once",
+}
+
+
+@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: line[:20])
+def test_bad_lines_of_text(line, capsys):
+    Path("bad.tsv").write_text(f"# truth\n0 0\n{line}\n1 1\n", encoding="utf-8")
+    assert error(capsys, "scores.npy", "bad.tsv") == f"TRUTH 'bad.tsv', line 3: {BAD_LINES[line]}"
+    Path("bad.tsv").write_text("# truth\n0 0\n0 1 1\n1 1\n")
+    assert evaluate("scores.npy", "bad.tsv") == 0
+
+
+def test_text_that_is_not_utf8(capsys):
+    Path("bad.tsv").write_bytes(b"0 0\n\xff\xfe\n")
+    assert error(capsys, "scores.npy", "bad.tsv") == (
+        f"TRUTH 'bad.tsv', line 2: 1 field; {WANT_LINE}"
+    )
+    Path("bad.tsv").write_bytes(b"0 0 # \xff\xfe\n1 1\n")  # in a comment
+    assert evaluate("scores.npy", "bad.tsv") == 0
+
+
+def test_text_without_a_pair(capsys):
+    Path("bad.tsv").write_text("# nothing\n")
+    assert error(capsys, "scores.npy", "bad.tsv") == (
+        f"cannot read TRUTH 'bad.tsv': it holds no line; {WANT_LINE}"
+    )
+    assert evaluate("scores.npy", "truth.tsv", "--exclude", "bad.tsv") == 0
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_permission(capsys, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert error(capsys, "scores.npy", "truth.npz", "--per-user", "users.csv") == (
+        "--per-user 'users.csv': the folder '.' cannot be written; choose another"
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_a_full_disk_leaves_the_older_file_and_no_other(suffix, capsys, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    out = Path(f"users.{suffix}")
+    out.write_text("older")
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", fail)
+        message = error(capsys, "scores.npy", "truth.npz", "--per-user", str(out))
+        assert message == f"cannot write '{out}': No space left on device; choose another file"
+    assert out.read_text() == "older"
+    out.chmod(0o600)
+    assert evaluate("scores.npy", "truth.npz", "--per-user", str(out)) == 0
+    assert out.read_bytes() != b"older"
+    assert out.stat().st_mode & 0o777 == 0o600  # who may read it stays
+
+
+def test_an_output_that_is_an_input_and_one_that_is_a_link(capsys):
+    Path("hard.npz").hardlink_to("truth.npz")
+    for out in ("truth.npz", "hard.npz"):
+        message = error(capsys, "scores.npy", "truth.npz", "--per-user", out)
+        assert message == f"--per-user {out!r} is also an input; choose another name"
+    Path("far").mkdir()
+    Path("link.csv").symlink_to("far/there.csv")
+    assert evaluate("scores.npy", "truth.npz", "--per-user", "link.csv") == 0
+    assert Path("link.csv").is_symlink()
+    assert Path("far/there.csv").read_text().startswith("user,ndcg@2\n")
+
+
+def test_not_enough_memory_and_a_failing_disk(capsys, monkeypatch):
+    def fail_with(error):
+        def fail(*_args, **_options):
+            raise error
+
+        return fail
+
+    for fault, told in (
+        (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
+        (OSError(5, "Input/output error"), "Input/output error"),
+    ):
+        monkeypatch.setattr(Metrics, "evaluate", fail_with(fault))
+        assert error(capsys, "scores.npy", "truth.npz") == told
+    monkeypatch.setattr(np, "load", fail_with(MemoryError()))
+    message = error(capsys, "scores.npy", "truth.npz")
+    assert message == "cannot read SCORES 'scores.npy': not enough memory"

@@ -1,0 +1,139 @@
+"""``Metrics.evaluate`` and ``Evaluation``, and the JSON form of the command with its schema."""
+
+import inspect
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import printed
+
+import recmetrics
+from recmetrics import Evaluation, Metrics
+
+# The first of user 0 is relevant; of user 1 the second; user 2 has none.
+SCORES = np.array([[4.0, 3, 2, 1], [1, 2, 4, 3], [1, 2, 3, 4]])
+TRUTH = np.array([[1.0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 0, 0]])
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "json.md"
+
+
+def test_values_are_those_of_compute():
+    metrics = ["mrr", "coverage@1"]
+    found = Metrics.evaluate(SCORES, TRUTH, metrics, n_threads=1)
+    np.testing.assert_array_equal(found.values["mrr"], [1, 1 / 2, math.nan])
+    assert found.values["coverage@1"] == 3 / 4
+    for metric, values in Metrics.compute(SCORES, TRUTH, metrics).items():
+        np.testing.assert_array_equal(found.values[metric], values)
+
+
+def test_it_takes_the_keywords_of_compute():
+    own, compute = (
+        inspect.signature(each).parameters for each in (Metrics.evaluate, Metrics.compute)
+    )
+    assert [(p.name, p.default) for p in own.values()] == [
+        (p.name, p.default) for p in compute.values()
+    ]
+
+
+def test_counts_and_notes():
+    found = Metrics.evaluate(SCORES, TRUTH, ["mrr", "coverage@1"], exclude=[[], [3], []])
+    assert found.counts == (3, {"mrr": 1}, 1, (0, 0, 0, 0))
+    assert found.notes == (
+        "all relevant items of 1 of 2 users are excluded",
+        "undefined='zero' counts users without a value as 0",
+    )
+    most = Metrics.evaluate(SCORES, TRUTH, "mrr", exclude=TRUTH, undefined="zero")  # no warning
+    assert most.notes == (
+        "all relevant items of 2 of 2 users are excluded; is exclude= the test set instead of the "
+        "training set?",
+    )
+    # 0 would be the best mean rank.
+    assert Metrics.evaluate(SCORES, TRUTH, "mean_rank").notes == ()
+    weighed = Metrics.evaluate(
+        SCORES, TRUTH, "recall(weigh=snips)@1", propensity=[0.5, 1, 1, 1], undefined="one"
+    )
+    # (2 + 1)^2 / (2^2 + 1^2)
+    assert weighed.notes == (
+        "weighed by propensities, the 2 relevant items count as 1.8 of equal weight",
+    )
+
+
+def test_it_prints_as_its_summary_and_notes():
+    found = Metrics.evaluate(SCORES, TRUTH, "mrr")
+    expected = str(recmetrics.summary(found.values))
+    assert (
+        str(found)
+        == repr(found)
+        == f"{expected}\nundefined='zero' counts users without a va" + ("lue as 0")
+    )
+    html = recmetrics.summary(found.values, notes=found.notes)._repr_html_()
+    assert found._repr_html_() == html
+    chance = Metrics.chance(TRUTH, "mrr")
+    text = found.summary(levels={"chance": chance}, weights=[3, 1, 1]).to_text()
+    # 1, 1/2, 1/3 and 1/4 are the reciprocal ranks by chance.
+    level = (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
+    assert text.splitlines()[2].split()[1:3] == [f"{(3 * 1 + 1 / 2) / 4:.4f}", f"{level:.4f}"]
+
+
+def test_an_evaluation_without_any_value_prints():
+    found = Metrics.evaluate(SCORES, np.zeros((3, 4)), "mrr")
+    assert "no user has a value of any metric; for 'mrr' all 3 users have no relev" in str(found)
+    assert "no user has a value" in found._repr_html_()
+
+
+def test_definitions_in_full():
+    found = Metrics.evaluate(SCORES, TRUTH, ["recall@2", "mrr"], ties="range").to_dict()
+    assert found["definitions"]["recall@2"] == "recall(denom=capped, weigh=no)@2"
+    assert found["ties"]["recall@2"] == "expected"
+    assert found["ties"]["mrr[least]"] == "least"
+    assert found["undefined"]["mrr"] == "nan"
+    ranx = Metrics.evaluate(SCORES, TRUTH, "recall@2", convention="ranx").to_dict()
+    assert (ranx["convention"], ranx["definitions"]["recall@2"]) == (
+        "ranx",
+        "recall(denom=relevant, weigh=no)@2",
+    )
+
+
+def test_values_of_other_methods():
+    values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
+    found = Evaluation(values, notes=["May"], noun="group", undefined="nan")
+    assert found.notes == ("May", "undefined='zero' counts groups without a value as 0")
+    assert "over groups" in str(found)
+
+
+# --- The form ------------------------------------------------------------------------------------
+
+
+def valid(document):
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    schema = json.loads(re.search(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema).is_valid(document)
+
+
+def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", SCORES)
+    np.save("truth.npy", TRUTH)
+    Path("g.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\nr,1,1\n")
+    Path("by.txt").write_text("x\ny\nx\n")
+    evaluate = ["evaluate", "scores.npy", "truth.npy", "-m", "mrr", "coverage@1", "--json"]
+    compare = ["compare", "a.npz", "b.npz", "--json"]
+    documents = [
+        printed(capsys, *evaluate, "--per-user", "a.npz", "--audit"),
+        printed(capsys, *evaluate, "--per-user", "b.npz", "--chance"),
+        printed(capsys, *evaluate[:5], "--ties", "range", "--convention", "ranx", "--json"),
+        printed(capsys, "evaluate", "g.csv", "-m", "mrr", "--json"),
+        printed(capsys, *compare, "--test", "wilcoxon", "--correction", "none"),
+        printed(capsys, *compare, "--by", "by.txt", "--baseline", "a"),
+    ]
+    documents = [json.loads(each) for each in documents]
+    assert all(map(valid, documents))
+    assert valid(recmetrics.summary({"mrr": [0.5, 1.0]}, weights=[1, 2]).to_dict())
+    for key in ("format", "definitions", "means", "notes", "confidence"):
+        assert not valid({name: each for name, each in documents[0].items() if name != key})
+    assert not valid(documents[0] | {"mean": 0.5})
+    described = set(re.findall(r"`(\w+)`", PAGE.read_text().partition("## Schema")[0]))
+    assert {key for each in documents for key in each} <= described

@@ -1,0 +1,483 @@
+"""Dask arrays of any chunks, in threads and in worker processes: the bits of one process."""
+
+import os
+import pickle
+import signal
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from asserts import message_of
+from problems import side_information
+
+from recmetrics import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Metrics,
+    NaNScoreError,
+    ShapeError,
+    UndefinedMetricError,
+    UnknownMetricError,
+)
+from recmetrics._spec import METRICS
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+distributed = pytest.importorskip("distributed", reason="dask is not installed")
+
+import dask.array as da  # noqa: E402
+from dask.callbacks import Callback  # noqa: E402
+
+import recmetrics.dask  # noqa: E402
+
+CUT = [
+    f"{metric.name}@{k}" for metric in METRICS.values() if metric.default_k for k in (1, 4, 1000)
+]
+WHOLE = list(METRICS)
+OPTIONS = ["precision(denom=list)@7", "ndcg(ideal=retrieved, gain=exp2)@5", "recall@12"]
+N_USERS, N_ITEMS = 23, 41
+RNG = np.random.default_rng(5)
+# Five values, so that scores tie across the borders of every chunk.
+SCORES = RNG.integers(0, 5, (N_USERS, N_ITEMS)).astype(np.float32)
+SCORES[RNG.random(SCORES.shape) < 0.1] = -np.inf
+SCORES[3] = -np.inf
+TRUTH = RNG.integers(1, 5, SCORES.shape) * (RNG.random(SCORES.shape) < 0.15)
+TRUTH[5] = 0
+EXCLUDE = RNG.random(SCORES.shape) < 0.2
+CANDIDATES = RNG.random(SCORES.shape) < 0.6
+CANDIDATES[7] = False
+SIDE = side_information(N_USERS, N_ITEMS)
+CHUNKS = [
+    (N_USERS, N_ITEMS),
+    (5, N_ITEMS),
+    (N_USERS, 1),  # 41 chunks of one item: they are merged in more than one round
+    (4, 6),
+    ((1, 0, 22), (40, 0, 1)),
+]
+
+
+@pytest.fixture(autouse=True)
+def _threads():
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+def assert_same(got, expected):
+    assert list(got) == list(expected)
+    for text, values in expected.items():
+        assert isinstance(got[text], np.ndarray)
+        assert got[text].dtype == values.dtype
+        np.testing.assert_array_equal(got[text], values, err_msg=text)
+
+
+def in_chunks(array, chunks):
+    return da.from_array(array, chunks=chunks)
+
+
+def sparse_chunks(matrix, chunks, kind=sp.csr_array):
+    return in_chunks(matrix, chunks).map_blocks(kind, dtype=matrix.dtype)
+
+
+# --- The bits of one process ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
+@pytest.mark.parametrize("metrics", [CUT, WHOLE, OPTIONS], ids=["cut", "whole", "options"])
+def test_every_metric_in_any_chunks(chunks, metrics):
+    given_too = SIDE | {"exclude": EXCLUDE, "candidates": CANDIDATES}
+    for options in (SIDE, given_too):
+        expected = Metrics.compute(SCORES, TRUTH, metrics, **options)
+        got = recmetrics.dask.compute(in_chunks(SCORES, chunks), TRUTH, metrics, **options)
+        assert_same(got, expected)
+
+
+def of_dtype(name):
+    if name == "bfloat16":
+        return pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+    return np.dtype(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "uint64", "bool"]
+)
+def test_any_dtype(name):
+    dtype = of_dtype(name)
+    rng = np.random.default_rng(1)
+    if dtype in (np.int8, np.int32, np.int64, np.uint8, np.uint64):
+        ends = np.iinfo(dtype)  # the smallest integer is a score like any other
+        scores = rng.choice(np.array([ends.min, 0, 1, ends.max], dtype), SCORES.shape)
+    else:
+        scores = rng.integers(-2, 3, SCORES.shape).astype(dtype)
+    expected = Metrics.compute(scores, TRUTH, OPTIONS, exclude=EXCLUDE)
+    for chunks in CHUNKS:
+        got = recmetrics.dask.compute(in_chunks(scores, chunks), TRUTH, OPTIONS, exclude=EXCLUDE)
+        assert_same(got, expected)
+
+
+def test_users_and_items_that_are_not_there():
+    for shape in ((0, 5), (3, 0), (0, 0)):
+        scores, truth = np.zeros(shape), np.zeros(shape)
+        metrics = ["ndcg@2", "coverage@2"]
+        got = recmetrics.dask.compute(in_chunks(scores, 2), truth, metrics)
+        assert_same(got, Metrics.compute(scores, truth, metrics))
+
+
+# --- What is known of users, in every form -------------------------------------------------------
+
+TRUTH_FORMS = {
+    "dense": lambda m: m,
+    "csr": sp.csr_array,
+    "coo": sp.coo_matrix,
+    "lists": lambda m: [np.flatnonzero(row) for row in m],
+    "dense chunks": lambda m: in_chunks(m, (4, 6)),
+    "other dense chunks": lambda m: in_chunks(m, (9, 10)),
+    "csr chunks": lambda m: sparse_chunks(m, (4, N_ITEMS)),
+    "other csr chunks": lambda m: sparse_chunks(m, (10, 7)),
+    "matrix chunks": lambda m: sparse_chunks(m, (4, 6), sp.csr_matrix),
+}
+
+
+@pytest.mark.parametrize("form", TRUTH_FORMS.values(), ids=TRUTH_FORMS)
+@pytest.mark.parametrize("chunks", [(4, N_ITEMS), (5, 6)], ids=str)
+def test_every_form_of_truth_exclude_and_candidates(form, chunks):
+    truth = (TRUTH > 0) * 1
+    options = {"exclude": EXCLUDE * 1, "candidates": CANDIDATES * 1}
+    metrics = ["ndcg@5", "coverage@5", "recall@2"]
+    expected = Metrics.compute(SCORES, truth, metrics, **options)
+    formed = {name: form(matrix) for name, matrix in options.items()}
+    got = recmetrics.dask.compute(in_chunks(SCORES, chunks), form(truth), metrics, **formed)
+    assert_same(got, expected)
+
+
+def test_chunks_of_the_library_sparse():
+    sparse = pytest.importorskip("sparse", reason="sparse is not installed")
+    truth = sparse_chunks(TRUTH, (10, 7), sparse.COO)
+    got = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), truth, OPTIONS)
+    assert_same(got, Metrics.compute(SCORES, TRUTH, OPTIONS))
+
+
+@pytest.mark.parametrize(
+    "candidates", [[40, 3, 5, 17], np.arange(N_ITEMS) % 3 == 0, []], ids=["list", "mask", "none"]
+)
+def test_one_set_of_candidates_for_all(candidates):
+    metrics = ["ndcg@3", "coverage@2"]
+    expected = Metrics.compute(SCORES, TRUTH, metrics, candidates=candidates)
+    for chunks in CHUNKS:
+        scores = in_chunks(SCORES, chunks)
+        got = recmetrics.dask.compute(scores, TRUTH, metrics, candidates=candidates)
+        assert_same(got, expected)
+
+
+@pytest.mark.parametrize("width", ["genres", "items"])
+def test_a_profile_in_chunks(width):
+    profile = SIDE["profile"] if width == "genres" else EXCLUDE * 2.0
+    side = SIDE | {"profile": profile}
+    expected = Metrics.compute(SCORES, TRUTH, "calibration@5", **side)
+    scores = in_chunks(SCORES, (5, 6))
+    for chunks in ((5, 2), (9, 3)):
+        side["profile"] = sparse_chunks(profile, chunks)
+        assert_same(recmetrics.dask.compute(scores, TRUTH, "calibration@5", **side), expected)
+
+
+def test_no_input_is_changed():
+    copies = SCORES.copy(), TRUTH.copy(), EXCLUDE.copy()
+    recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, CUT, exclude=EXCLUDE, **SIDE)
+    for array, copy in zip((SCORES, TRUTH, EXCLUDE), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+# --- Lazy ----------------------------------------------------------------------------------------
+
+
+def test_lazy_results_are_dask_arrays():
+    metrics = ["ndcg@5", "coverage@5", "recall@2"]
+    scores = in_chunks(SCORES, (5, 6))
+    lazy = recmetrics.dask.compute(scores, TRUTH, metrics, lazy=True)
+    assert all(isinstance(value, da.Array) for value in lazy.values())
+    assert {text: value.shape for text, value in lazy.items()} == {
+        "ndcg@5": (N_USERS,),
+        "coverage@5": (),
+        "recall@2": (N_USERS,),
+    }
+    assert lazy["ndcg@5"].chunks == scores.chunks[:1]
+    expected = Metrics.compute(SCORES, TRUTH, metrics)
+    (got,) = dask.compute(lazy)
+    assert_same({text: np.asarray(value) for text, value in got.items()}, expected)
+    mean = da.nanmean(lazy["ndcg@5"]).compute()
+    np.testing.assert_allclose(mean, np.nanmean(expected["ndcg@5"]), rtol=1e-15)
+
+
+def test_nothing_is_computed_until_asked():
+    def never(block):
+        raise AssertionError(block.shape)
+
+    scores = in_chunks(SCORES, (5, 6)).map_blocks(never, dtype=np.float32, meta=SCORES[:0])
+    truth = in_chunks(TRUTH, (5, 6)).map_blocks(never, dtype=np.int64, meta=TRUTH[:0])
+    recmetrics.dask.compute(scores, truth, ["ndcg@5", "coverage@2"], lazy=True)
+
+
+def largest_result(scores, metrics):
+    """The bytes of the largest result of any task that is not a chunk of the scores."""
+    sizes = {}
+
+    def note(key, result, dsk, state, worker):  # noqa: ARG001
+        if not (isinstance(key, tuple) and key[0] == scores.name):
+            sizes[key] = len(pickle.dumps(result))
+
+    with Callback(posttask=note), dask.config.set({"optimization.fuse.active": False}):
+        recmetrics.dask.compute(scores, sp.csr_array(scores.shape), metrics)
+    return max(sizes.values())
+
+
+def test_a_few_items_per_user_leave_a_chunk():
+    n_users, n_items, k = 10, 40_000, 3
+    scores = da.random.default_rng(0).random((n_users, n_items), chunks=(5, 2_000))
+    metrics = [f"ndcg@{k}", f"coverage@{k}"]
+    n_chunks = 8  # merged by one task
+    survivors = n_chunks * 5 * k * 16
+    assert largest_result(scores, metrics) < 4 * survivors
+    assert largest_result(scores, metrics) < 5 * 2_000 * 8 / 4  # of one chunk
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+
+def compute(scores=SCORES, truth=TRUTH, metrics=("ndcg@2",), chunks=(5, 6), **options):
+    return recmetrics.dask.compute(in_chunks(scores, chunks), truth, metrics, **options)
+
+
+def test_scores_that_are_no_dask_array():
+    got = message_of(InputTypeError, lambda: recmetrics.dask.compute(SCORES, TRUTH, "ndcg@2"))
+    assert got == (
+        "pred_scores must be a dask.array, got ndarray; type dask.array.from_array(pred_scores, "
+        "chunks=(1000, -1)), or use recmetrics.Metrics.compute"
+    )
+    one = in_chunks(SCORES[0], 5)
+    got = message_of(ShapeError, lambda: recmetrics.dask.compute(one, TRUTH, "ndcg@2"))
+    assert got.startswith("pred_scores must be 2-d (n_users, n_items), got 1-d of shape (41,)")
+
+
+def test_chunks_of_unknown_length():
+    scores = in_chunks(SCORES, (5, 6))
+    scores = scores[da.from_array(np.ones(N_USERS, bool), chunks=5)]
+    got = message_of(ShapeError, lambda: recmetrics.dask.compute(scores, TRUTH, "ndcg@2"))
+    assert got == (
+        "pred_scores has chunks of unknown length, expected a Dask array of known shape; "
+        "type pred_scores.compute_chunk_sizes()"
+    )
+    truth = in_chunks(TRUTH, (5, 6))
+    truth = truth[da.from_array(np.ones(N_USERS, bool), chunks=5)]
+    got = message_of(ShapeError, lambda: compute(truth=truth))
+    assert got.startswith("truth has chunks of unknown length")
+
+
+def test_chunks_of_another_shape_than_declared():
+    scores = in_chunks(SCORES, SCORES.shape)
+    shorter = scores.map_blocks(lambda block: block[:, 1:], dtype=SCORES.dtype)  # Dask cannot know
+    for truth in (TRUTH, in_chunks(TRUTH, 10)):
+        got = message_of(ShapeError, lambda t=truth: recmetrics.dask.compute(shorter, t, "ndcg@2"))
+        assert got == (
+            "the chunk of scores with users 0 .. 22 and items 0 .. 40 must be of shape (23, 41), "
+            "as the Dask array declares, got (23, 40)"
+        )
+    truth = in_chunks(TRUTH, (N_USERS, 10)).map_blocks(lambda block: block[1:], dtype=TRUTH.dtype)
+    got = message_of(ShapeError, lambda: recmetrics.dask.compute(scores, truth, "ndcg@2"))
+    assert got.startswith("the chunk of truth with users 0 .. 22 and items ")
+
+
+def test_truth_of_another_shape():
+    for truth in (TRUTH.T, in_chunks(TRUTH.T, 5), sp.csr_array(TRUTH.T)):
+        got = message_of(ShapeError, lambda truth=truth: compute(truth=truth))
+        assert got == (
+            "truth must have the users and items of the scores, (23, 41), got (41, 23); one looks "
+            "transposed: type scores.T or truth.T, so that rows are users"
+        )
+
+
+def test_a_wrong_entry_of_a_chunk_is_named():
+    truth = TRUTH.astype(float)
+    truth[11, 30] = -1
+    got = message_of(InputError, lambda: compute(truth=in_chunks(truth, (10, 7))))
+    assert got == (
+        "in the chunk of truth that begins with user 10 and item 28: truth must hold relevances "
+        "from 0 to 1e+100, got -1 at (user 1, item 2)"
+    )
+    got = message_of(InputError, lambda: compute(truth=truth))
+    assert got == "truth must hold relevances from 0 to 1e+100, got -1 at (user 11, item 30)"
+
+
+@pytest.mark.parametrize("metric", ["ndcg@2", "ndcg"])
+@pytest.mark.parametrize("candidates", [None, CANDIDATES], ids=["all", "candidates"])
+def test_nan_is_named_by_user_and_item(metric, candidates):
+    scores = SCORES.copy()
+    item = int(np.flatnonzero(CANDIDATES[11, 30:36])[0]) + 30
+    scores[11, item] = np.nan
+    got = message_of(NaNScoreError, lambda: compute(scores, metrics=metric, candidates=candidates))
+    assert got == (
+        f"scores hold 1 NaN, the first at (user 11, item {item}); expected numbers; give "
+        "nan='exclude' to treat NaN like a score of -inf"
+    )
+    options = {"nan": "exclude", "candidates": candidates}
+    expected = Metrics.compute(scores, TRUTH, metric, **options)
+    assert_same(compute(scores, metrics=metric, **options), expected)
+
+
+def test_undefined():
+    truth = TRUTH.copy()
+    truth[[11, 13]] = 0
+    truth[5, 0] = 1
+    metrics = ["ndcg@2", "personalization@1"]
+    got = compute(truth=truth, metrics=metrics, undefined="zero")
+    assert_same(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
+    got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
+    assert got == (
+        "ndcg@2 is undefined for 2 of 5 users (no relevant item), the first is user 11; expected "
+        "a value for every user; give undefined='nan' or 'zero', or leave these users out"
+    )
+    empty = np.full((2, 3), -np.inf)
+    got = message_of(
+        UndefinedMetricError, lambda: compute(empty, np.zeros((2, 3)), "gini@1", undefined="raise")
+    )
+    assert got.startswith("gini@1 is undefined (")
+
+
+def test_options_are_those_of_one_process():
+    got = message_of(ArgumentError, lambda: compute(undefined="none"))
+    assert got == "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'"
+    assert message_of(UnknownMetricError, lambda: compute(metrics="ndgc@2"))
+    got = message_of(ArgumentError, lambda: compute(metrics="calibration@2"))
+    assert got.startswith("calibration@2 needs genres=")
+    side = SIDE | {"profile": in_chunks(SIDE["profile"].T, 5)}
+    got = message_of(ShapeError, lambda: compute(metrics="calibration@2", **side))
+    assert got.startswith("profile must hold the genres of each user, (n_users, g) = (23, 4)")
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("recmetrics.dask", "dask"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError) as caught:
+        import recmetrics.dask  # noqa: F401
+    assert str(caught.value) == (
+        'recmetrics.dask needs Dask; type: pip install "dask[array]>=2024.8" "distributed>=2024.8"'
+    )
+
+
+# --- Factors -------------------------------------------------------------------------------------
+
+# Small whole numbers: their products are exact, however BLAS adds them up.
+USER_FACTORS = RNG.integers(-3, 4, (N_USERS, 6)).astype(np.float32)
+ITEM_FACTORS = RNG.integers(-3, 4, (N_ITEMS, 6)).astype(np.float32)
+BIAS = RNG.integers(-3, 4, N_ITEMS).astype(np.float32)
+
+
+@pytest.mark.parametrize("bias", [None, BIAS], ids=["no bias", "bias"])
+@pytest.mark.parametrize("chunks", [(N_USERS, 6), (5, 4), ((0, 23), 1)], ids=str)
+def test_factors(chunks, bias):
+    scores = USER_FACTORS @ ITEM_FACTORS.T + (0 if bias is None else bias)
+    options = {"exclude": EXCLUDE, "candidates": CANDIDATES} | SIDE
+    expected = Metrics.compute(scores, TRUTH, [*CUT, *WHOLE], **options)
+    for items in (ITEM_FACTORS, in_chunks(ITEM_FACTORS, (10, 4))):
+        got = recmetrics.dask.compute_factors(
+            in_chunks(USER_FACTORS, chunks), items, TRUTH, [*CUT, *WHOLE], item_bias=bias, **options
+        )
+        assert_same(got, expected)
+
+
+def test_factors_that_do_not_fit():
+    users = in_chunks(USER_FACTORS, (5, 6))
+    call = partial(recmetrics.dask.compute_factors, users)
+    got = message_of(ShapeError, lambda: call(ITEM_FACTORS[:, :4], TRUTH, "ndcg@2"))
+    assert got == (
+        "item_factors must be of shape (n_items, d) with d = 6, as user_factors have, got (41, 4)"
+    )
+    got = message_of(ShapeError, lambda: call(ITEM_FACTORS, TRUTH, "ndcg@2", item_bias=BIAS[:3]))
+    assert got == "item_bias must be of shape (n_items,) = (41,), got (3,)"
+    got = message_of(
+        InputTypeError,
+        lambda: recmetrics.dask.compute_factors(USER_FACTORS, ITEM_FACTORS, TRUTH, "ndcg@2"),
+    )
+    assert got.startswith("user_factors must be a dask.array, got ndarray")
+
+
+# --- Two worker processes ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def _cluster(client):
+    client.wait_for_workers(2)  # the test before may have killed one
+    with dask.config.set(scheduler="distributed"):
+        yield
+
+
+@pytest.mark.usefixtures("_cluster")
+@pytest.mark.parametrize("metrics", [CUT, WHOLE, OPTIONS], ids=["cut", "whole", "options"])
+def test_two_processes(metrics):
+    options = {"exclude": sp.csr_array(EXCLUDE), "candidates": CANDIDATES} | SIDE
+    expected = Metrics.compute(SCORES, TRUTH, metrics, **options)
+    options["candidates"] = sparse_chunks(CANDIDATES, (10, 7))
+    got = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, metrics, **options)
+    assert_same(got, expected)
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_chunks_stay_on_the_workers(client):
+    def where(block):
+        return np.full(block.shape, os.getpid(), np.float64)
+
+    scores = in_chunks(SCORES, (5, 6)).map_blocks(where, dtype=np.float64).persist()
+    pids = set(np.unique(scores.compute()))
+    assert pids <= set(client.run(os.getpid).values())
+    lazy = recmetrics.dask.compute(scores, TRUTH, ["ndcg@5", "coverage@5"], lazy=True)
+    (persisted,) = dask.persist(lazy)  # as distributed.progress takes them
+    expected = Metrics.compute(scores.compute(), TRUTH, ["ndcg@5", "coverage@5"])
+    assert_same({text: np.asarray(value) for text, value in persisted.items()}, expected)
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_an_error_of_a_worker_is_that_of_one_process():
+    scores = SCORES.copy()
+    scores[11, 30] = np.nan
+    got = message_of(NaNScoreError, lambda: compute(scores))
+    assert got.startswith("scores hold 1 NaN, the first at (user 11, item 30); expected numbers;")
+
+
+@pytest.mark.usefixtures("_cluster")
+@pytest.mark.parametrize("metrics", [CUT, WHOLE], ids=["cut", "whole"])
+def test_a_worker_is_killed_in_the_middle(client, metrics, tmp_path):
+    # The last chunk but a few kills the process that computes it, once: what that worker has
+    # computed before is lost with it, and is done again by the other, or by its successor.
+    victim = tmp_path / "victim"
+
+    def deadly(block, block_info=None):
+        if block_info[0]["chunk-location"] == (3, 5) and not victim.exists():
+            victim.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    before = set(client.run(os.getpid).values())
+    scores = in_chunks(SCORES, (5, 6)).map_blocks(deadly, dtype=SCORES.dtype)
+    options = {"exclude": EXCLUDE, "candidates": CANDIDATES} | SIDE
+    got = recmetrics.dask.compute(scores, TRUTH, metrics, **options)
+    assert int(victim.read_text()) in before - set(client.run(os.getpid).values())
+    assert_same(got, Metrics.compute(SCORES, TRUTH, metrics, **options))
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_factors_in_two_processes():
+    users = in_chunks(USER_FACTORS, (4, 6))
+    items = in_chunks(ITEM_FACTORS, (10, 6))
+    got = recmetrics.dask.compute_factors(users, items, TRUTH, CUT, exclude=EXCLUDE, **SIDE)
+    scores = USER_FACTORS @ ITEM_FACTORS.T
+    assert_same(got, Metrics.compute(scores, TRUTH, CUT, exclude=EXCLUDE, **SIDE))

@@ -1,0 +1,178 @@
+"""The documentation runs: every block of Python in it, in order, with the results that it shows.
+
+A block that is only shown, such as a call of another system, is marked ``py``.
+"""
+
+import ast
+import importlib
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from recmetrics._spec.registry import METRICS
+from recmetrics.cli import main
+
+ROOT = Path(__file__).parents[2]
+ADD_A_METRIC = ROOT / "docs" / "add_a_metric.md"
+PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")} - {ADD_A_METRIC})
+BLOCK = re.compile(
+    r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```\n"
+    r"(\n(?P=indent)```text\n(?P<printed>.*?)^(?P=indent)```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+SHOWN = re.compile(r"^```py [^\n]*\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+example = importlib.import_module("example")
+
+
+def blocks(page):
+    """The code of each block, and what the page says that it prints."""
+    return [
+        (textwrap.dedent(block["code"]), textwrap.dedent(block["printed"] or ""))
+        for block in BLOCK.finditer(page.read_text())
+    ]
+
+
+def absent(code):
+    """A package that the code imports and that is not installed, if there is one."""
+    names = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names.append(node.module)
+    needs = {"recmetrics.dask": "dask", "recmetrics.tables": "narwhals"}
+    tops = [needs.get(name, name.partition(".")[0]) for name in names]
+    tops += ["matplotlib"] * (".plot(" in code)
+    return next((top for top in tops if find_spec(top) is None), None)
+
+
+def last_value(code):
+    """The statements, the expression at the end, and the comment lines after it, if any."""
+    lines = code.rstrip("\n").split("\n")
+    comment = []
+    while lines[-1].startswith("# "):
+        comment.insert(0, lines.pop()[2:])
+    *statements, last = ast.parse(code).body
+    if not comment or not isinstance(last, ast.Expr):
+        return None
+    return statements, last.value, "".join(comment)
+
+
+def run(code, file, scope):
+    asserted = last_value(code)
+    if asserted is None:
+        exec(compile(code, file, "exec"), scope)
+        return
+    statements, expression, result = asserted
+    exec(compile(ast.Module(statements, []), file, "exec"), scope)
+    value = eval(compile(ast.Expression(expression), file, "eval"), scope)
+    assert "".join(repr(value).split()) == "".join(result.split())
+
+
+def assert_same(printed, shown):
+    """Words are equal; numbers may differ by one in the last digit, since libraries round."""
+    assert NUMBER.sub("0", printed).split() == NUMBER.sub("0", shown).split(), printed
+    for got, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        digits = len(expected.partition(".")[2])
+        assert math.isclose(float(got), float(expected), abs_tol=1.01 * 10**-digits), printed
+
+
+def page_id(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=page_id)
+def test_a_page_runs_and_prints_what_it_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope = {"__name__": "page"}
+    for number, (code, shown) in enumerate(blocks(page)):
+        if missing := absent(code):
+            pytest.skip(f"{missing} is not installed")
+        file = tmp_path / f"block_{number}.py"
+        file.write_text(code)
+        run(code, str(file), scope)
+        assert_same(capsys.readouterr().out, shown)
+
+
+def test_the_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
+    if find_spec("polars") is None or find_spec("matplotlib") is None:
+        pytest.skip("the extra cli is not installed")
+    page = ROOT / "docs" / "guides" / "command.md"
+    monkeypatch.chdir(tmp_path)
+    for code, _ in blocks(page):
+        exec(code, {})
+    commands = re.findall(r"^recmetrics (.*)", page.read_text(), re.MULTILINE)
+    assert len(commands) > 10
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+        printed = capsys.readouterr()
+        assert printed.out
+        assert all(line.startswith("recmetrics: note: ") for line in printed.err.splitlines())
+
+
+WORKED = [text for metric in METRICS.values() for text in example.strings(metric)]
+
+
+@pytest.mark.parametrize("text", example.BY_HAND)
+def test_the_catalogue_is_right_by_hand(text):
+    by_hand, value = example.by_hand(text), example.value(text)
+    assert text in WORKED
+    assert value == pytest.approx(by_hand, rel=1e-12, nan_ok=True)
+
+
+def test_the_catalogue_works_through_every_option():
+    assert set(WORKED) == set(example.BY_HAND)
+
+
+@pytest.mark.thorough
+def test_the_metric_that_the_guide_adds_is_there(tmp_path):
+    """The edit is made in a copy of the package, and the page run on that."""
+    package = tmp_path / "recmetrics"
+    shutil.copytree(ROOT / "recmetrics", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests", tmp_path / "tests")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    block, name = SHOWN.findall(ADD_A_METRIC.read_text())
+    metrics = package / "metrics" / "accuracy.py"
+    metrics.write_text(f"{metrics.read_text()}\n\n{block}")
+    names = package / "_compute.py"
+    names.write_text(names.read_text() + name)
+
+    def python(*arguments, **more):
+        environment = os.environ | {
+            "PYTHONPATH": str(tmp_path),
+            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+            **more,
+        }
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    code, shown = ("".join(parts) for parts in zip(*blocks(ADD_A_METRIC), strict=True))
+    assert_same(python("-c", code), shown)
+    selected = "borda and not hand_worked"
+    tested = ["metrics/test_kernels.py", "selection/test_ties.py", "docs/test_readme.py"]
+    # The page has compiled it; compiling all that these tests select with would take a minute.
+    given = {"NUMBA_DISABLE_JIT": "1"}
+    assert " passed" in python(
+        "-m", "pytest", "-q", "-k", selected, *(f"tests/{each}" for each in tested), **given
+    )

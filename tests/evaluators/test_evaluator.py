@@ -1,0 +1,600 @@
+"""Batches of users add up to the bits of one call, whatever the batches."""
+
+import math
+import pickle
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from asserts import assert_identical, message_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interruption import values_in
+from problems import JIT, as_index_arrays, plain_specs, problems, side_information
+
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    NaNScoreError,
+    NotUpdatedWarning,
+    ShapeError,
+    UndefinedMetricError,
+    UserCounts,
+)
+from recmetrics._spec.grammar import MetricSpec, parse
+
+ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
+pytestmark = pytest.mark.usefixtures("threads_start_early")  # of the large problem below
+QUICK = settings(deadline=None, max_examples=60)
+# The first user finds item 0 first; the second item 1 last but one; the third has no relevant item.
+SCORES = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]])
+TRUTH = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+NAN = math.nan
+
+
+def evaluator(metrics=("hit@1", "coverage@1"), truth=TRUTH, **options):
+    return Evaluator(truth, metrics, **options)
+
+
+def updated(*args, **options):
+    one = evaluator(*args, **options)
+    one.update(SCORES)
+    return one
+
+
+# --- The bits of one call ------------------------------------------------------------------------
+
+
+@st.composite
+def batched(draw):
+    """A problem, and batches of its users: wrong ones first, then each user at least once."""
+    scores, truth, exclude, candidates = draw(problems(max_users=6))
+    n_users = len(scores)
+    everyone = draw(st.permutations(range(n_users)))
+    again = draw(st.lists(st.integers(0, n_users - 1), max_size=4))
+    order = [*draw(st.lists(st.integers(0, n_users - 1), max_size=4)), *everyone, *again]
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    bounds = [0, *cuts, len(order)]
+    batches = [order[a:b] for a, b in pairwise(bounds)]
+    return (scores, truth, exclude, candidates), batches
+
+
+@QUICK
+@given(batched())
+def test_batches_in_any_order_give_the_bits_of_one_call(case):
+    (scores, truth, exclude, candidates), batches = case
+    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    side = side_information(*scores.shape)
+    one = Evaluator(truth, ALL, **sets, **side)
+    for users in batches:
+        wrong = scores[users][:, ::-1]  # what comes later replaces it
+        one.update(wrong, users)
+    for users in batches:
+        one.update(scores[users], users)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, ALL, **sets, **side))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Enough users and items for many blocks and threads."""
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 500, (1_500 if JIT else 100, 700)).astype(np.float32)
+    truth = (rng.random(scores.shape) < 0.02) * rng.integers(1, 4, scores.shape).astype(np.uint8)
+    exclude = (rng.random(scores.shape) < 0.05) & (truth == 0)
+    return scores, truth, exclude, side_information(*scores.shape)
+
+
+def index_lists(matrix):
+    return [np.flatnonzero(row) for row in matrix]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_array, index_lists])
+def test_large_batches_in_every_form(problem, form, n_threads):
+    scores, truth, exclude, side = problem
+    if form is index_lists:
+        truth = (truth > 0).astype(np.uint8)
+    one = Evaluator(
+        form(truth), ALL, exclude=form(exclude), n_items=700, n_threads=n_threads, **side
+    )
+    most = len(scores) * 8 // 15
+    for first in (0, most):
+        one.update(scores[first : first + most])
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(one.compute(), expected)
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [[5, 3, 40], np.arange(700) % 3 == 0, "per user", "sparse", "dense"],
+    ids=["shared", "mask", "per user", "sparse", "dense"],
+)
+def test_candidates_in_every_form(problem, candidates):
+    scores, truth, exclude, side = problem
+    if isinstance(candidates, str):
+        form = {"per user": index_lists, "sparse": sp.csr_array, "dense": np.asarray}[candidates]
+        candidates = form(np.random.default_rng(1).random(scores.shape) < 0.1)
+    options = {"candidates": candidates, "exclude": exclude} | side
+    one = Evaluator(truth, ALL, **options)
+    shuffled = np.random.default_rng(2).permutation(len(scores))
+    for users in np.array_split(shuffled, 7):
+        one.update(scores[users], users)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, ALL, **options))
+
+
+def test_metrics_of_options_keep_the_spelling_and_the_order_of_the_caller(problem):
+    scores, truth, _, side = problem
+    metrics = ["NDCG( gain = exp2 )@7", "gini@4", "map(denom=hits)@5", MetricSpec("hit", 2)]
+    one = Evaluator(truth, metrics, **side)
+    one.update(scores)
+    assert_identical(one.compute(), Metrics.compute(scores, truth, metrics))
+    assert list(one.mean()) == ["NDCG( gain = exp2 )@7", "gini@4", "map(denom=hits)@5", "hit@2"]
+
+
+def test_rankings_give_the_bits_of_one_call(problem):
+    scores, truth, _, side = problem
+    ranking = np.argsort(-scores, axis=1, kind="stable")[:, :30]
+    ranking[::3, 20:] = -1
+    metrics = [text for text in ALL if not parse(text).counts_all_items]
+    one = Evaluator(truth, metrics, **side)
+    n_lists = len(ranking) * 2 // 5
+    one.update_ranked(ranking[n_lists:], slice(n_lists, None))
+    one.update_ranked([row[row >= 0] for row in ranking[:n_lists]], slice(0, n_lists))
+    assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, metrics, **side))
+
+
+def test_rankings_and_scores_mix():
+    one = evaluator(["mrr", "coverage@2"])
+    one.update(SCORES[:1])
+    one.update_ranked([[1, 0], [2, -1]])
+    assert_identical(one.compute(), {"mrr": np.array([1, 1, NAN]), "coverage@2": np.array(3 / 3)})
+
+
+def test_lists_that_are_replaced_by_shorter_ones_leave_nothing_behind():
+    one = evaluator(["coverage@3", "personalization@3"])
+    one.update_ranked([[0, 1, 2], [0, 1, 2], [0, 1, 2]])
+    one.update_ranked([[0], [0], [1]], [0, 1, 2])
+    expected = Metrics.compute_ranked([[0], [0], [1]], TRUTH, ["coverage@3", "personalization@3"])
+    assert_identical(one.compute(), expected)
+    assert one.compute()["coverage@3"] == 2 / 3
+
+
+# --- Whose rows these are ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        slice(1, 3), slice(-2, None), [1, 2], np.array([1, 2], np.uint8), range(1, 3),
+        np.array([1, 2], ">i4"),
+    ],
+)  # fmt: skip
+def test_users_in_every_form(users):
+    one = evaluator("mrr")
+    one.update(SCORES[1:], users)
+    with pytest.warns(NotUpdatedWarning):
+        assert_identical(one.compute(), {"mrr": np.array([NAN, 1 / 2, NAN])})
+
+
+def test_without_users_the_rows_follow_those_of_the_batch_before():
+    one = evaluator("mrr")
+    one.update(SCORES[2:], [2])
+    one.update(SCORES[:1], [0])
+    one.update(SCORES[1:2])
+    assert one.compute()["mrr"].tolist()[:2] == [1.0, 1 / 2]
+    assert one.counts() == {"mrr": UserCounts(2, 1, 0)}
+
+
+def test_batches_without_users_follow_one_another():
+    one = Evaluator(np.array([[1.0, 0.0]] * 4), "hit@1")
+    one.update([[2, 1], [1, 2], [2, 1]])
+    one.update([[1, 2]])
+    assert one.compute()["hit@1"].tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_a_user_who_comes_twice_counts_once():
+    one = evaluator("mrr")
+    one.update(SCORES[[0, 1, 2]])
+    one.update([[1, 2, 3], [3, 2, 1]], [0, 0])  # the later row of the batch stands
+    assert one.mean() == {"mrr": (1 + 1 / 2) / 2}
+    one.update([[1, 2, 3]], [0])
+    assert one.mean() == {"mrr": (1 / 3 + 1 / 2) / 2}
+
+
+def test_an_empty_batch_changes_nothing():
+    one = updated("mrr")
+    before = one.compute()
+    one.update(np.zeros((0, 3)), [])
+    one.update_ranked(np.zeros((0, 2), int), slice(0, 0))
+    assert_identical(one.compute(), before)
+    assert repr(one) == "Evaluator(['mrr'], 3 users x 3 items, 3 updated)"
+
+
+# --- Users who never came, and undefined values --------------------------------------------------
+
+
+def test_users_who_never_came_are_reported_by_number():
+    one = evaluator(["hit@1", "coverage@1"])
+    one.update(SCORES[:1], [1])
+    expected = (
+        "2 of 3 users were never updated, the first is user 0; their values are NaN, and means "
+        "leave them out"
+    )
+    with pytest.warns(NotUpdatedWarning) as of_values:
+        values = one.compute()
+    with pytest.warns(NotUpdatedWarning) as of_means:
+        assert one.mean() == {"hit@1": 0.0, "coverage@1": 1 / 3}
+    for warning in (*of_values, *of_means):
+        assert str(warning.message) == expected
+        assert warning.filename == __file__
+    assert_identical(values, {"hit@1": np.array([NAN, 0, NAN]), "coverage@1": np.array(1 / 3)})
+
+
+def test_undefined_zero_is_for_users_who_came():
+    one = evaluator("hit@1", undefined="zero")
+    one.update(SCORES[1:], [1, 2])
+    with pytest.warns(NotUpdatedWarning):
+        assert_identical(one.compute(), {"hit@1": np.array([NAN, 0, 0])})
+    assert updated("mrr", undefined="zero").mean() == {"mrr": (1 + 1 / 2 + 0) / 3}
+
+
+def test_undefined_raise_names_the_user():
+    one = evaluator("hit@1", undefined="raise")
+    one.update(SCORES[:2])
+    with pytest.warns(NotUpdatedWarning):
+        assert one.compute()["hit@1"][:2].tolist() == [1, 0]  # who never came is no error
+    one.update(SCORES[2:])
+    expected = (
+        "hit@1 is undefined for 1 of 3 users (no relevant item), the first is user 2; expected a "
+        "value for every user; give undefined='nan' or 'zero', or leave these users out"
+    )
+    assert message_of(UndefinedMetricError, one.compute) == expected
+    assert message_of(UndefinedMetricError, one.mean) == expected
+
+
+# --- Merge, reset, pickle, state -----------------------------------------------------------------
+
+
+def parts(problem, *rows):
+    scores, truth, exclude, side = problem
+    for users in rows:
+        one = Evaluator(truth, ALL, exclude=exclude, **side)
+        one.update(scores[users], users)
+        yield one
+
+
+def test_merged_evaluators_give_the_bits_of_one_call(problem):
+    scores, truth, exclude, side = problem
+    fifth = len(scores) // 5
+    first, second = parts(problem, slice(0, 3 * fifth), slice(2 * fifth, None))
+    wrong = Evaluator(truth, ALL, exclude=exclude, **side)
+    wrong.update(-scores[fifth : 4 * fifth], slice(fifth, 4 * fifth))
+    assert wrong.merge(first).merge(second) is wrong
+    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
+    assert_identical(wrong.compute(), expected)
+    wrong.update(scores, slice(None))  # and it goes on
+    assert_identical(wrong.merge(wrong).compute(), expected)
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_a_truth_that_the_caller_changes_later_is_the_one_of_the_beginning(waiting):
+    given = sp.csr_array(np.array([[3.0, 1, 0], [1, 2, 0], [0, 1, 3]]))
+    given.indices, given.indptr = given.indices.astype(np.int64), given.indptr.astype(np.int64)
+    exclude, candidates = [np.array([2]), np.array([2]), np.array([0])], np.array([0, 1, 2])
+    whole = given.copy()
+    one = Evaluator(given, "ndcg@2", exclude=exclude, candidates=candidates)
+    if waiting:
+        one.update(SCORES)
+    given.data[:], given.indices[:], candidates[:], exclude[2][:] = 1.0, 0, 0, 2
+    if not waiting:
+        one.update(SCORES)
+    sets = {"exclude": [[2], [2], [0]], "candidates": [0, 1, 2]}
+    np.testing.assert_array_equal(
+        one.compute()["ndcg@2"], Metrics.compute(SCORES, whole, "ndcg@2", **sets)["ndcg@2"]
+    )
+    assert one.merge(Evaluator(whole, "ndcg@2", **sets)).counts()["ndcg@2"].defined == 3
+
+
+def test_values_of_exclude_are_not_compared_nor_an_empty_one():
+    def made(exclude):
+        return evaluator("hit@1", exclude=exclude)
+
+    marks = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 1]])
+    for same in (marks > 0, 5.0 * marks, [[0], [], [2]]):
+        made(marks).merge(made(same))
+    made(None).merge(made([[], [], []]))
+    made(np.zeros((3, 3))).merge(made(None))
+
+
+def test_batches_wait_with_the_flags_of_few_catalogues():
+    n_items = 1_000_000
+    one = Evaluator([[0]] * 200, ["coverage@2", "hit@2"], n_items=n_items)
+    tracemalloc.start()
+    for user in range(200):
+        one.update_ranked([[user, user + 1]], [user])
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 8 * n_items  # bytes: a flag for each item, of few batches that wait
+    assert one.compute()["coverage@2"] == 201 / n_items
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("users and items: (3, 3) and (2, 3)", lambda: evaluator("hit@1", TRUTH[:2])),
+        ("users and items: (3, 3) and (3, 2)", lambda: evaluator("hit@1", TRUTH[:, :2])),
+        ("truth", lambda: evaluator("hit@1", TRUTH[::-1])),
+        ("exclude", lambda: evaluator("hit@1", exclude=[[], [1], []])),
+        ("candidates", lambda: evaluator("hit@1", candidates=[0, 1])),
+    ],
+)
+def test_evaluators_of_other_data_are_not_merged(what, other):
+    def own():
+        return evaluator("hit@1")
+
+    kind, colon, shown = what.partition(":")
+    different = f"evaluators of different {kind} cannot be merged{colon}{shown}"
+    message = f"{different}; expected the same in both"
+    assert message_of(ArgumentError, lambda: own().merge(other())) == message
+    for make in (own, other):  # the same data in another form are the same
+        saved = Evaluator.from_state(make().state())
+        assert make().merge(saved).counts() == saved.counts()
+    assert (
+        message_of(ArgumentError, lambda: Evaluator.from_state(own().state()).merge(other()))
+        == message
+    )
+
+
+def test_the_same_truth_in_another_form_is_merged():
+    forms = [TRUTH, np.array(TRUTH, np.float32), sp.csr_array(TRUTH), sp.coo_array(TRUTH)]
+    one = evaluator("hit@1", [np.flatnonzero(row) for row in TRUTH], n_items=3)
+    for truth in forms:
+        assert one.merge(evaluator("hit@1", truth)).counts()["hit@1"].not_updated == 3
+
+
+def test_users_that_were_merged_must_be_named():
+    first, rest = updated().merge(updated()), evaluator()
+    rest.merge(Evaluator.from_state(first.state()))
+    message = (
+        "users 0 .. 0 follow the last batch, and merge() has updated some of them; give users= to "
+        "name the users of each batch"
+    )
+    assert message_of(ArgumentError, lambda: rest.update(SCORES[:1])) == message
+    again = pickle.loads(pickle.dumps(rest))
+    assert message_of(ArgumentError, lambda: again.update(SCORES[:1])) == message
+    rest.update(SCORES[:1], users=[0])
+    rest.reset()
+    rest.update(SCORES[:1])
+    assert rest.counts()["hit@1"].not_updated == len(TRUTH) - 1
+    rest.merge(rest)
+    rest.update(SCORES[1:2])  # which no merged evaluator has updated
+
+
+def test_reset_forgets_the_users_and_keeps_the_truth():
+    one = updated()
+    before = one.compute()
+    one.reset()
+    one.update(SCORES)  # the first rows again
+    assert_identical(one.compute(), before)
+
+
+def test_a_pickle_goes_on_where_it_was():
+    one = evaluator()
+    one.update(SCORES[:2])
+    one = pickle.loads(pickle.dumps(one))
+    one.update(SCORES[2:])
+    assert_identical(one.compute(), updated().compute())
+
+
+def test_a_state_holds_what_was_updated_and_no_view_of_it():
+    one = evaluator(["hit@1", "coverage@2"], undefined="zero")
+    one.update(SCORES[:1], [1])
+    state = one.state()
+    data = dict(state.pop("data").tolist())
+    assert "truth" in data
+    assert "exclude" not in data
+    assert {name: array.tolist() for name, array in state.items()} == {
+        "metrics": ["hit@1", "coverage@2"],
+        "specs": ["hit@1", "coverage@2"],
+        "undefined": ["zero", "zero"],
+        "ties": ["index", "index"],
+        "nan": "raise",
+        "keep": "rows",
+        "shape": [3, 3],
+        "users": [1],
+        "values": [[0.0]],
+        "lists": [[0, 1]],
+        "offered": [True, True, True],
+        "invalid": [[], []],
+    }
+    for array in state.values():
+        if array.ndim:
+            array[:] = array[::-1] * 0 if array.dtype.kind != "U" else ""
+    assert one.counts()["hit@1"] == UserCounts(1, 0, 2)
+    with pytest.warns(NotUpdatedWarning):
+        assert one.mean() == {"hit@1": 0.0, "coverage@2": 2 / 3}
+
+
+def test_a_list_may_lack_an_item_at_a_rank():
+    """As ``update_ranked(..., unknown="waste")`` leaves it."""
+    state = updated(["personalization@2"]).state()
+    state["lists"][:] = [[-1, 0], [0, -1], [-1, 0]]
+    assert Evaluator.from_state(state).compute()["personalization@2"] == 0  # all list item 0
+
+
+# --- Batches whose metrics wait ------------------------------------------------------------------
+
+
+def twice_in_waiting_batches():
+    """User 0 comes twice in batches that wait, without a hit and then with one."""
+    one = evaluator(["hit@1", "coverage@1"])
+    for scores, user in ([[0, 1, 0], 0], [[0, 1, 0], 1], [[1, 0, 0], 0]):
+        one.update([scores], [user])
+    return one
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda one: one.compute(),
+        lambda one: (one.counts(), one.compute())[1],
+        lambda one: Evaluator.from_state(one.state()).compute(),
+        lambda one: pickle.loads(pickle.dumps(one)).compute(),
+        lambda one: evaluator(["hit@1", "coverage@1"]).merge(one).compute(),
+        lambda one: one.merge(evaluator(["hit@1", "coverage@1"])).compute(),
+    ],
+    ids=["compute", "counts", "state", "pickle", "merge it", "merge into it"],
+)
+@pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+def test_whoever_asks_gets_the_last_rows_of_batches_that_waited(asked):
+    values = asked(twice_in_waiting_batches())
+    np.testing.assert_array_equal(values["hit@1"], [1.0, 1.0, NAN])
+    assert values["coverage@1"] == 2 / 3
+
+
+def test_a_later_merge_stands_over_batches_that_waited():
+    other = evaluator(["hit@1", "coverage@1"])
+    other.update([[0, 1, 0]], [0])
+    np.testing.assert_array_equal(
+        twice_in_waiting_batches().merge(other).state()["values"], [[0.0, 1.0]]
+    )
+
+
+@pytest.mark.parametrize(
+    "between",
+    [lambda one: repr(one), lambda one: one.update_ranked([[5]], [4]), lambda one: one.counts()],
+    ids=["at once", "after a ranking", "after the metrics"],
+)
+def test_a_refused_batch_leaves_nothing_where_the_next_one_is_ranked(between):
+    """Of a row with lanes selection writes no more than its hits; and these rows have none."""
+    truth = np.zeros((5, 800))
+    truth[:, 5] = 1
+    hits, misses = np.zeros((3, 800)), np.zeros((3, 800))
+    hits[:, 5], misses[:, 6] = 1, 1
+    one = Evaluator(truth, ["hit@1", "mrr@1"])
+    one.update(misses[:1], [0])  # measured at once
+    one.update(misses[:1], [0])
+    hits[2, 9] = NAN
+    with pytest.raises(NaNScoreError):
+        one.update(hits, [1, 2, 3])
+    between(one)
+    one.update(misses, [1, 2, 3])
+    one.update(misses[:1], [4])
+    for values in one.compute().values():
+        np.testing.assert_array_equal(values, np.zeros(5))
+
+
+def test_an_option_that_cannot_be_computed_is_refused_with_the_first_batch():
+    def odd(rank):
+        return "much" if rank == 2 else 1.0
+
+    one = Evaluator([[1, 0, 1]] * 2, [MetricSpec("dcg", 2, (("discount", odd),))])
+    message = "discount must give a number for each rank, got 'much' for rank 2"
+    assert message_of(ArgumentError, lambda: one.update([[1, 2, 3]])) == message
+    assert one.counts()["dcg(discount=odd)@2"] == UserCounts(0, 0, 2)
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got "
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (ShapeError, "scores must have the 3 items of the truth, got a batch of shape (1, 2)",
+         lambda one: one.update([[1, 2]])),
+        (InputError, "scores has 2 rows after the first 2 users, but truth has 3 users; expected "
+         "each user once; call reset() before the next pass, or give users=",
+         lambda one: one.update(SCORES[:2])),
+        (InputError, "ranking has 2 rows after the first 2 users, but truth has 3 users; expected "
+         "each user once; call reset() before the next pass, or give users=",
+         lambda one: one.update_ranked([[0], [1]])),
+        (ShapeError, "scores has 2 rows, but users= names 3 users; expected one user for each row",
+         lambda one: one.update(SCORES[:2], [0, 1, 2])),
+        (ShapeError, "ranking has 2 rows, but users= names 1 users; expected one user for each row",
+         lambda one: one.update_ranked([[0], [1]], slice(2, 4))),
+        (InputError, "users names user 3; expected indices 0 .. 2",
+         lambda one: one.update(SCORES[:2], [0, 3])),
+        (InputError, "users names user -1; expected indices 0 .. 2",
+         lambda one: one.update(SCORES[:1], [-1])),
+        (InputTypeError, f"{NOT_INDICES}1-d of dtype bool; for a mask type np.flatnonzero(users)",
+         lambda one: one.update(SCORES, np.array([True, True, True]))),
+        (InputTypeError, f"{NOT_INDICES}2-d of dtype int64; Evaluator has the truth already; "
+         "StreamEvaluator.update takes (scores, truth)",
+         lambda one: one.update(SCORES[:1], [[0]])),
+        (InputTypeError, f"{NOT_INDICES}1-d of dtype float64; type np.asarray(users, np.int64) if "
+         "these are indices", lambda one: one.update(SCORES[:1], [0.0])),
+        (InputTypeError, "users must be an array or a list with one entry per user, got 0 of type "
+         "int", lambda one: one.update(SCORES[:1], 0)),
+        (InputError, "scores stores (user 2, item 1) twice; expected one entry for each item of a "
+         "user; type scores.sum_duplicates() to add them",
+         lambda one: one.update(sp.coo_array(([1.0, 2.0], ([2, 2], [1, 1])), shape=(3, 3)))),
+        (NaNScoreError, "scores hold 2 NaN, the first at (user 2, item 1); expected numbers; give "
+         "nan='exclude' to treat NaN like a score of -inf",
+         lambda one: one.update([[0, 0, 0], [0, NAN, NAN]], [1, 2])),
+        (InputError, "ranking of user 2 names at rank 2 item 0 twice; expected each item once; "
+         "repeats='waste' or repeats='drop' accepts such items",
+         lambda one: one.update_ranked([[0, 1], [0, 0]], [1, 2])),
+        (InputError, "ranking of user 1 names at rank 1 item 3, which is outside the catalogue; "
+         "expected 0 .. 2, or -1; unknown='waste' or unknown='drop' accepts such items",
+         lambda one: one.update_ranked([[3]], [1])),
+        (InputError, "ranking of user 2 names at rank 2 item 2, which is excluded for this user; "
+         "expected items that may be recommended",
+         lambda one: one.update_ranked([[0, 1], [1, 2]], [0, 2])),
+    ],
+)  # fmt: skip
+def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
+    one = evaluator(["hit@1", "coverage@2"], exclude=[[], [], [2]])
+    one.update(SCORES[:2])
+    before = values_in(one)
+    assert message_of(error, lambda: call(one)) == message
+    assert values_in(one) == before
+    one.update(SCORES[2:])  # the next row is the same
+    assert one.counts()["hit@1"] == UserCounts(2, 1, 0)
+
+
+@pytest.mark.parametrize("candidates", [[0, 1], [[0], [0, 1], [2]]])
+def test_a_ranking_of_no_candidate_is_refused(candidates):
+    one = evaluator("hit@1", candidates=candidates)
+    assert message_of(InputError, lambda: one.update_ranked([[0, 2]], [1])) == (
+        "ranking of user 1 names at rank 2 item 2, which is not a candidate of this user; "
+        "expected items that may be recommended"
+    )
+    one.update_ranked([[1, 0]], [1])
+    assert one.counts()["hit@1"].defined == 1
+
+
+def test_nan_scores_may_be_excluded():
+    one = evaluator("mrr", nan="exclude")
+    one.update([[NAN, 2, 1], [NAN, 2, 1], [0, 0, 0]])
+    assert_identical(one.compute(), {"mrr": np.array([0, 1, NAN])})
+
+
+NEEDS_SIZE = (
+    "n_items= is needed if truth lists item indices, which do not give the size of the "
+    "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
+)
+A_NUMBER = "n_items must be a number of items, such as 3700, got "
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "wrong", "right"),
+    [
+        (ArgumentError, NEEDS_SIZE, {"truth": [[0], []]}, {"truth": [[0], []], "n_items": 3}),
+        (ArgumentError, NEEDS_SIZE, {"truth": [1, 0, 0]}, {"truth": [1, 0, 0], "n_items": 3}),
+        (ArgumentError, f"{A_NUMBER}2.5", {"n_items": 2.5}, {"n_items": np.int32(3)}),
+        (ArgumentError, f"{A_NUMBER}-1", {"n_items": -1}, {}),
+        (ArgumentError, f"{A_NUMBER}True", {"n_items": True}, {}),
+        (ShapeError, "truth has 3 items, got n_items=4; leave n_items out", {"n_items": 4},
+         {"n_items": 3}),
+    ],
+)  # fmt: skip
+def test_the_size_of_the_catalogue_is_checked_at_once(error, message, wrong, right):
+    assert message_of(error, lambda: evaluator(**wrong)) == message
+    assert evaluator(**right).counts()

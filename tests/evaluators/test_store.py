@@ -1,0 +1,377 @@
+"""What both evaluators promise: counting, merging, saving, and whole batches."""
+
+import copy
+import functools
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from asserts import message_of
+from interruption import interrupt, values_in
+
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    EventCounts,
+    InputError,
+    InputTypeError,
+    Metrics,
+    RecmetricsError,
+    StreamEvaluator,
+    UndefinedMetricError,
+    UserCounts,
+)
+from recmetrics._spec.grammar import MetricSpec
+
+pytestmark = pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
+RNG = np.random.default_rng(2)
+SCORES = RNG.integers(0, 5, (60, 9)).astype(float)
+TRUTH = (RNG.random(SCORES.shape) < 0.1) * RNG.integers(1, 3, SCORES.shape)
+METRICS = ["ndcg@3", "mrr", "coverage@2", "personalization@2"]
+every_kind = pytest.mark.parametrize("kind", ["users", "values", "means"])
+both = pytest.mark.parametrize("kind", ["users", "values"])
+
+
+def made(kind, metrics=METRICS, truth=TRUTH, **options):
+    if kind == "users":
+        return Evaluator(truth, metrics, **options)
+    return StreamEvaluator(metrics, keep=kind, **options)
+
+
+def add(one, rows, scores=SCORES):
+    rows = np.arange(60)[rows]
+    one.update(scores[rows], rows if isinstance(one, Evaluator) else TRUTH[rows])
+    return one
+
+
+def filled(kind, *args, **options):
+    return add(made(kind, *args, **options), slice(None))
+
+
+def through_file(one, folder):
+    np.savez(folder / "state.npz", **one.state())
+    with np.load(folder / "state.npz") as file:
+        return type(one).from_state(dict(file))
+
+
+# --- Means and counts ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "at", "key"),
+    [
+        ("hit@1", "@", "val/hit@1"),
+        ("hit@1", "_at_", "val/hit_at_1"),
+        ("hit @ 1", "_at_", "val/hit_at_1"),
+        ("ndcg(gain=exp2)@1", "@", "val/ndcg(gain=exp2)@1"),
+        ("ndcg(gain=exp2, ideal=retrieved)@1", "_at_", "val/ndcg_gain_exp2_ideal_retrieved_at_1"),
+        ("rbp(p=0.5)", "-", "val/rbp_p_0.5"),
+        ("mrr", "_at_", "val/mrr"),
+    ],
+)
+@every_kind
+def test_keys_go_into_a_logger(kind, metric, at, key):
+    got = filled(kind, metric).mean(prefix="val/", at=at)
+    assert list(got) == [key]
+    assert type(got[key]) is float
+
+
+@pytest.mark.parametrize("undefined", ["nan", "zero", "one"])
+@every_kind
+def test_counts_say_what_each_mean_is_over(kind, undefined):
+    one = made(kind, ["hit@1", "cg@1", "coverage@1"], undefined=undefined)
+    has_any = np.flatnonzero(TRUTH.any(axis=1))[:7]
+    has_none = np.flatnonzero(~TRUTH.any(axis=1))[:3]
+    add(add(one, has_any), has_none)
+    counts = functools.partial(UserCounts, not_updated=50) if kind == "users" else EventCounts
+    counted = counts(10, 0)  # a number that replaces an undefined value is in the mean
+    assert one.counts() == {
+        "hit@1": counts(7, 3) if undefined == "nan" else counted,
+        "cg@1": counted,
+        "coverage@1": counted,
+    }
+    saved = type(one).from_state(one.state())
+    assert (saved.counts(), saved.mean()) == (one.counts(), one.mean())
+
+
+@every_kind
+def test_undefined_events_and_users_under_raise(kind):
+    rows = "users" if kind == "users" else "events"
+    n = np.count_nonzero(~TRUTH.any(axis=1))
+    one = filled(kind, "hit@1", undefined="raise")
+    for ask in (one.mean, *([] if kind == "means" else [one.compute])):
+        message = message_of(UndefinedMetricError, ask)
+        assert message.startswith(f"hit@1 is undefined for {n} of 60 {rows} (no relevant item)")
+
+
+@every_kind
+def test_before_the_first_update_everything_is_nan(kind):
+    one = made(kind)
+    for each in (one, type(one).from_state(one.state())):
+        assert all(map(math.isnan, each.mean().values()))
+        if kind != "means":
+            assert all(np.isnan(values).all() for values in each.compute().values())
+        assert {count[:2] for count in each.counts().values()} == {(0, 0)}
+
+
+# --- Merging, saving -----------------------------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize("way", ["merge", "pickle", "file", "copy"])
+def test_parts_are_the_whole(kind, way, tmp_path):
+    whole, parts = filled(kind), []
+    for rows in np.split(np.arange(60), [0, 7, 40]):
+        part = add(made(kind), rows)
+        if way == "pickle":
+            part = pickle.loads(pickle.dumps(part))
+        elif way == "file":
+            counted, part = part.counts(), through_file(part, tmp_path)
+            assert part.counts() == counted
+        elif way == "copy":
+            part = copy.deepcopy(part)
+        parts.append(part)
+    merged = functools.reduce(type(whole).merge, parts, made(kind))
+    assert merged.counts() == whole.counts()
+    assert merged.mean() == pytest.approx(whole.mean(), rel=1e-14)
+    if kind != "means":
+        for text, values in whole.compute().items():
+            np.testing.assert_array_equal(merged.compute()[text], values)
+
+
+@both
+@pytest.mark.parametrize("copied", [False, True])
+def test_one_that_was_merged_or_copied_goes_on(kind, copied):
+    one = made(kind).merge(add(made(kind), slice(0, 20)))
+    one = pickle.loads(pickle.dumps(one)) if copied else one
+    add(one, slice(20, 60))
+    for text, values in filled(kind).compute().items():
+        np.testing.assert_array_equal(one.compute()[text], values)
+
+
+@every_kind
+@pytest.mark.parametrize("saved", [False, True])
+def test_metrics_in_another_order_are_merged_by_name(kind, saved):
+    other = filled(kind, METRICS[::-1])
+    expected = filled(kind)
+    if saved:
+        other = type(other).from_state(other.state())
+    one = made(kind).merge(other)
+    assert list(one.mean()) == METRICS
+    assert one.mean() == expected.mean()
+    if kind == "means":
+        assert one.interval()["mrr"] == expected.interval()["mrr"]
+
+
+@both
+@pytest.mark.parametrize(
+    ("own", "other", "what", "shown"),
+    [
+        ({}, {"metrics": "hit@2"}, "metrics", "{'hit@1': 'hit@1'} and {'hit@2': 'hit@2'}"),
+        ({}, {"undefined": "zero"}, "undefined", "nan and zero"),
+        ({}, {"ties": "expected"}, "ties", "index and expected"),
+        ({}, {"ties": "range"}, "ties", "index and range"),
+        ({}, {"nan": "exclude"}, "nan", "raise and exclude"),
+        (
+            {"metrics": "novelty@1", "popularity": np.full(9, 0.5)},
+            {"metrics": "novelty@1", "popularity": np.full(9, 0.25)},
+            "popularity", "",
+        ),
+        (
+            {"metrics": "diversity@1", "features": np.eye(9)},
+            {"metrics": "diversity@1", "features": np.ones((9, 2))},
+            "features", "",
+        ),
+    ],
+)  # fmt: skip
+def test_evaluators_of_different_questions_are_not_merged(kind, own, other, what, shown):
+    own, other = ({"metrics": "hit@1"} | options for options in (own, other))
+    shown = f": {shown}" if shown else ""
+    message = f"evaluators of different {what} cannot be merged{shown}; expected the same in both"
+    one = filled(kind, **own)
+    before = values_in(one)
+    for each in (one, type(one).from_state(one.state())):
+        wrong = made(kind, **other)
+        assert message_of(ArgumentError, functools.partial(each.merge, wrong)) == message
+        assert values_in(each) == before
+    same = made(kind, **own).merge(one)  # the same data
+    assert same.counts() == one.counts()
+
+
+@both
+def test_only_evaluators_of_the_same_class_are_merged(kind):
+    one = made(kind)
+    other = made({"users": "values", "values": "users"}[kind])
+    for wrong in ({}, other):
+        message = f"merge takes another {type(one).__name__}, got {type(wrong).__name__}"
+        assert message_of(InputTypeError, lambda wrong=wrong: one.merge(wrong)) == message
+    with pytest.raises(InputError, match=rf"expected what {type(one).__name__}\.state\(\) gave"):
+        type(one).from_state(other.state())
+
+
+@every_kind
+def test_reset_removes_all_rows_and_batches_that_wait(kind):
+    one = add(filled(kind), slice(0, 5))
+    one.reset()
+    assert {count[:2] for count in one.counts().values()} == {(0, 0)}
+    assert add(one, slice(None)).mean() == filled(kind).mean()
+
+
+@both
+def test_an_evaluator_of_a_state_takes_no_updates(kind):
+    one = filled(kind)
+    saved = type(one).from_state(one.state())
+    with pytest.raises(ArgumentError, match=r"was made from a state and .*\.merge\(this\)$"):
+        add(saved, slice(0, 3))
+    assert saved.mean() == one.mean()
+
+
+def weight(rank):
+    return 1 / rank
+
+
+@both
+def test_a_callable_is_in_no_state(kind):
+    one = filled(kind, [MetricSpec("dcg", 2, (("discount", weight),))])
+    assert message_of(ArgumentError, one.state) == (
+        "dcg(discount=weight)@2 has a callable as an option, which arrays cannot hold; pickle "
+        "the evaluator instead, with a function that a module defines, not a lambda"
+    )
+    assert pickle.loads(pickle.dumps(one)).mean() == one.mean()
+
+
+DAMAGED = [
+    ("users", "users", [0, 1, 3], ""),
+    ("users", "users", [0.0, 1.0, 2.0], ""),
+    ("users", "users", [[0, 1, 2]], ""),
+    ("users", "lists", [[0], [3], [2]], ""),
+    ("users", "lists", [[0]], ""),
+    ("users", "lists", [[0.5]] * 3, ""),
+    ("users", "offered", [True], ""),
+    ("users", "invalid", [[0, 0, -1], [0, 0, 0]], ""),
+    ("values", "n_rows", -4, ""),
+    ("values", "n_defined", [4], ""),
+    ("values", "sums", [[[0.0, 0.0], [-1.0, 0.0]]], ""),
+    ("values", "sums", [[[math.nan, 0.0], [1.0, 0.0]]], ""),
+    ("values", "swallowed", [1], ""),
+    ("values", "invalid", [0, 0, 0, -1], ""),
+    ("values", "exposure_1_count", np.zeros(3), "count does not fit"),
+    ("values", "keep", "all", "keep is 'all'"),
+    (None, "values", [[1.0]], ""),
+    (None, "shape", [3], ""),
+    (None, "data", ["truth"], ""),
+    (None, "specs", ["hit@1"], "zip() argument 2 is shorter than argument 1"),
+    (None, "specs", ["hot@1", "coverage@1"], "in metric 'hot@1': unknown metric 'hot'; did you "
+     "mean 'hit'?"),
+    (None, "undefined", ["none"] * 2, "undefined must be 'nan', 'zero', 'one' or 'raise', got "
+     "'none'"),
+    (None, "metrics", [b"hit@1", b"coverage@1"], "names are not text"),
+    (None, "ties", [1, 2], "names are not text"),
+    (None, "ties", ["first", "index"], "ties must be "),
+    (None, "nan", "zero", "nan must be "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "problem"),
+    [case for case in DAMAGED if case[0]]
+    + [(kind, *case[1:]) for case in DAMAGED if not case[0] for kind in ("users", "values")],
+)
+def test_a_damaged_state_is_refused(kind, name, value, problem):
+    one = made(kind, ["hit@1", "coverage@1"], np.eye(3))
+    one.update(np.eye(3), slice(0, 3) if kind == "users" else [0, 1, 2])
+    state = one.state()
+    assert type(one).from_state(state).mean() == one.mean()
+    message = message_of(
+        InputError, lambda: type(one).from_state(state | {name: np.asarray(value)})
+    )
+    assert message.startswith(f"state is damaged ({problem or f'{name} does not fit'}")
+    assert message.endswith(f"); expected what {type(one).__name__}.state() gave")
+    del state[name]
+    expected = f"state lacks {name}; expected what {type(one).__name__}.state() gave"
+    assert message_of(InputError, lambda: type(one).from_state(state)) == expected
+
+
+@both
+def test_a_state_is_a_mapping(kind):
+    with pytest.raises(InputTypeError, match=r"^state is a list; expected what"):
+        type(made(kind)).from_state([made(kind).state()])
+
+
+# --- Whole batches -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
+    """For an Evaluator ``test_interruption`` asks this of every method."""
+    monkeypatch.setattr("recmetrics._results.store.MOST", 2)  # every other update adds up
+    line, reached, parts = 0, 0, (slice(0, 2), slice(2, 3), slice(3, 4))
+    while reached == line:
+        line += 1
+        one, twin = (made(keep, ["mrr", "coverage@1"]) for _ in range(2))
+        for each in (one, twin):
+            add(add(each, parts[0]), parts[1])
+        before = copy.deepcopy(twin)
+        add(twin, parts[2])
+        reached = interrupt(lambda one=one: add(one, parts[2]), line)
+        assert values_in(one) in (values_in(before), values_in(twin))
+        interrupt(one.mean, line)
+        assert values_in(one) in (values_in(before), values_in(twin))
+    assert line > 100
+
+
+def test_ctrl_c_while_a_result_is_computed_changes_nothing():
+    expected = values_in(add(made("values"), slice(0, 4)))
+    for ask in (StreamEvaluator.mean, StreamEvaluator.compute, StreamEvaluator.state, pickle.dumps):
+        line, reached = -2, -2
+        while reached == line:
+            line += 3
+            one = add(made("values"), slice(0, 4))
+            reached = interrupt(lambda one=one, ask=ask: ask(one), line)
+            assert values_in(one) == expected
+
+
+def test_threads_may_share_a_stream():
+    """Threads that share an Evaluator are in ``test_interruption``."""
+    one = made("means", "mrr")
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(200):
+            pool.submit(add, one, slice(None))
+    whole = filled("means", "mrr")
+    assert one.counts()["mrr"].defined == 200 * whole.counts()["mrr"].defined
+    assert one.mean() == pytest.approx(whole.mean(), rel=1e-14)
+
+
+# --- What compute refuses ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"undefined": "none"},
+        {"nan": "zero"},
+        {"n_threads": 0},
+        {"metrics": []},
+        {"metrics": "hitt@1"},
+        {"metrics": "novelty@1"},
+        {"metrics": "novelty@1", "popularity": [0.5, 0.5]},
+        {"metrics": "err(max_rel=1)@1"},
+        {"metrics": "dcg(gain=exp2)", "truth": TRUTH * 500},
+        {"exclude": np.zeros((2, 3))},
+        {"candidates": [0, 9]},
+        {"truth": 5},
+        {"truth": [[9]] * 60},
+    ],
+)
+def test_what_compute_refuses_an_evaluator_refuses_at_once(wrong):
+    given = {"metrics": "hit@1", "truth": TRUTH} | wrong
+    options = {k: v for k, v in given.items() if k not in ("metrics", "truth")}
+    with pytest.raises(RecmetricsError) as expected:
+        Metrics.compute(SCORES, given["truth"], given["metrics"], **options)
+    if isinstance(given["truth"], list):
+        options["n_items"] = 9
+    with pytest.raises(type(expected.value)) as got:
+        Evaluator(given["truth"], given["metrics"], **options)
+    assert str(got.value) == str(expected.value)

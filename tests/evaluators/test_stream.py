@@ -1,0 +1,415 @@
+"""A stream of events: rows that nobody names, whose truth comes with them."""
+
+import functools
+import math
+import random
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from interruption import values_in
+from problems import plain_specs, side_information
+
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    EventCounts,
+    InputError,
+    InputTypeError,
+    Metrics,
+    MetricSpecError,
+    NaNScoreError,
+    RecmetricsError,
+    RecmetricsWarning,
+    ShapeError,
+    StreamEvaluator,
+)
+from recmetrics._results.totals import _added
+
+ALL = list(dict.fromkeys(str(spec) for k in (3, None) for spec in plain_specs(k)))
+SCORES = np.array([[0.1, 2.0, 0.3], [1.5, 0.2, 0.9], [0.1, 0.3, 0.2], [3.0, 2.0, 1.0]])
+NEXT = [1, 2, -1, 2]  # at ranks 1 and 2, none, and at rank 3
+
+
+def stream(metrics=("hit@1", "mrr"), **options):
+    return StreamEvaluator(metrics, **options)
+
+
+def filled(keep="values", **options):
+    one = stream(keep=keep, **options)
+    one.update(SCORES[:1], NEXT[:1])
+    one.update(SCORES[1:], NEXT[1:])
+    return one
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+def test_hand_worked_values():
+    one = filled()
+    values = one.compute()
+    np.testing.assert_array_equal(values["hit@1"], [1, 0, math.nan, 0])
+    np.testing.assert_array_equal(values["mrr"], [1, 1 / 2, math.nan, 1 / 3])
+    assert one.counts() == dict.fromkeys(["hit@1", "mrr"], EventCounts(defined=3, undefined=1))
+    for each in (one, filled("means")):
+        assert each.mean() == pytest.approx({"hit@1": 1 / 3, "mrr": (1 + 1 / 2 + 1 / 3) / 3})
+        # The standard deviation of 1, 0, 0 is sqrt(1/3).
+        half = 1.959963984540054 * math.sqrt(1 / 3) / math.sqrt(3)
+        assert each.interval()["hit@1"] == pytest.approx((1 / 3 - half, 1 / 3 + half))
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+@pytest.mark.parametrize("undefined", ["nan", "zero", "one"])
+def test_every_metric_is_that_of_one_call(keep, undefined):
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 6, (90, 40)).astype(np.float32)
+    truth = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.05)
+    side = side_information(*scores.shape)
+    expected = Metrics.compute(scores, truth, ALL, undefined=undefined, **side)
+    profile = side.pop("profile")
+    one = stream(ALL, keep=keep, undefined=undefined, **side)
+    for rows in np.split(np.arange(90), [1, 1, 30, 64]):
+        one.update(scores[rows], truth[rows], profile=profile[rows])
+    if keep == "values":
+        got = one.compute()
+        for text in ALL:
+            np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+    means, intervals, counts = one.mean(), one.interval(), one.counts()
+    for text in ALL:
+        defined = expected[text][~np.isnan(expected[text])]
+        mean, half = defined.mean() if defined.size else math.nan, math.nan
+        if defined.size > 1:
+            half = 1.959963984540054 * defined.std(ddof=1) / math.sqrt(defined.size)
+        np.testing.assert_allclose(means[text], mean, rtol=1e-13, err_msg=text)
+        bounds = mean - half, mean + half
+        np.testing.assert_allclose(intervals[text], bounds, 1e-13, 1e-15, err_msg=text)
+        if expected[text].ndim:
+            assert counts[text] == EventCounts(len(defined), 90 - len(defined))
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_factors_rankings_and_sparse_scores(keep):
+    rng = np.random.default_rng(1)
+    users, items = rng.random((30, 4)), rng.random((12, 4))
+    scores, truth = users @ items.T, rng.integers(-1, 12, 30)
+    ranking = np.argsort(-scores, axis=1)
+    metrics = ["ndcg@5", "hit@1", "coverage@2"]
+    one = stream(metrics, keep=keep, n_items=12)
+    one.update_factors(users[:10], items, truth[:10])
+    one.update_ranked(ranking[10:20], truth[10:20])
+    one.update(sp.csr_array(scores[20:]), truth[20:])
+    expected = Metrics.compute(scores, truth, metrics)
+    for text, mean in one.mean().items():
+        np.testing.assert_allclose(mean, np.nanmean(expected[text]), rtol=1e-13)
+
+
+def test_exclude_and_candidates_are_those_of_the_rows():
+    one = stream("mrr")
+    one.update(SCORES[:2], [0, 2], exclude=[[1, 2], [0]], candidates=None)
+    one.update(SCORES[:2], [0, 2], candidates=[0, 2])
+    assert one.compute()["mrr"].tolist() == [1, 1, 1 / 2, 1 / 2]
+
+
+def test_excluded_truth_is_told():
+    one = stream("mrr")
+    one.update(SCORES[:2], [1, 2], exclude=[[1], [2]])
+    with pytest.warns(RecmetricsWarning, match="all relevant items of 2 of the 2 users"):
+        one.mean()
+    other = stream("mrr")
+    other.update(SCORES[[0, 1, 3]], [1, 2, 2], exclude=[[1], [2], [0]])
+    with pytest.warns(RecmetricsWarning, match="all relevant items of 4 of the 5 users"):
+        one.merge(other).mean()
+
+
+# --- Sums ----------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_many_numbers_in_any_order_is_exact():
+    """0.1 is no float: a plain sum of a million loses 1e-12 of it, and of 1e9 ones 1e-8."""
+    rng = random.Random(0)
+    numbers = [0.1] * 200_000 + [1e-9, 1.0, 0.3] * 10_000
+    exact = sum(map(Fraction, numbers)) / len(numbers)
+    for _ in range(3):
+        rng.shuffle(numbers)
+        high, low = functools.reduce(_plain_added, numbers, (0.0, 0.0))
+        mean = (Fraction(high) + Fraction(low)) / len(numbers)
+        assert abs(mean - exact) < Fraction(1, 10**25)
+
+
+def _plain_added(pair, number):
+    """As ``_added``, in plain Python, which is faster for one number."""
+    high = pair[0] + number
+    back = high - pair[0]
+    low = (pair[0] - (high - back)) + (number - back) + pair[1]
+    total = high + low
+    return total, low - (total - high)
+
+
+def test_pairs_are_added_as_plain_python_does():
+    rng = np.random.default_rng(0)
+    pair, plain = np.zeros(2), (0.0, 0.0)
+    for number in rng.standard_normal(1000) * 10.0 ** rng.integers(-8, 8, 1000):
+        pair, plain = _added(pair, np.array([number, 0.0])), _plain_added(plain, number)
+        assert tuple(pair) == plain
+
+
+def test_sums_that_are_infinite():
+    pairs = [np.array([math.inf, 0.0]), np.array([1.0, 1e-17]), np.array([2.0, 0.0])]
+    assert functools.reduce(_added, pairs).tolist() == [math.inf, 0.0]
+
+
+@pytest.mark.parametrize("keep", ["values", "means"])
+@pytest.mark.parametrize("way", ["batches", "merge"])
+def test_the_interval_of_values_that_vary_little_beside_their_mean(keep, way):
+    """2^30 - 1 and at times log2(3)^-1 more: the squares of the values have no digits for that."""
+    relevance = np.array([[30, 0, 0]] * 300)
+    relevance[::3, 1] = 1
+    low, more = 2**30 - 1, 1 / math.log2(3)
+    one = stream("dcg(gain=exp2)@2", keep=keep)
+    for rows in np.split(relevance, [1, 150, 153]):
+        part = one if way == "batches" else stream("dcg(gain=exp2)@2", keep=keep)
+        part.update([[3.0, 2.0, 1.0]] * len(rows), rows)
+        part.counts()
+        if way == "merge":
+            one.merge(StreamEvaluator.from_state(part.state()))
+    # Of 300 values a third are ``more`` above the others.
+    half = 1.959963984540054 * math.sqrt(300 * more**2 * (1 / 3) * (2 / 3) / 299 / 300)
+    [bounds] = one.interval().values()
+    assert bounds == pytest.approx((low + more / 3 - half, low + more / 3 + half), abs=1e-5)
+
+
+def test_intervals_of_values_too_large_for_one():
+    for batches in (
+        [[0, 0], [1, 3]],
+        [[1, 3], [0, 0]],
+    ):  # item 1, which nobody has, is first in row 0
+        one = stream("novelty(unseen=inf)@1", popularity=[0.5, 0.0, 0.5])
+        for rows in batches:
+            one.update(SCORES[rows], [0, 0])
+            one.mean()
+        assert one.mean() == {"novelty(unseen=inf)@1": math.inf}
+        assert np.isnan(one.interval()["novelty(unseen=inf)@1"]).all()
+    squares = stream("dcg(weigh=ips)@1", propensity=[1e-100, 1e-100, 1e-100])
+    squares.update(SCORES[:2], [[0, 1e100, 0], [0, 0, 1e100]])
+    assert squares.mean() == {"dcg(weigh=ips)@1": pytest.approx(1e200 / 2)}
+    assert squares.interval() == {"dcg(weigh=ips)@1": (-math.inf, math.inf)}
+
+
+@pytest.mark.needs_jit
+def test_memory_stays_flat():
+    """The values of these events would take 4 MB."""
+    rng = np.random.default_rng(0)
+    scores, truth = rng.random((256, 20), dtype=np.float32), rng.integers(0, 20, 256)
+    one = stream(["ndcg@5", "coverage@3"], keep="means")
+    n_updates = 500
+
+    def update():
+        for _ in range(n_updates):
+            one.update(scores, truth)
+        one.mean()
+
+    update()
+    tracemalloc.start()
+    for _ in range(4):
+        update()
+    last, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert last < 2_000_000
+    assert one.counts()["ndcg@5"].defined == 5 * 256 * n_updates
+
+
+# --- Merging, saving -----------------------------------------------------------------------------
+
+
+def test_reset_finds_the_catalogue_anew():
+    one = filled()
+    one.reset()
+    assert one.counts()["mrr"] == EventCounts(0, 0)
+    one.update(SCORES[:1, :2], [0])
+    assert one.compute()["mrr"].tolist() == [1 / 2]
+
+
+def test_the_hook_of_a_trainer():
+    """It is called with every batch, and gives the means with the last."""
+    compute_metrics = stream("mrr").hook(at="_")
+    for _ in range(2):  # evaluations
+        batches = [(SCORES[:2], NEXT[:2], False), (SCORES[3:], NEXT[3:], True)]
+        found = [
+            compute_metrics(
+                SimpleNamespace(predictions=scores, label_ids=truth), compute_result=last
+            )
+            for scores, truth, last in batches
+        ]
+        assert found == [{}, {"mrr": pytest.approx((1 + 1 / 2 + 1 / 3) / 3)}]
+    prepared = stream("hit@1").hook(lambda prediction: (prediction[0][:, ::-1], prediction[1]))
+    assert prepared((SCORES[3:], [2])) == {"hit@1": 1.0}
+
+
+# --- Interruptions and threads -------------------------------------------------------------------
+
+
+# --- Processes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one_side", [False, True])
+@pytest.mark.parametrize("keep", ["values", "means"])
+def test_two_processes_with_an_uneven_last_batch(keep, one_side):
+    pytest.importorskip("torch", reason="processes need torch")
+    import processes
+
+    work = functools.partial(processes.gather_streams, one_side=one_side)
+    found = processes.in_two_processes(work, keep)
+    scores, truth, options = processes.problem()
+    options.pop("exclude")
+    expected = Metrics.compute(scores, truth, processes.ALL, **options)
+    order = np.arange(37) if one_side else np.r_[0:10, 20:37, 10:20]
+    for values, means, _, counts, own in found:
+        assert own["mrr"].defined < counts["mrr"].defined or (one_side and own == counts)
+        for text in processes.ALL:
+            numbers = expected[text][~np.isnan(expected[text])]
+            np.testing.assert_allclose(means[text], numbers.mean(), rtol=1e-13, err_msg=text)
+            if values is not None:
+                ordered = expected[text][order] if expected[text].ndim else expected[text]
+                np.testing.assert_array_equal(values[text], ordered, err_msg=text)
+
+
+# --- Mistakes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (ShapeError, "truth has 2 item indices, expected one for each of the 4 rows",
+         (SCORES, [0, 1])),
+        (InputError, "truth of row 1 is item 3, which is outside the catalogue",
+         (SCORES[:2], [0, 3])),
+        (NaNScoreError, "scores hold 1 NaN, the first at (user 0, item 1)",
+         ([[1, math.nan, 2]], [0])),
+        (InputTypeError, "truth is 1-d of dtype float64", (SCORES, [0.0, 1, 2, 2])),
+        (InputError, "scores have 2 items, expected 3", (SCORES[:, :2], [0, 0, 0, 0])),
+    ],
+)  # fmt: skip
+def test_a_batch_that_is_refused_leaves_nothing_behind(error, message, call):
+    one = filled()
+    before = values_in(one)
+    with pytest.raises(error) as caught:
+        one.update(*call)
+    assert str(caught.value).startswith(message)
+    assert values_in(one) == before
+
+
+def test_what_a_stream_is_made_of():
+    with pytest.raises(ArgumentError, match=r"^keep must be 'values' or 'means', got 'sums'"):
+        stream(keep="sums")
+    with pytest.raises(MetricSpecError, match="unknown metric"):
+        stream("hitt@1")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'exclude'"):
+        stream(exclude=[[1]])
+    with pytest.raises(ArgumentError, match="needs popularity="):
+        stream("novelty@2")
+    with pytest.raises(ArgumentError, match=r"^calibration@2 needs profile= in each update"):
+        stream("calibration@2", genres=np.eye(3)).update(SCORES, NEXT)
+    with pytest.raises(ArgumentError, match=r"needs the size of the catalogue.*n_items="):
+        stream("coverage@1").update_ranked([[0, 1]], [1])
+    with pytest.raises(ArgumentError, match=r"keeps no values of events"):
+        filled("means").compute()
+
+
+def test_rankings_before_the_size_is_known():
+    one = stream("precision@10")
+    one.update_ranked([[0, 2, 1]], [0])
+    with pytest.raises(ArgumentError, match=r"give n_items= to StreamEvaluator"):
+        one.update(SCORES, NEXT)
+    other = stream("precision@10")
+    other.update(SCORES, NEXT)
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ArgumentError, match=r"give n_items= to StreamEvaluator"):
+            first.merge(second)
+    assert one.compute()["precision@10"].tolist() == [1 / 10]
+    given = stream("precision@10", n_items=3)
+    given.update_ranked([[0, 2, 1]], [0])
+    given.update(SCORES[:1], [1])
+    assert given.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+
+
+def test_a_batch_without_events_decides_no_size():
+    one = stream("precision@10")
+    one.update_ranked(np.empty((0, 2), int), [])
+    one.update(np.empty((0, 7)), [])
+    one.update(SCORES[:1], [1])
+    assert one.compute()["precision@10"].tolist() == [1 / 3]
+
+
+def test_the_size_of_a_catalogue_is_merged():
+    sized, other = stream("precision@10", n_items=3), stream("precision@10")
+    sized.update_ranked([[0, 2, 1]], [0])
+    sized.merge(stream("precision@10"))  # without events, of unknown size
+    for each in (sized, other.merge(sized)):
+        assert "3 items" in repr(each)
+        each.update_ranked([[1]], [1])
+        assert each.compute()["precision@10"].tolist() == [1 / 3, 1 / 3]
+        with pytest.raises(InputError, match="scores have 4 items, expected 3"):
+            each.update([[1, 2, 3, 4]], [0])
+
+
+def test_a_matrix_of_truth_gives_the_size_to_rankings():
+    one = stream("coverage@2")
+    one.update_ranked([[0, 1], [1, 0]], [[0, 1, 0], [0, 0, 1]])
+    assert one.mean() == {"coverage@2": 2 / 3}
+
+
+def test_threads_with_catalogues_of_two_sizes():
+    def update(one, meeting, n_items):
+        meeting.wait()
+        one.update(np.tile(np.arange(n_items) * 1.0, (50, 1)), np.zeros(50, int))
+
+    for _ in range(40):
+        one, meeting = stream("coverage@2"), threading.Barrier(2)
+        with ThreadPoolExecutor(2) as pool:
+            ends = [pool.submit(update, one, meeting, n_items) for n_items in (30, 40)]
+        assert [type(end.exception()) for end in ends].count(InputError) == 1
+        assert one.counts()["coverage@2"].defined == 50
+        one.mean()
+
+
+@pytest.mark.parametrize("n_items", ["3", 3.5, -1, True, math.nan, [3]])
+def test_a_size_that_is_none(n_items):
+    with pytest.raises(ArgumentError, match=r"^n_items must be a number of items, such as 3700"):
+        stream(n_items=n_items)
+
+
+def test_relevances_that_a_metric_cannot_read_are_refused_with_their_batch():
+    one = stream("err(max_rel=2)@3")
+    one.update(SCORES[:1], [[0, 2, 1]])
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"needs relevances of at most 2, got 3"):
+            one.update(SCORES[:1], [[0, 3, 1]])
+    assert one.counts()["err(max_rel=2)@3"].defined == 1
+
+
+def test_streams_that_differ_are_not_merged():
+    other_items = stream()
+    other_items.update(SCORES[:, :2], [0, 1, 1, 0])
+    for other in (filled("means"), other_items):
+        with pytest.raises(ArgumentError, match="cannot be merged"):
+            filled().merge(other)
+    stream().merge(filled())  # whose catalogue is not known yet
+
+
+def test_an_evaluator_that_is_given_a_truth_names_the_class_that_takes_it():
+    one = Evaluator(np.eye(4, 3), "hit@1")
+    for truth in (np.eye(4, 3), np.eye(4, 3).tolist(), sp.csr_array(np.eye(4, 3))):
+        with pytest.raises(
+            RecmetricsError, match=r"StreamEvaluator.update takes \(scores, truth\)"
+        ):
+            one.update(SCORES, truth)
+
+
+def test_what_it_shows():
+    assert repr(filled()) == "StreamEvaluator(['hit@1', 'mrr'], 3 items, 4 events)"
+    assert repr(stream()).endswith("an unknown number of items, 0 events)")

@@ -1,0 +1,251 @@
+"""The chance level and the ceiling: by enumeration, by simulation, and by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import as_index_arrays, is_refused, of_kind, problems, side_information, specs
+from tie_orders import REFUSED, over_orders, values_over_orders
+
+from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError
+from recmetrics._errors import UndefinedMetricError
+from recmetrics._spec.request import has_ceiling
+
+EVERY_ACCURACY = pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda m: m.name)
+BOTH = pytest.mark.parametrize(
+    "level, policy", [(Metrics.chance, "expected"), (Metrics.ceiling, "best")]
+)
+
+
+@pytest.mark.parametrize("level, ties", [(Metrics.chance, "expected"), (Metrics.ceiling, "best")])
+@EVERY_ACCURACY
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, ties, data):
+    _, truth, exclude, candidates = data.draw(problems(max_users=3, max_items=6))
+    asked = specs(metric, max_k=8)
+    if level is Metrics.chance:
+        asked = asked.filter(lambda spec: not is_refused(spec))
+    else:
+        asked = asked.filter(has_ceiling)
+    spec = data.draw(asked)
+    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    expected = []
+    for u, row in enumerate(truth):
+        excluded = () if exclude is None else exclude[u]
+        pool = None if candidates is None else candidates[u]
+        expected.append(
+            over_orders(metric, ties)(
+                values_over_orders(spec, np.zeros(len(row)), row, excluded, pool)
+            )
+        )
+    for form in (truth, sp.csr_array(truth)):
+        propensity = side_information(1, truth.shape[1])["propensity"]
+        got = level(form, spec, propensity=propensity, **sets)[str(spec)]
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
+
+
+def every_metric():
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.default_k] + [
+        m.name for m in of_kind("hits")
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize("given", ["exclude", "candidates", "both", "neither"])
+def test_a_constant_scorer_reaches_the_level_to_the_bit(level, policy, given):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 5, (60, 700)) * (rng.random((60, 700)) < 0.03)
+    sets = {"exclude": rng.random(truth.shape) < 0.3, "candidates": rng.random(truth.shape) < 0.4}
+    sets = {name: value for name, value in sets.items() if given in (name, "both")}
+    got = level(truth, every_metric(), **sets)
+    expected = Metrics.compute(np.zeros(truth.shape), truth, every_metric(), ties=policy, **sets)
+    assert list(got) == every_metric()
+    for metric in every_metric():
+        np.testing.assert_array_equal(got[metric], expected[metric])
+
+
+def test_the_truth_itself_as_scores_reaches_the_ceiling():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(1, 5, (50, 400)) * (rng.random((50, 400)) < 0.05)
+    sets = {"exclude": rng.random(truth.shape) < 0.3, "candidates": rng.random(truth.shape) < 0.4}
+    metrics = [*every_metric(), *(text for text, _, _ in REFUSED)]
+    got = Metrics.ceiling(truth, metrics, **sets)
+    expected = Metrics.compute(truth, truth, metrics, **sets)
+    for metric in metrics:
+        np.testing.assert_allclose(got[metric], expected[metric], rtol=1e-15)
+    assert got["recall@60"].min() < 1
+
+
+# Ten items, R = 3, one of them excluded: nine may be recommended, two of them relevant.
+BY_HAND = {
+    "hit@2": (1 - (7 / 9) * (6 / 8), 1),
+    "precision@4": (2 / 9, 2 / 4),
+    "recall@4": (4 * (2 / 9) / 3, 2 / 3),
+    "mrr@2": (2 / 9 + (7 / 9) * (2 / 8) / 2, 1),
+    "map@2": ((2 / 9 + (2 / 9) * (1 + 1 / 8) / 2) / 2, 1),
+    "dcg@1": (2 / 9, 1),
+    "auc": (1 / 2, 1),
+}
+
+
+@pytest.mark.parametrize("text", BY_HAND)
+def test_levels_by_hand(text):
+    truth, exclude = [np.array([0, 4, 7])], [np.array([4])]
+    chance = Metrics.chance(truth, text, exclude=exclude, n_items=10)[text]
+    ceiling = Metrics.ceiling(truth, text, exclude=exclude, n_items=10)[text]
+    np.testing.assert_allclose([chance[0], ceiling[0]], BY_HAND[text], rtol=1e-14)
+
+
+@BOTH
+def test_users_without_relevant_items_and_without_items(level, policy):
+    truth, exclude = [[0.0, 0.0], [1.0, 0.0]], [[], [0, 1]]
+    got = level(truth, ["ndcg@1", "dcg@1"], exclude=exclude)
+    np.testing.assert_array_equal(got["ndcg@1"], [np.nan, 0.0])
+    np.testing.assert_array_equal(got["dcg@1"], [0.0, 0.0])
+    zero = level(truth, "ndcg@1", undefined="zero")["ndcg@1"]
+    np.testing.assert_array_equal(zero, [0.0, 0.5 if policy == "expected" else 1.0])
+    with pytest.raises(UndefinedMetricError):
+        level(truth, "ndcg@1", undefined="raise")
+
+
+@BOTH
+def test_a_convention_is_that_of_compute(level, policy):
+    truth = [[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
+    metrics = ["recall@1", "ndcg@2"]
+    got = level(truth, metrics, convention="irspack")
+    expected = Metrics.compute(np.zeros((2, 3)), truth, metrics, convention="irspack", ties=policy)
+    assert list(got) == metrics
+    for metric in metrics:
+        np.testing.assert_array_equal(got[metric], expected[metric])
+    assert got["recall@1"][1] == (1 / 3 if policy == "expected" else 1 / 2)  # hits / R
+
+
+@BOTH
+@pytest.mark.parametrize("truth", [np.zeros((0, 3)), sp.csr_array((0, 3)), []], ids=type)
+def test_no_users(level, policy, truth):  # noqa: ARG001 (both parameters come in pairs)
+    assert level(truth, "ndcg@2", n_items=3)["ndcg@2"].shape == (0,)
+
+
+@BOTH
+def test_blocks_of_users_change_nothing(level, policy, monkeypatch):  # noqa: ARG001
+    rng = np.random.default_rng(3)
+    truth, exclude = rng.random((30, 50)) < 0.1, rng.random((30, 50)) < 0.2
+    whole = level(truth, every_metric(), exclude=exclude)
+    monkeypatch.setattr("recmetrics._selection.tied._ENTRIES", 700)
+    for metric, values in level(truth, every_metric(), exclude=exclude).items():
+        np.testing.assert_array_equal(values, whole[metric])
+
+
+@BOTH
+def test_inputs_are_not_changed(level, policy):  # noqa: ARG001
+    truth = sp.csr_array(np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]]))
+    before = truth.copy()
+    level(truth, every_metric(), exclude=[[1], []])
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(truth, name), getattr(before, name))
+
+
+TRUTH = [np.array([0])]
+
+
+@pytest.mark.parametrize(
+    "given, error, message",
+    [
+        (
+            {"ground_truth": TRUTH},
+            ArgumentError,
+            "n_items= is needed if truth lists item indices, which do not give the size of the "
+            "catalogue; give n_items=, or truth as a matrix (n_users, n_items)",
+        ),
+        (
+            {"ground_truth": TRUTH, "n_items": 2.5},
+            ArgumentError,
+            "n_items must be a number of items, such as 3700, got 2.5",
+        ),
+        (
+            {"ground_truth": np.zeros((1, 4)), "n_items": 5},
+            ShapeError,
+            "truth has 4 items, got n_items=5; leave n_items out",
+        ),
+        (
+            {"ground_truth": [np.array([5])], "n_items": 5},
+            InputError,
+            "truth of user 0 names item 5, which is outside the catalogue; expected 0 .. 4",
+        ),
+        (
+            {"ground_truth": 5},
+            InputTypeError,
+            "truth must be an array or a list with one entry per user, got 5 of type int",
+        ),
+        (
+            {"ground_truth": [[0.0, 1.0]], "undefined": "none"},
+            ArgumentError,
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'none'",
+        ),
+    ],
+)
+@BOTH
+def test_bad_input(level, policy, given, error, message):  # noqa: ARG001
+    with pytest.raises(error) as caught:
+        level(metrics_list="hit@1", **given)
+    assert str(caught.value) == message
+
+
+@BOTH
+def test_sets_of_another_shape(level, policy):  # noqa: ARG001
+    with pytest.raises(
+        ShapeError, match=r"^exclude must have the users and items of the truth, \(1, 2\)"
+    ):
+        level([[0.0, 1.0]], "hit@1", exclude=np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("metric", of_kind("lists", "exposure"), ids=lambda m: m.name)
+@pytest.mark.parametrize("name", ["chance", "ceiling"])
+def test_a_metric_of_the_lists_themselves_is_refused(metric, name):
+    text = f"{metric.name}@1"
+    Metrics.compute([[1, 1]], [[1, 0]], text, **side_information(1, 2))
+    able = ", ".join(m.name for m in of_kind("hits"))
+    what = "chance level" if name == "chance" else "ceiling"
+    with pytest.raises(ArgumentError) as caught:
+        getattr(Metrics, name)([[1.0, 0.0]], ["ndcg", text])
+    assert str(caught.value) == (
+        f"{text} reads the lists themselves and has no {what}; {able} have one; leave it out"
+    )
+
+
+@pytest.mark.parametrize(("text", "option", "choice"), REFUSED)
+def test_a_quotient_of_the_list_by_itself_has_no_chance_level(text, option, choice):
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.chance([[1.0, 0.0]], text)
+    assert str(caught.value).startswith(
+        f"{text} has no chance level: with {option}={choice}, its divisor depends on "
+    )
+    assert Metrics.ceiling([[1.0, 0.0]], text)[text] == 1
+
+
+def test_the_pairs_of_the_top_k_have_no_chance_level_but_a_ceiling():
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.chance([[1.0, 0.0, 0.0]], "auc@2")
+    assert str(caught.value) == (
+        "auc@2 has no chance level: with a cutoff, its divisor depends on the items in the list; "
+        "type auc, or leave it out"
+    )
+    assert Metrics.ceiling([[1.0, 0.0, 0.0], [1, 1, 0]], "auc@2")["auc@2"].tolist() == [1, 1]
+
+
+def test_a_metric_that_less_relevant_items_may_raise_has_ceiling_unless():
+    text, truth = "ndcg(ideal=retrieved,ideal_depth=full)@2", [[0.5, 0.5, 1.0]]
+    descending = Metrics.compute_ranked([[2, 0]], truth, text)[text]
+    assert descending == pytest.approx((1 + 0.5 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert Metrics.compute_ranked([[0, 1]], truth, text)[text] == 1
+    with pytest.raises(ArgumentError) as caught:
+        Metrics.ceiling(truth, text)
+    assert str(caught.value) == (
+        f"{text} has no ceiling: with ideal=retrieved, ideal_depth=full a list of less relevant "
+        "items may have a higher value; type ideal_depth=k, or leave it out"
+    )
+    Metrics.ceiling(truth, "ndcg(ideal=retrieved,ideal_depth=k)@2")

@@ -1,0 +1,408 @@
+"""Every kernel computes its definition, for every option, whatever the problem looks like."""
+
+import ast
+import gc
+import math
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asserts import assert_same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import as_index_arrays, by_reference, of_kind, problems, side_information, specs
+
+import recmetrics
+from recmetrics import ArgumentError, Metrics, UndefinedMetricError
+from recmetrics._selection.hits import discounts
+from recmetrics._spec import METRICS, parse
+
+EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+
+
+ACCURACY = [metric.name for metric in of_kind("hits")]
+
+
+@EVERY_METRIC
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_kernel_computes_its_reference_within_the_bounds(metric, data):
+    scores, truth, exclude, candidates = data.draw(problems())
+    spec = data.draw(specs(metric))
+    side = side_information(*scores.shape, seed=data.draw(st.integers(0, 9)))
+    got = Metrics.compute(
+        scores,
+        truth,
+        spec,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+        **side,
+    )[str(spec)]
+    assert_same(got, by_reference(spec, scores, truth, exclude, candidates, side))
+    defined = got[~np.isnan(got)]
+    low, high = spec.bounds
+    assert np.all(defined >= low)
+    assert np.all(defined <= high + 1e-12)
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_many_specs_in_one_call_do_not_mix(data):
+    scores, truth, exclude, candidates = data.draw(problems())
+    metrics = st.sampled_from(list(METRICS.values()))
+    asked = data.draw(st.lists(metrics.flatmap(specs), min_size=2, max_size=8))
+    got = Metrics.compute(
+        scores,
+        truth,
+        asked,
+        exclude=as_index_arrays(exclude),
+        candidates=as_index_arrays(candidates),
+        **(side := side_information(*scores.shape)),
+    )
+    for spec in asked:
+        assert_same(got[str(spec)], by_reference(spec, scores, truth, exclude, candidates, side))
+
+
+@pytest.mark.parametrize("discount", ["log2", "log2_clip", "ln", "reciprocal"])
+def test_the_discounts_of_whole_lists_are_not_kept(discount):
+    def weights(depth):
+        return discounts(discount, depth)
+
+    gc.collect()
+    tracemalloc.start()
+    for depth in range(100_000, 100_064):
+        assert len(weights(depth)) == depth
+        assert len(weights(depth - 96_000)) == depth - 96_000
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 64 * 32_768 + 100_000  # bytes: those of 4,000 to 4,063 ranks; else 51 MB
+    np.testing.assert_array_equal(weights(100_000)[:4_000], weights(4_000))
+
+
+# One problem on which no two metrics agree: graded, tied, a relevant item below the cutoff.
+
+
+def test_no_metric_passes_as_another():
+    """Any two metrics differ for one of four users."""
+    rng = np.random.default_rng(156)
+    scores, truth = (
+        rng.integers(0, 8, (4, 9)),
+        rng.integers(0, 4, (4, 9)) * (rng.random((4, 9)) < 0.5),
+    )
+    side = {
+        "popularity": rng.random(9),
+        "features": rng.random((9, 3)),
+        "genres": rng.integers(0, 2, (9, 3)) + np.eye(9, 3),
+        "profile": rng.random((4, 3)),
+    }
+    texts = [f"{each.name}@4" if each.default_k else each.name for each in METRICS.values()]
+    got = Metrics.compute(scores, truth, texts, **side)
+    values = np.stack([np.broadcast_to(each, 4) for each in got.values()])
+    apart = np.abs(values[:, np.newaxis] - values).max(axis=2)
+    assert (apart + np.eye(len(values))).min() > 1e-2
+
+
+# Hand-worked values, as arithmetic. The list is items 0 1 2 3 4; items 1, 3 and 5 are relevant,
+# with relevances 2, 1 and 3; item 5 is excluded, so it is never listed but counts in R = 3.
+HAND = {
+    "hit@1": 0,
+    "hit@2": 1,
+    "hit(rel=3)@5": 0,
+    "precision@2": 1 / 2,
+    "precision@6": 2 / 6,
+    "precision(denom=list)@6": 2 / 5,
+    "precision": 2 / 5,
+    "recall@2": 1 / 2,
+    "recall@5": 2 / 3,
+    "recall(denom=relevant)@2": 1 / 3,
+    "recall(rel=2)@2": 1 / 2,
+    "recall(denom=list)@2": 1 / 2,
+    "recall(denom=list)@6": 2 / 3,
+    "f1@2": 2 * (1 / 2) * (1 / 2) / (1 / 2 + 1 / 2),
+    "f1(denom=relevant)@2": 2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3),
+    "f1(denom=list)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+    "f1(denom=list+relevant)@6": 2 * (2 / 5) * (2 / 3) / (2 / 5 + 2 / 3),
+    "f1(denom=capped)@2": 1 / 2,
+    "f1(beta=2)@2": (1 + 4) * (1 / 2) * (1 / 2) / (4 * (1 / 2) + 1 / 2),
+    "f_beta(beta=0.5, denom=relevant)@2": 1.25 * (1 / 2) * (1 / 3) / (0.25 * (1 / 2) + 1 / 3),
+    "map@4": (1 / 2 + 2 / 4) / 3,
+    "map@2": (1 / 2) / 2,
+    "map(denom=relevant)@2": (1 / 2) / 3,
+    "map(denom=hits)@4": (1 / 2 + 2 / 4) / 2,
+    "map(denom=hits)@1": 0,
+    "map(denom=list)@4": (1 / 2 + 2 / 4) / 3,
+    "map(denom=k)@4": (1 / 2 + 2 / 4) / 4,
+    "map(denom=k)": (1 / 2 + 2 / 4) / 5,
+    "map(over=ranks)@4": (0 + 1 / 2 + 1 / 3 + 2 / 4) / 4,
+    "map(over=ranks)@6": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5 + 2 / 6) / 6,
+    "map(over=ranks)": (0 + 1 / 2 + 1 / 3 + 2 / 4 + 2 / 5) / 5,
+    "map(over=ranks, rel=2)@3": (0 + 1 / 2 + 1 / 3) / 3,
+    "mrr@1": 0,
+    "mrr@5": 1 / 2,
+    "mrr(rel=3)": 0,
+    "dcg@4": 2 / math.log2(3) + 1 / math.log2(5),
+    "dcg(gain=exp2)@4": 3 / math.log2(3) + 1 / math.log2(5),
+    "dcg(discount=log2_clip)@4": 2 / 1 + 1 / 2,
+    "dcg(discount=ln)@4": 2 / math.log(3) + 1 / math.log(5),
+    "dcg(discount=reciprocal)@4": 2 / 2 + 1 / 4,
+    "dcg(gain=exp2_shifted)@4": 7 / math.log2(3) + 3 / math.log2(5),
+    "dcg(gain=binary)@4": 1 / math.log2(3) + 1 / math.log2(5),
+    "dcg(rel=2)@4": 1 / math.log2(3),
+    "dcg(rel=9)@4": 0,
+    "cg@4": 2 + 1,
+    "cg(gain=exp2)@4": 3 + 1,
+    "cg(gain=exp2_shifted)@4": 7 + 3,
+    "cg(gain=binary)@4": 1 + 1,
+    "cg(rel=2, gain=exp2_shifted)@4": 3,
+    "ndcg@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3)),
+    "ndcg@4": (2 / math.log2(3) + 1 / math.log2(5)) / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal_depth=all)@2": (2 / math.log2(3)) / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal=retrieved)@4": (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3)),
+    "ndcg(ideal=retrieved)@1": 0,
+    "ndcg(ideal_depth=list)@6": (2 / math.log2(3) + 1 / math.log2(5))
+    / (3 + 2 / math.log2(3) + 1 / 2),
+    "ndcg(ideal_depth=full)@2": (2 / math.log2(3)) / (3 + 3 / math.log2(3)),
+    "ndcg(discount=log2_clip)@2": (2 / 1) / (3 / 1 + 2 / 1),
+    "ndcg(discount=ln)@2": (2 / math.log(3)) / (3 / math.log(2) + 2 / math.log(3)),
+    "ndcg(gain=exp2)@2": (3 / math.log2(3)) / (7 + 3 / math.log2(3)),
+    "ndcg(gain=binary)@2": (1 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(gain=exp2_shifted)@2": (7 / math.log2(3)) / (15 + 7 / math.log2(3)),
+    "ndcg(discount=reciprocal)@4": (2 / 2 + 1 / 4) / (3 + 2 / 2 + 1 / 3),
+    # Items 1 and 5 are relevant, and only these are in the ideal.
+    "ndcg(rel=2)@4": (1 / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(rel=2, ideal_depth=all)@1": 0,
+    "ndcg(rel=2, ideal=retrieved)@4": (1 / math.log2(3)) / 1,
+    "ndcg(rel=3)@4": 0,
+    "ndcg(rel=4)@4": math.nan,
+    "r_precision": 1 / 3,
+    "r_precision@1": 0,
+    "rbp@4": 0.2 * (0.8 + 0.8**3),
+    "rbp(p=0.5)@2": 0.5 * 0.5,
+    "rbp(normalize=yes)@4": (0.8 + 0.8**3) / (1 + 0.8 + 0.8**2),
+    "rbp(normalize=yes, p=0.5)@2": 0.5 / (1 + 0.5),
+    "err(max_rel=4)@4": 3 / 16 / 2 + (1 - 3 / 16) * (1 / 16) / 4,
+    "err@2": 3 / 8 / 2,
+    # (item 1: beaten by 0, beats 2 and 4) and (item 3: beaten by 0 and 2, beats 4): 3 of 6 pairs
+    "auc": 3 / 6,
+    # In the top 4 both items are beaten by 0, item 3 by 2 also: 1 of 4 pairs.
+    "auc@4": 1 / 4,
+    "auc@1": 0,
+    "auc(rel=2)@4": 2 / 3,
+    "fallout@1": 1 / 3,
+    "fallout@4": 2 / 3,
+    "fallout": 3 / 3,
+    "fallout(rel=2)@2": 1 / 4,
+    # Their weights are 2 and 4, and that of item 5 is 8.
+    "precision(weigh=ips)@2": 2 / 2,
+    "precision(weigh=snips)@4": (2 + 4) / ((2 + 4 + 8) / 3) / 4,
+    "precision(weigh=ps)@4": (2 + 4) / (8 + 4 + 2),
+    "recall(weigh=ips)@2": 2 / 2,
+    "recall(weigh=ips, denom=relevant)@2": 2 / 3,
+    "recall(weigh=ips, rel=2)@4": 2 / 2,
+    "recall(denom=relevant, weigh=snips)@4": (2 + 4) / (2 + 4 + 8),
+    "recall(weigh=snips, rel=2)@4": 2 / ((2 + 8) / 2) / 2,
+    "recall(weigh=ps)@2": 2 / (8 + 4),
+    "dcg(weigh=ips)@4": 2 * 2 / math.log2(3) + 4 * 1 / math.log2(5),
+    "dcg(weigh=snips, gain=exp2)@2": 2 * 3 / ((2 + 4 + 8) / 3) / math.log2(3),
+    "ndcg(weigh=ips)@2": (2 * 2 / math.log2(3)) / (3 + 2 / math.log2(3)),
+    "ndcg(weigh=snips, rel=2)@2": (2 / ((2 + 8) / 2) / math.log2(3)) / (1 + 1 / math.log2(3)),
+    "ndcg(weigh=ps)@3": (2 * 2 / math.log2(3))
+    / (8 * 3 + 2 * 2 / math.log2(3) + 4 * 1 / math.log2(4)),
+    # Items 1 and 3 are at ranks 2 and 4 of five; item 5 is excluded.
+    "mean_rank": (2 + 4 + 6) / 3,
+    "mean_rank@3": (2 + 4 + 4) / 3,
+    "mean_rank(rel=2)@1": (2 + 2) / 2,
+    "percentile_rank": (1 / 4 + 3 / 4 + 1) / 3,
+    "percentile_rank@3": (1 / 3 + 1 + 1) / 3,
+    "percentile_rank(rel=2)@4": (1 / 4 + 1) / 2,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), HAND.items())
+def test_hand_worked_value(text, expected):
+    scores, truth = [[5, 4, 3, 2, 1, 6]], [[0, 2, 0, 1, 0, 3]]
+    propensity = [1, 1 / 2, 1, 1 / 4, 1, 1 / 8]
+    got = Metrics.compute(scores, truth, text, exclude=[[5]], propensity=propensity)[text]
+    np.testing.assert_allclose(got, [expected], rtol=1e-14)
+
+
+def test_hand_worked_values_cover_every_metric():
+    assert {parse(text).name for text in HAND} == set(ACCURACY)
+
+
+@pytest.mark.parametrize("metric", of_kind("hits"), ids=lambda metric: metric.name)
+def test_hand_worked_values_cover_every_choice_of_an_option(metric):
+    tried = [parse(text).values for text in HAND if parse(text).name == metric.name]
+    for option in metric.options.values():
+        assert set(option.choices) <= {values[option.name] for values in tried}
+
+
+def test_a_list_shorter_than_k_and_than_the_relevant_items():
+    asked = {
+        "recall(denom=list)@5": 1 / 2,
+        "recall@5": 1 / 3,
+        "map(denom=list)@5": (1 / 2) / 2,
+        "map(denom=k)@5": (1 / 2) / 5,
+        "map(over=ranks)@5": (0 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5,
+        "rbp(normalize=yes)@5": 0.8 / (1 + 0.8),
+        "auc@5": 0,
+    }
+    got = Metrics.compute_ranked([[1, 0, -1, -1, -1]], [[1, 0, 1, 1, 0]], list(asked))
+    for text, expected in asked.items():
+        np.testing.assert_allclose(got[text], [expected], rtol=1e-15)
+    empty = Metrics.compute_ranked([[-1]], [[1, 0, 1, 1, 0]], list(asked))
+    assert {text: value.tolist() for text, value in empty.items()} == {
+        text: [0.0] for text in asked
+    }
+
+
+def test_auc_at_k_reads_the_order_of_the_list_and_nothing_below():
+    scores, truth = [[2, 2, 2, 1]], [[0, 1, 1, 0]]
+    got = Metrics.compute(scores, truth, ["auc@2", "auc@3", "auc@4", "auc"])
+    np.testing.assert_allclose(
+        np.ravel(list(got.values())), [0, 0, 2 / 4, (1 + 2 * 0.5) / 2 / 2 + 1 / 4]
+    )
+    only_hits, none, nobody = Metrics.auc([[3, 2, 1]] * 3, [[1, 1, 0], [0, 0, 1], [0, 0, 0]], 2)
+    assert (only_hits, none) == (1, 0)
+    assert math.isnan(nobody)
+
+
+def test_fallout_counts_the_items_that_may_be_recommended():
+    scores, truth = [[5, 4, 3, 2, -math.inf], [1, 1, 1, 1, 1]], [[1, 0, 0, 1, 0], [0, 0, 0, 0, 0]]
+    got = Metrics.compute(scores, truth, ["fallout@2", "hit@1"], exclude=[[2], []])
+    assert got["fallout@2"].tolist() == [1 / 1, 2 / 5]
+    assert np.isnan(Metrics.fallout_at_k([[2, 1]], [[1, 1]], 1))
+    got = Metrics.compute(scores, truth, "fallout@2", candidates=[0, 1, 2, 3])
+    assert got["fallout@2"].tolist() == [1 / 2, 2 / 4]
+    message = r"fallout@1 is undefined for 1 of 1 users \(every item that may be recommended is"
+    with pytest.raises(UndefinedMetricError, match=message):
+        Metrics.compute([[2, 1]], [[1, 1]], "fallout@1", undefined="raise")
+
+
+def test_a_list_shorter_than_the_ideal():
+    truth = np.array([[3, 5, 4]])
+    got = Metrics.compute_ranked([[0, 1]], truth, ["ndcg(ideal_depth=list)@3", "ndcg@3"])
+    dcg = 3 + 5 / math.log2(3)
+    assert_same(got["ndcg(ideal_depth=list)@3"], [dcg / (5 + 4 / math.log2(3))])
+    assert_same(got["ndcg@3"], [dcg / (5 + 4 / math.log2(3) + 3 / 2)])
+
+
+@pytest.mark.parametrize("as_divisor", [True, False])
+def test_a_discount_may_be_a_callable(as_divisor):
+    def divisor(rank):
+        return math.sqrt(rank)
+
+    def weight(rank):
+        return 1 / math.sqrt(rank)
+
+    scores, truth = [[4, 3, 2, 1]], [[0, 3, 0, 2]]
+    discount = divisor if as_divisor else weight
+    dcg = 3 / math.sqrt(2) + 2 / math.sqrt(4)
+    assert_same(Metrics.dcg_at_k(scores, truth, discount=discount), [dcg])
+    assert_same(Metrics.ndcg_at_k(scores, truth, discount=discount), [dcg / (3 + 2 / math.sqrt(2))])
+
+
+@pytest.mark.parametrize(
+    "discount, shown",
+    {
+        (lambda rank: (-1.0) ** rank): "-1, 1, -1",
+        (lambda rank: abs(rank - 2.0)): "1, 0, 1",
+        (lambda rank: rank * math.inf): "inf, inf, inf",
+        (lambda rank: rank * math.nan): "nan, nan, nan",
+        (lambda rank: [1, 3, 2][rank - 1]): "1, 3, 2",
+    }.items(),
+)
+def test_a_discount_is_a_weight_or_a_divisor(discount, shown):
+    with pytest.raises(ArgumentError, match="that never grows with the rank, or a div") as raised:
+        Metrics.dcg_at_k([[3, 2, 1]], [[1, 1, 1]], 3, discount=discount)
+    assert f", got {shown} for the ranks 1, 2, 3, ...; type discount=" in str(raised.value)
+
+
+def test_binary_ndcg_of_a_perfect_list_is_exactly_one():
+    rng = np.random.default_rng(0)
+    scores = rng.random((50, 40))
+    truth = (scores > np.sort(scores, axis=1)[:, [-8]]).astype(float)
+    assert np.all(Metrics.compute(scores, truth, "ndcg@20")["ndcg@20"] == 1.0)
+
+
+def test_the_smallest_grades_keep_their_digits():
+    truth = [[1e-17, 2e-17, 0]]
+    got = Metrics.compute([[3, 2, 1]], truth, ["ndcg(gain=exp2)@2", "cg(gain=exp2)@1"])
+    ideal = 2 / math.log2(2) + 1 / math.log2(3)
+    assert_same(got["ndcg(gain=exp2)@2"], [(1 / math.log2(2) + 2 / math.log2(3)) / ideal])
+    np.testing.assert_allclose(got["cg(gain=exp2)@1"], [1e-17 * math.log(2)], rtol=1e-15)
+
+
+def test_a_discount_is_asked_only_for_ranks_that_count():
+    asked = []
+
+    def discount(rank):
+        asked.append(rank)
+        return 1 / rank
+
+    Metrics.dcg_at_k([[5, 4, 3, 2, 1]], [[1, 1, 1, 1, 1]], k=2, discount=discount)
+    assert asked == [1, 2]
+
+
+DECORATORS = {"kernel", "helper", "allocating_kernel", "allocating_helper"}
+
+
+@pytest.fixture(scope="module")
+def jitted():
+    """The decorator and the function of each kernel, and who names what: (where, name, caller)."""
+    found, calls = {}, set()
+
+    def visit(module, node, caller):
+        if isinstance(node, ast.FunctionDef):
+            marks = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+            kind = next(iter(marks & DECORATORS), None)
+            if kind is not None:
+                caller = kind
+                found[module, node.name] = kind, node
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            where = module if isinstance(node, ast.Name) else f"{ast.unparse(node.value)}.py"
+            calls.add((where, name, caller))
+        if isinstance(node, ast.ImportFrom):
+            source = node.module.rpartition(".")[2]
+            user = "kernel" if source == "_jit" else "Python"  # of the helper there
+            calls.update((f"{source}.py", one.name, user) for one in node.names)
+        for child in ast.iter_child_nodes(node):
+            visit(module, child, caller)
+
+    for path in sorted(Path(recmetrics.__file__).parent.rglob("*.py")):
+        visit(path.name, ast.parse(path.read_text()), "Python")
+    return found, calls
+
+
+def test_python_calls_the_kernels_and_no_helper(jitted):
+    """It would crash: nothing turns Python's objects into what a helper takes."""
+    found, calls = jitted
+    helpers = {place for place, (kind, _) in found.items() if kind.endswith("helper")}
+    assert len(helpers) > 40
+    by_python = {tuple(place) for *place, caller in calls if caller == "Python"}
+    assert by_python & found.keys() == found.keys() - helpers
+    assert helpers <= {(where, name) for where, name, caller in calls if caller != "Python"}
+
+
+@pytest.mark.needs_jit
+def test_numba_takes_the_option_that_leaves_references_uncounted():
+    assert not METRICS["ndcg"].kernel.targetoptions["_nrt"]
+    assert "_nrt" not in METRICS["err"].kernel.targetoptions  # which makes an array
+
+
+def test_what_counts_no_references_hands_out_no_array(jitted):
+    """Its caller would free what it does not own; and what it is handed nobody would free."""
+    found, calls = jitted
+    plain = {place: node for place, (kind, node) in found.items() if kind in ("kernel", "helper")}
+    assert len(plain) > 60
+    returned = {place: ast.unparse(node.returns) for place, node in plain.items()}
+    simple = {"None", "int", "float", "bool", "Any"}
+    simple |= {"tuple[int, int]", "tuple[int, Any]", "tuple[float, float]"}
+    assert {place: name for place, name in returned.items() if name not in simple} == {}
+    allocating = {place for place, (kind, _) in found.items() if kind == "allocating_helper"}
+    assert allocating
+    assert {tuple(place) for *place, kind in calls if kind in ("kernel", "helper")}.isdisjoint(
+        allocating
+    )

@@ -1,0 +1,363 @@
+"""What is wrong with a table is said exactly, with its columns and its first row."""
+
+import numpy as np
+import pytest
+from tables_problems import EVERY_KIND, make, read
+
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics import ArgumentError, InputError, InputTypeError, tables
+from recmetrics.tables import RecListAnalysis
+
+RECS = {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]}
+TRUTH = {"user": [1, 2], "item": [8, 9], "rating": [1.0, 2.0]}
+
+
+def run(recs, truth, kind="pandas"):
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.ndcg)
+    return analysis.compute(make(kind, recs), make(kind, truth))
+
+
+def refused(error, recs, truth, kind="pandas"):
+    with pytest.raises(error) as caught:
+        run(recs, truth, kind)
+    return str(caught.value)
+
+
+@EVERY_KIND
+def test_the_good_twin_of_them_all(kind):
+    assert read(run(RECS, TRUTH, kind))["ndcg"] == [1.0, 0.0]
+
+
+CASES = {
+    "no item": (
+        InputError,
+        {"user": [1], "thing": [7]},
+        {},
+        "recs has no column 'item'; it has 'user', 'thing'",
+    ),
+    "no item in the truth": (
+        InputError,
+        {},
+        {"user": [1], "thing": [7]},
+        "truth has no column 'item'; it has 'user', 'thing'",
+    ),
+    "no common key": (
+        InputError,
+        {},
+        {"who": [1], "item": [7]},
+        "truth has none of the columns that recs is grouped by ('user'), expected at least one; "
+        "it has 'who', 'item'",
+    ),
+    "item twice in a list": (
+        InputError,
+        {"user": [2, 1, 1, 1, 2], "item": [7, 8, 9, 8, 7]},
+        {},
+        "recs, columns 'user', 'item': row 3 (counted from 0) holds item 8 again for user=1, "
+        "first in row 1; expected an item once in each list; give the column that distinguishes "
+        "the lists, or type repeats='waste' or repeats='drop'",
+    ),
+    "item twice in a truth": (
+        InputError,
+        {},
+        {"user": [1, 2, 1], "item": [8, 8, 8]},
+        "truth, columns 'user', 'item': row 2 (counted from 0) holds item 8 again for user=1, "
+        "first in row 0; expected an item once; drop the rows that repeat another",
+    ),
+    "rank twice": (
+        InputError,
+        {"user": [1, 1, 2, 1], "item": [7, 8, 7, 9], "rank": [2, 1, 1, 2]},
+        {},
+        "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in row "
+        "0; expected a rank once in each list; give the column that distinguishes the lists",
+    ),
+    "rank twice, beyond float64": (
+        InputError,
+        {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2**60, 2**60 + 1, 2**60 + 1]},
+        {},
+        "recs, column 'rank': row 2 (counted from 0) holds rank 1152921504606846977 again for "
+        "user=1, first in row 1; expected a rank once in each list; give the column that "
+        "distinguishes the lists",
+    ),
+    "score of -inf": (
+        InputError,
+        {"user": [1, 1], "item": [7, 8], "score": [1.0, -np.inf]},
+        {},
+        "recs, column 'score': row 1 (counted from 0) is -inf, which means not recommended; "
+        "leave such rows out",
+    ),
+    "score of NaN": (
+        InputError,
+        {"user": [1, 1], "item": [7, 8], "score": [1.0, np.nan]},
+        {},
+        "recs, column 'score': row 1 (counted from 0) is null or NaN, expected a number "
+        "in every row",
+    ),
+    "negative rating": (
+        InputError,
+        {},
+        {"user": [1, 2], "item": [8, 9], "rating": [1.0, -2.0]},
+        "truth, column 'rating': row 1 (counted from 0) is -2, expected relevances from 0 to "
+        "1e+100",
+    ),
+}
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_table_is_refused(case, kind):
+    error, recs, truth, message = CASES[case]
+    assert refused(error, recs or RECS, truth or TRUTH, kind) == message
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("column", ["user", "item"])
+@pytest.mark.parametrize("what", ["recs", "truth"])
+@pytest.mark.parametrize("ids", [["a", None, "b"], [1.0, float("nan"), 2.0]], ids=str)
+def test_a_null_id_is_refused(kind, column, what, ids):
+    # In floats NaN is null; the other table holds ids of the same type.
+    good = {"user": [ids[0], ids[0]], "item": [ids[0], ids[2]]}
+    bad = {"user": [ids[0]] * 3, "item": [ids[0]] * 3, column: ids}
+    recs, truth = (bad, good) if what == "recs" else (good, bad)
+    assert refused(InputError, recs, truth, kind) == (
+        f"{what}, column {column!r}: row 1 (counted from 0) is null or NaN, expected an id "
+        "in every row"
+    )
+
+
+@EVERY_KIND
+def test_ids_of_two_types_are_refused(kind):
+    message = refused(InputTypeError, RECS, TRUTH | {"user": ["1", "2"]}, kind)
+    assert message == (
+        "recs, column 'user' holds integers (Int64), truth, column 'user' strings (String), "
+        "expected ids of one type; cast one of them"
+    )
+    message = refused(InputTypeError, RECS, TRUTH | {"item": [8.0, 9.0]}, kind)
+    assert "column 'item' holds integers (Int64), truth, column 'item' floats (Float64)" in message
+
+
+@EVERY_KIND
+def test_a_rank_or_a_rating_that_is_no_number_is_refused(kind):
+    message = refused(InputTypeError, RECS | {"rank": ["1", "2", "3"]}, TRUTH, kind)
+    assert message == "recs, column 'rank' holds String, expected numbers"
+    message = refused(InputTypeError, RECS, TRUTH | {"rating": ["1", "2"]}, kind)
+    assert message == "truth, column 'rating' holds String, expected numbers"
+
+
+def test_a_key_with_several_columns_is_named_whole():
+    recs = {"model": ["A", "B", "A"], "user": [1, 1, 1], "item": [7, 7, 7]}
+    message = refused(InputError, recs, TRUTH)
+    assert "columns 'model', 'user', 'item': row 2" in message
+    assert "for model='A', user=1, first in row 0" in message
+
+
+def test_what_is_no_table_is_refused():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    analysis = RecListAnalysis()
+    analysis.add_metric("hit")
+    recs, truth = pd.DataFrame(RECS), pd.DataFrame(TRUTH)
+    expected = "expected a pandas or polars DataFrame or a pyarrow Table"
+    for bad, given in ((RECS, "dict"), ([1, 2], "list"), (None, "NoneType")):
+        with pytest.raises(InputTypeError) as caught:
+            analysis.compute(bad, truth)
+        assert str(caught.value) == f"recs is of type {given}, {expected}"
+    with pytest.raises(InputTypeError, match=r"truth is lazy, .*; type truth.collect\(\)"):
+        analysis.compute(pl.DataFrame(RECS), pl.DataFrame(TRUTH).lazy())
+    with pytest.raises(InputTypeError) as caught:
+        analysis.compute(recs, pl.DataFrame(TRUTH))
+    assert str(caught.value) == (
+        "recs is a pandas table and truth a polars one, expected both of one library; convert one "
+        "of them"
+    )
+    with pytest.raises(InputError, match=r"'user' is in its index: type recs.reset_index\(\)"):
+        RecListAnalysis(["user"]).compute(recs.set_index("user"), truth)
+
+
+def test_lists_must_be_told_apart():
+    with pytest.raises(ArgumentError, match="group_cols is empty"):
+        RecListAnalysis([])
+    with pytest.raises(ArgumentError, match="recs has no column that identifies the lists"):
+        run({"item": [1], "score": [0.5]}, TRUTH)
+    analysis = RecListAnalysis(["session"])
+    with pytest.raises(InputError, match="recs has no column 'session'"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_columns_of_one_name_are_refused():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    twice = pa.Table.from_arrays(
+        [pa.array([1]), pa.array([7]), pa.array([8])], ["user", *["item"] * 2]
+    )
+    with pytest.raises(InputError, match="item"):
+        tables.evaluate_table(twice, make("pyarrow", TRUTH), "hit")
+    once = twice.select([0, 1])
+    assert read(tables.evaluate_table(once, make("pyarrow", TRUTH), "hit"))["hit"] == [0.0, 0.0]
+
+
+# --- Lazy tables ---------------------------------------------------------------------------------
+
+
+def lazy_table(library):
+    if library == "polars":
+        return make("polars", RECS).lazy()
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    return duckdb.connect().from_df(make("pandas", RECS))
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_a_lazy_table_is_refused_with_what_makes_it_one_that_is_not(library):
+    lazy = lazy_table(library)
+    with pytest.raises(InputTypeError) as caught:
+        tables.evaluate_table(lazy, lazy, "hit")
+    message, advice = str(caught.value).split("; type ")
+    assert message == "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table"
+    recs = eval(advice, {"recs": lazy})
+    assert read(tables.evaluate_table(recs, recs, "mrr"))["mrr"] == [1.0, 1.0]
+
+
+def test_a_lazy_table_of_another_library_is_refused(monkeypatch):
+    monkeypatch.setattr("recmetrics.tables._frames._READY", {})
+    recs = make("polars", RECS).lazy()
+    with pytest.raises(InputTypeError) as caught:
+        tables.evaluate_table(recs, recs, "hit")
+    assert str(caught.value) == (
+        "recs is lazy, expected a pandas or polars DataFrame or a pyarrow Table; convert it to a "
+        "pandas or polars DataFrame or a pyarrow Table"
+    )
+
+
+# --- Names of columns ----------------------------------------------------------------------------
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", [5, 0.5, None, ["user"], {"user": 1}, b"user"], ids=repr)
+def test_a_column_is_named_by_a_string(kind, name):
+    recs, truth = make(kind, RECS), make(kind, TRUTH)
+    message = f"a column of recs must be named by a string, got {name!r}"
+    for argument in ("user", "item", "rank", "score", "by"):
+        if name is None and argument not in ("user", "item"):
+            continue
+        given = [name] if argument == "by" else name
+        with pytest.raises(ArgumentError) as caught:
+            tables.evaluate_table(recs, truth, "hit", **{argument: given})
+        assert str(caught.value) == message
+    with pytest.raises(ArgumentError) as caught:
+        RecListAnalysis([name]).compute(recs, truth)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("number", [5, 0, True])
+def test_a_number_names_no_columns(number):
+    with pytest.raises(ArgumentError, match=f"must be named by a string, got {number}$"):
+        tables.evaluate_table(make("pandas", RECS), make("pandas", TRUTH), "hit", by=number)
+    with pytest.raises(ArgumentError, match=f"must be named by a string, got {number}$"):
+        RecListAnalysis(number).compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_numbers_that_name_columns_of_pandas_are_refused_with_what_to_type():
+    recs, truth = (make("pandas", table).set_axis(range(3), axis=1) for table in (RECS, TRUTH))
+    with pytest.raises(ArgumentError, match=r"type recs.rename\(columns=str\)"):
+        tables.evaluate_table(recs, truth, "hit", user=0, item=1)
+    recs, truth = recs.rename(columns=str), truth.rename(columns=str)
+    got = read(tables.evaluate_table(recs, truth, "hit", user="0", item="1", rank="2"))
+    assert got["hit"] == [1.0, 0.0]
+    recs.columns = [("user", "a"), ("user", "b"), "rank"]
+    with pytest.raises(InputError, match=r"it has \('user', 'a'\), \('user', 'b'\), 'rank'$"):
+        tables.evaluate_table(recs, truth, "hit", item="1")
+
+
+def test_numbers_may_name_the_columns_of_a_vector():
+    features = make("pandas", {0: [1.0, 0.0], 1: [0.0, 1.0], "item": [7, 8]})
+    got = tables.evaluate_table(
+        make("pandas", RECS), make("pandas", TRUTH), "diversity", features=features
+    )
+    assert read(got)["diversity"][0] == 1.0
+
+
+@EVERY_KIND
+def test_lists_are_grouped_by_a_column_once(kind):
+    recs, truth = make(kind, RECS), make(kind, TRUTH)
+    expected = "lists are grouped by 'user' twice, expected each column once"
+    for call in (
+        lambda: tables.evaluate_table(recs, truth, "hit", by="user"),
+        lambda: RecListAnalysis(["user", "user"]).compute(recs, truth),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == expected
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", ["hit", "nrecs", "ntruth"])
+def test_no_column_of_the_result_takes_the_place_of_another(kind, name):
+    recs, truth = (
+        make(kind, {name: table["user"], "item": table["item"]}) for table in (RECS, TRUTH)
+    )
+    analysis = RecListAnalysis()
+    analysis.add_metric("hit")
+    for call in (
+        lambda: tables.evaluate_table(recs, truth, "hit", user=name, include_missing=True),
+        lambda: analysis.compute(recs, truth, include_missing=True),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == (
+            f"recs is grouped by {name!r}, but the result has a column of that name for a count "
+            "or a metric; rename the column in both tables"
+        )
+    with pytest.raises(ArgumentError, match="call that first"):
+        analysis.summary  # noqa: B018
+    if name == "ntruth":
+        got = tables.evaluate_table(recs, truth, "hit", user=name, include_missing=False)
+        assert read(got)["hit"] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", [5, b"mine", ["mine"]], ids=repr)
+def test_a_metric_is_named_by_a_string(name):
+    for metric in ("hit", tables.hit, lambda *_: 1.0):
+        with pytest.raises(ArgumentError) as caught:
+            RecListAnalysis().add_metric(metric, name=name)
+        assert str(caught.value) == f"name must be a string, the name of a column, got {name!r}"
+
+
+# --- Callables -----------------------------------------------------------------------------------
+
+
+def test_an_option_that_a_callable_does_not_take_is_refused():
+    analysis = RecListAnalysis()
+    with pytest.raises(ArgumentError, match=r"argument 'depth'; grade takes k$"):
+        analysis.add_metric(grade, depth=3)
+    with pytest.raises(ArgumentError, match=r"argument 'k'; <lambda> takes no options$"):
+        analysis.add_metric(lambda recs, truth: len(recs) + len(truth), k=3)
+    analysis.add_metric(grade, k=3)
+    assert read(analysis.compute(make("pandas", RECS), make("pandas", TRUTH)))["grade"] == [3, 3]
+
+
+def grade(recs, truth, k=1):
+    return k if len(recs) and len(truth) else None
+
+
+@pytest.mark.parametrize("answer", [10**400, 1j, "much", [1.0]], ids=lambda answer: str(answer)[:9])
+def test_an_answer_that_is_no_number_is_refused(answer):
+    analysis = RecListAnalysis()
+    analysis.add_metric(lambda *_: answer, name="mine")
+    with pytest.raises(
+        ArgumentError, match=r"metric 'mine' returned .* for user=1, expected a number"
+    ):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+@pytest.mark.parametrize("divisor", [10**400, "much", None], ids=lambda divisor: str(divisor)[:9])
+def test_a_discount_that_gives_no_number_is_refused(divisor):
+    analysis = RecListAnalysis()
+    analysis.add_metric(tables.dcg, discount=lambda _: divisor)
+    with pytest.raises(ArgumentError, match="discount must give a number for each rank, got"):
+        analysis.compute(make("pandas", RECS), make("pandas", TRUTH))
+
+
+def test_a_truth_with_an_index_of_two_levels_has_no_items():
+    truth = make("pandas", TRUTH).set_index(["user", "item"])
+    with pytest.raises(InputError, match=r"truth has no column 'item'; it has 'rating'"):
+        tables.hit(make("pandas", {"item": [7]}), truth)
