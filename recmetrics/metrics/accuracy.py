@@ -7,7 +7,9 @@ benchmarks find it.
 
 A kernel is called with the ``Hits``, the cutoff (``WHOLE_LIST`` without one), the array to fill,
 and then the options that it names: a choice by its number in the ``Literal``, a number that is not
-set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). The options
+set as 0 (so ``gain >= rel`` holds for every relevant item if ``rel`` is not set). The array comes
+filled with 0, NaN for users without relevant items, so the kernels below visit only users with
+hits, and only relevant items of these count. The options
 ``gain``, ``discount``, ``ideal``, and ``rel`` of a metric with ``gain``, change the ``Hits``
 instead, so no kernel names them.
 
