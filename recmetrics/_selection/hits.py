@@ -226,29 +226,24 @@ class Views:
         rel = options["rel"] if gain is not None or weigh != "no" else None
         key = (stratum, ties, rel, gain, weigh)
         if weigh == "no" or self._slots is None:
-            untied: Hits = self._once(("of", stratum), lambda: self._of(stratum))
-            hits: Hits = self._once((stratum, ties), lambda: under(untied, ties))
+            untied: Hits = self._once(("of", stratum), self._of, stratum)
+            hits: Hits = self._once((stratum, ties), under, untied, ties)
             if rel is not None:
-                graded = hits
-                hits = self._once((stratum, ties, rel), lambda: _at_least(graded, rel))
+                hits = self._once((stratum, ties, rel), _at_least, hits, rel)
             if gain not in (None, "linear"):
-                linear = hits
-                hits = self._once((stratum, ties, rel, gain), lambda: _with_gain(linear, gain))
+                hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
             # Before ties have an order: the best one has the greatest weights first.
-            weighed = self._once(
-                (stratum, rel, gain, weigh),
-                lambda: self._weighed(stratum, rel, gain or "binary", weigh),
-            )
-            hits = self._once(key, lambda: under(weighed, ties))
+            asked = stratum, rel, gain or "binary", weigh
+            hits = self._once(key, under, self._once(asked, self._weighed, *asked), ties)
         if options.get("ideal", "truth") == "retrieved":
-            base = hits
-            hits = self._once((*key, "retrieved", k), lambda: _retrieved(base, k))
+            hits = self._once((*key, "retrieved", k), _retrieved, hits, k)
         if "discount" in options:
             hits = hits._replace(discount=self.discount(k, options))
         least = options.get("rel") if rel is None else None
-        counted = hits
-        blank, users = self._once(("users", *key, least), lambda: _with_hits(counted, least))
+        kind = None if gain == "linear" else gain  # the same users as without gains
+        whose = "users", stratum, ties, rel, kind, weigh, least
+        blank, users = self._once(whose, _with_hits, hits, least)
         return hits._replace(blank=blank, users=users)
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
@@ -303,9 +298,9 @@ class Views:
             return max(self._longest, self._most_relevant)
         return min(k, max(self._longest, self._most_relevant))
 
-    def _once(self, key: object, make: Callable[[], Any]) -> Any:
+    def _once(self, key: object, make: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._made:
-            self._made[key] = make()
+            self._made[key] = make(*arguments)
         return self._made[key]
 
 
