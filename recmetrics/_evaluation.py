@@ -30,7 +30,7 @@ class EvaluationCounts(NamedTuple):
 
 
 class Evaluation(Printed):
-    """The result of ``Metrics.evaluate``; it prints as a table, and is displayed in notebooks.
+    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
 
     >>> from recmetrics import Metrics
     >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
@@ -125,7 +125,7 @@ class Evaluation(Printed):
         return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
 
     def to_dict(self, **keywords: Any) -> dict[str, Any]:
-        """Return everything as a dict for ``json.dumps``, with the keys of ``Summary.to_dict``.
+        """As ``Summary.to_dict``, with the policies and the counts of the call.
 
         ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
         ``EvaluationCounts``.

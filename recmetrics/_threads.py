@@ -61,11 +61,12 @@ def map_blocks(
 
     def run(tells: bool) -> None:
         for number in waiting:
+            if errors or interrupted:
+                return
             try:
                 results[number] = work(blocks[number])
             except Exception as error:
                 errors[number] = error
-            if errors or interrupted:
                 return
             finished.append(blocks[number])
             if tells:

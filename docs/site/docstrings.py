@@ -5,6 +5,7 @@ type, and says once what several parameters share.
 """
 
 import ast
+import importlib
 import inspect
 import re
 import textwrap
@@ -19,6 +20,7 @@ _SECTION = re.compile(r"^(\w+)\n---+\n(.*?)(?=^\w+\n---+\n|\Z)", re.MULTILINE | 
 _ENTRY = re.compile(r"^(\w.*)\n((?: {4}.*(?:\n|\Z))+)", re.MULTILINE)
 _TERM = re.compile(r"^(``.*``)\n((?: {4}.*(?:\n|\Z))+)", re.MULTILINE)
 _NAME = re.compile(r"``([\w.]+)``")
+_REST = griffe.ParameterKind.var_keyword
 
 
 class Docstrings(griffe.Extension):
@@ -33,7 +35,8 @@ class Docstrings(griffe.Extension):
             if isinstance(call, griffe.ExprCall) and call.function.name == "takes":
                 keywords, *defaults = call.arguments
                 given = {each.name: ast.literal_eval(each.value) for each in defaults}
-                _spell_out(func, getattr(_options, keywords.name), given)
+                module = importlib.import_module(func.module.path)
+                _spell_out(func, getattr(module, keywords.name), given)
 
     def on_class(self, *, cls: Any, **_: Any) -> None:
         """Show the fields of a named tuple, as griffe does for a dataclass."""
@@ -77,8 +80,11 @@ def _value(default: Any) -> Any:
 
 
 def _spell_out(function: Any, keywords: Any, defaults: dict[str, Any]) -> None:
-    del function.parameters["shared"]
-    options = function.package["_options"]
+    rest = [each.name for each in function.parameters if each.kind is _REST]
+    if not rest:
+        return  # all are spelled out already
+    del function.parameters[rest[0]]
+    options = function.package[keywords.__module__.partition(".")[2]]
     for each in _options.spelled_out(lambda: None, keywords, **defaults).parameters.values():
         type_ = ast.parse(each.annotation, mode="eval").body
         annotation = griffe.safe_get_annotation(type_, parent=options)

@@ -5,6 +5,7 @@ The modules are read, not imported: optional packages need not be installed.
 
 import collections
 import functools
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -116,7 +117,9 @@ def _written(module: Any) -> str:
         for title, names in _sections().items():
             parts += [f"## {title}\n", *map(_entry, names)]
         return "\n".join(parts)
-    parts += [f"::: {module.path}.{name}\n" for name in _own_names(module)]
+    for name in _own_names(module):
+        options, links = _of_inherited(f"{module.path}.{name}")
+        parts.append(f"::: {module.path}.{name}\n{_options_of(options)}{links}")
     elsewhere = [str(name) for name in module.exports if name in _package().exports]
     if elsewhere:
         links = ", ".join(f"[`{name}`][{PACKAGE}.{name}]" for name in elsewhere)
@@ -133,7 +136,8 @@ def _sections() -> dict[str, list[str]]:
 def _entry(name: str) -> str:
     """Write what mkdocstrings turns into the entry of a name of the package."""
     if name != "Metrics":
-        return _filled(name)
+        options, links = _of_inherited(f"{PACKAGE}.{name}")
+        return _filled(name, *options) + links
     return (
         _filled(f"{name}.{FIRST}", f"toc_label: {name}.{FIRST}")
         + _filled(name, f'filters: ["!^_", "!^{FIRST}$"]')
@@ -141,8 +145,42 @@ def _entry(name: str) -> str:
     )
 
 
+def _of_inherited(path: str) -> tuple[list[str], str]:
+    """The option that hides methods with an entry elsewhere, and links to these entries."""
+    inherited = _inherited().get(path)
+    if not inherited:
+        return [], ""
+    links = ", ".join(f"[`{each}`][{other}.{each}]" for each, other in inherited.items())
+    hidden = f'filters: ["!^_", "!^({"|".join(inherited)})$"]'
+    return [hidden], f"Inherited: {links}\n\n"
+
+
+@functools.cache
+def _inherited() -> dict[str, dict[str, str]]:
+    """The methods that a class inherits as an earlier one does, with the path of that one."""
+    first: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {}
+    names = itertools.chain.from_iterable(_sections().values())
+    paths = [f"{PACKAGE}.{name}" for name in names]
+    for module in _public_modules():
+        paths += [f"{module.path}.{name}" for name in _own_names(module) if module != _package()]
+    for path in paths:
+        target = _package()[path.removeprefix(f"{PACKAGE}.")]
+        target = target.final_target if target.is_alias else target
+        for method, member in target.inherited_members.items() if target.is_class else ():
+            if not method.startswith("_"):
+                earlier = first.setdefault(member.canonical_path, path)
+                if earlier != path:
+                    found.setdefault(path, {})[method] = earlier
+    return found
+
+
+def _options_of(options: list[str]) -> str:
+    return f"    options: {{{', '.join(options)}}}\n\n" if options else ""
+
+
 def _filled(name: str, *options: str) -> str:
-    return f"::: {PACKAGE}.{name}\n    options: {{{', '.join(['heading_level: 3', *options])}}}\n\n"
+    return f"::: {PACKAGE}.{name}\n{_options_of(['heading_level: 3', *options])}"
 
 
 def _methods() -> str:

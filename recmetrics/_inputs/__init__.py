@@ -3,12 +3,13 @@
     arrays      any array, without a copy; dtypes and indices
     scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
                 NaN is refused here
-    ranked      ``Rankings`` in row blocks, without the invalid items to waste or drop;
-                ``_selection/rankings`` refuses all other invalid items
+    ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items named twice and
+                items outside the catalogue are found here, and taken out
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
     read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
-    side        side information: one record for each piece of it, and its readers
+    side        side information: one record for each piece of it, with its reader, the words of
+                its errors and its option of the command
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``
     users       all of this for the users of one call -> ``Users``
 

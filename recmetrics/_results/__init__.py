@@ -1,11 +1,11 @@
 """Hits -> values: one array for each metric string, for one call or for many batches.
 
     measure   ``values_of``: calls the kernels that read hits or exposure; applies ``undefined=``
-    store     what an evaluator keeps: a log of batches, and the rows or totals of earlier ones;
-              merging, gathering from processes
+    store     what an evaluator keeps: a log of batches, each added whole or not at all, and the
+              rows or totals of earlier ones; merging, gathering from processes
     rows      one row for each user, which later values replace
     totals    counts and sums of events, which have no user
-    saved     the schema of a store; plain arrays of it, and back
+    saved     the schema of a store, which refuses to merge other data; plain arrays, and back
 
 An ``Evaluator`` and a ``StreamEvaluator`` add their batches to a ``Store``. The hits of small
 batches are kept, and their metrics are computed together.

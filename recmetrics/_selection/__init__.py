@@ -1,12 +1,12 @@
 """Selection: the relevant items among the k best of each user, and their ranks.
 
-    sources    where scores come from; ``find_hits`` picks the ranker for them; ``FactorRanker``,
-               for factor models, whose own code selects the k best
+    find       ``find_hits``, the one door from scores to hits: picks the ranker of the scores;
+               ``FactorRanker``, for factor models, whose own code selects the k best
     matrix     ``MatrixRanker``: scores in memory
-    factors    scores of a factor model, computed in tiles
+    factors    scores of a factor model, which BLAS multiplies in tiles
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
-    rankings   ``GivenRanker``: rankings that the user gives; refuses faulty ones, such as an
-               item twice
+    rankings   ``GivenRanker``: the hits of rankings that the user gives; the error where a
+               ranking is faulty
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
                possible value, for the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
@@ -18,12 +18,20 @@
 Every ranker has the method ``hits``. It reads its scores in row blocks, in threads, and gives the
 rank of each relevant item that is among the k best. Lists are made only where a metric reads them,
 block by block; only an ``Evaluator`` with metrics of all lists keeps them, in ``_results/store``.
-The kernels share one file, since Numba's disk cache does not notice a change in a helper of another
-file.
 """
 
 from recmetrics._selection import kernels
 from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposures
+from recmetrics._selection.find import (
+    AnyScores,
+    Found,
+    Source,
+    find_hits,
+    longest_list,
+    ranker_of,
+    read_factors,
+    read_scores,
+)
 from recmetrics._selection.hits import (
     WHOLE_LIST,
     Hits,
@@ -35,14 +43,4 @@ from recmetrics._selection.hits import (
 )
 from recmetrics._selection.lists import Lists, Ranker
 from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._selection.sources import (
-    AnyScores,
-    Found,
-    Source,
-    find_hits,
-    longest_list,
-    ranker_of,
-    read_factors,
-    read_scores,
-)
 from recmetrics._selection.tied import EqualScores

@@ -226,30 +226,25 @@ class Views:
         rel = options["rel"] if gain is not None or weigh != "no" else None
         key = (stratum, ties, rel, gain, weigh)
         if weigh == "no" or self._slots is None:
-            untied: Hits = self._once(("of", stratum), lambda: self._of(stratum))
-            hits: Hits = self._once((stratum, ties), lambda: under(untied, ties))
-            graded = hits
+            untied: Hits = self._once(("of", stratum), self._of, stratum)
+            hits: Hits = self._once((stratum, ties), under, untied, ties)
             if rel is not None:
-                hits = self._once((stratum, ties, rel), lambda: _at_least(graded, rel))
-            elif options.get("rel") is not None:
-                least = options["rel"]
-                hits = self._once((stratum, ties, "of", least), lambda: _visited(graded, least))
+                hits = self._once((stratum, ties, rel), _at_least, hits, rel)
             if gain not in (None, "linear"):
-                linear = hits
-                hits = self._once((stratum, ties, rel, gain), lambda: _with_gain(linear, gain))
+                hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
             # Before ties have an order: the best one has the greatest weights first.
-            weighed = self._once(
-                (stratum, rel, gain, weigh),
-                lambda: self._weighed(stratum, rel, gain or "binary", weigh),
-            )
-            hits = self._once(key, lambda: under(weighed, ties))
+            asked = stratum, rel, gain or "binary", weigh
+            hits = self._once(key, under, self._once(asked, self._weighed, *asked), ties)
         if options.get("ideal", "truth") == "retrieved":
-            base = hits
-            hits = self._once((*key, "retrieved", k), lambda: _retrieved(base, k))
+            hits = self._once((*key, "retrieved", k), _retrieved, hits, k)
         if "discount" in options:
             hits = hits._replace(discount=self.discount(k, options))
-        return hits
+        least = options.get("rel") if rel is None else None
+        kind = None if gain == "linear" else gain  # the same users as without gains
+        whose = "users", stratum, ties, rel, kind, weigh, least
+        blank, users = self._once(whose, _with_hits, hits, least)
+        return hits._replace(blank=blank, users=users)
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
         """The weights of the ranks, for all users."""
@@ -273,7 +268,7 @@ class Views:
         )
         hits = hits._replace(gain=listed, ideal=gains if weigh == "ps" else hits.ideal)
         hits = _chosen(hits, among, self._among(slots, among))
-        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        return hits._replace(ideal=_descending(hits.start, hits.ideal))
 
     def _of(self, stratum: str | None) -> Hits:
         """The hits in a stratum, with the ideal in descending order."""
@@ -281,7 +276,7 @@ class Views:
         if stratum is not None and self._slots is not None:
             among = self._slots.strata[stratum]
             hits = _chosen(hits, among, self._among(self._slots, among))
-        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        return hits._replace(ideal=_descending(hits.start, hits.ideal))
 
     def _among(self, slots: Slots, among: BoolArray) -> BoolArray:
         """Say which slots have a hit that is one of the relevant items ``among`` all."""
@@ -303,9 +298,9 @@ class Views:
             return max(self._longest, self._most_relevant)
         return min(k, max(self._longest, self._most_relevant))
 
-    def _once(self, key: object, make: Callable[[], Any]) -> Any:
+    def _once(self, key: object, make: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._made:
-            self._made[key] = make()
+            self._made[key] = make(*arguments)
         return self._made[key]
 
 
@@ -412,19 +407,18 @@ def _count_kept(
         new_hits[user] = moved - before
 
 
-def _visited(hits: Hits, rel: float | None = None) -> Hits:
-    """Fill in ``blank`` and ``users``, for relevances of at least ``rel``."""
+def _with_hits(hits: Hits, rel: float | None) -> tuple[FloatArray, IntArray]:
+    """Give the value of users without hits, and the users with hits and relevant items."""
     first = hits.start[:-1]
     some = hits.start[1:] > first
     if rel is not None:
         some[some] = hits.ideal[first[some]] >= rel  # the largest relevance of the user
-    users = np.flatnonzero(some & (hits.n_hits > 0))
-    return hits._replace(blank=np.where(some, 0.0, np.nan), users=users)
+    return np.where(some, 0.0, np.nan), np.flatnonzero(some & (hits.n_hits > 0))
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    hits = _visited(_chosen(hits, hits.ideal >= rel, hits.gain >= rel))
+    hits = _chosen(hits, hits.ideal >= rel, hits.gain >= rel)
     return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
 
 

@@ -1,7 +1,8 @@
 """The command ``recmetrics``: see ``recmetrics --help``.
 
     _command           the commands, their help and exit codes
-    _arguments         the options of each command as rows of a table, and the files they name
+    _arguments         the options of each command as rows of a table; those of side information
+                       come from its records in ``_inputs/side``
     _pipeline          ``evaluate``: files -> an evaluation and the ids of its rows -> report
     _score_files       its form SCORES: matrices of scores and truth
     _recommendations   its form RECS: tables of recommendations and truth

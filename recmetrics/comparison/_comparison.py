@@ -112,7 +112,7 @@ class Comparison(Compared, Printed):
         return frame_of(self.to_records(table), backend)
 
     def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
-        """Return everything as a dict for ``json.dumps``, with the keys of ``Summary.to_dict``.
+        """As ``Summary.to_dict``, with the differences of the models.
 
         Parameters
         ----------

@@ -113,7 +113,7 @@ def summary(
     notes
         Lines to print below the tables.
     rng
-        The seed or generator of the bootstrap. None draws a new seed for each call. Other metrics
+        The seed or generator of the bootstrap, as in ``compare``. Other metrics
         do not change the interval of a metric. ``compare`` gives the same intervals for the same
         seed, confidence and weights; ``recmetrics evaluate`` gives those of seed 0.
 

@@ -5,9 +5,9 @@ _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
 _columns       the columns that are read, and the one that orders the lists
 _frames        columns of any library's tables
-_ids           ids of any type -> integers
-_numbering     integers -> 0, 1, 2, ...; rows grouped and sorted
-_matching      two tables -> lists and truth, numbered
+_ids           users and items of any type -> integers
+_numbering     these integers -> 0, 1, 2, ...; rows grouped and sorted
+_matching      two tables -> lists and truth; gaps between ranks
 _side_tables   side information as tables -> the arrays of the core
 _values        lists and truth -> values
 _counts        ``TableSummary``: counts and means of a result

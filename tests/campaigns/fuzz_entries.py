@@ -24,9 +24,9 @@ import recmetrics._results.rows
 import recmetrics._results.store
 import recmetrics._selection.device
 import recmetrics._selection.factors
+import recmetrics._selection.find
 import recmetrics._selection.matrix
 import recmetrics._selection.rankings
-import recmetrics._selection.sources
 import recmetrics._selection.tied
 from recmetrics import Evaluator, Metrics, StreamEvaluator
 from recmetrics._spec import METRICS, parse
@@ -59,7 +59,7 @@ TIGHT = {
     recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
     recmetrics._results.rows: {"_ADDED": 4},
     recmetrics._results.store: {"WAITING": (3, 8, 1 << 22), "MOST": 3},
-    recmetrics._selection.sources: {"_HOST_BYTES": 64},
+    recmetrics._selection.find: {"_HOST_BYTES": 64},
 }  # fmt: skip
 
 

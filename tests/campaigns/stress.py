@@ -189,10 +189,9 @@ def memory(times=10_000, allowed=1 << 18):
 # --- Ctrl-C --------------------------------------------------------------------------------------
 
 
-def long_calls():
-    """Calls that take hours, by name, each with how it is to be interrupted and tried again."""
+def long_calls(n_users=1_000_000):
+    """Calls that take hours, by name."""
     scores, _ = problem(1, 50_000)
-    n_users = 1_000_000
     rows = np.broadcast_to(scores[0], (n_users, 50_000))
     halves = np.broadcast_to(scores[0].astype(np.float16), rows.shape)
     start = np.arange(n_users + 1)
@@ -225,6 +224,8 @@ def after_interruption():
 
 def child_interruptions():
     """Run the long call that is named on each line until Ctrl-C ends it; then say how all is."""
+    for call in long_calls(4).values():  # compiled: llvmlite may lose a Ctrl-C meanwhile
+        call()
     every = long_calls()
     answer(after_interruption())
     for line in sys.stdin:

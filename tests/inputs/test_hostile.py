@@ -371,7 +371,7 @@ def test_every_line_that_is_defended_names_its_tests():
     table = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert len(table) > 10
     for line in table:
-        named = re.findall(r"`(tests/\w+\.py)(?:::(\w+))?`", line)
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", line)
         assert named, line
         for file, test in named:
             assert f"def {test or 'test_'}" in (folder / file).read_text(), (file, test)

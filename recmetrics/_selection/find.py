@@ -1,4 +1,4 @@
-"""The sources of scores, and the ranker of each.
+"""``find_hits``: from scores to hits, by the ranker of the scores.
 
 Scores of factor models exist only as factors: ``FactorScores`` selects the lists itself, and they
 are read like rankings. For metrics that need whole rows, because they have no cutoff, the scores of
