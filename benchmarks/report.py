@@ -38,10 +38,7 @@ REASONS: dict[str, str] = {
         "with an informed model users have hits, and for each hit the scores above it and equal "
         "to it are counted separately."
     ),
-    "columns": (
-        "thirty kernels read the hits of all users, and with an informed model users have hits. "
-        "One metric takes at most two and a half times as long as the read."
-    ),
+    "columns": "each metric writes a number for each user, to memory that the call has to get.",
     "dense_truth": (
         "NumPy compares the truth with 0 in one pass, and collects the relevant items in a second "
         "pass. A truth of float32 or float64 has more bytes to read, and so a higher limit."

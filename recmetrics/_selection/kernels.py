@@ -206,14 +206,15 @@ def _count_equal(values: Array, score: Any) -> int:
 
 
 @helper
-def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
+def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) -> bool:
     """Fill the lanes, which have the items of ``_lane_of``, with their maxima; True with any NaN.
 
     No lane is set to the larger of itself and one score: LLVM would make that a masked store, which
     takes four times as long on processors with AVX2 and without AVX-512. It does not with two
     scores. They are in one tile, since processors read ahead what is read in order.
 
-    The row has at least three times as many items as there are lanes.
+    The row has at least three times as many items as there are lanes. It is filled from
+    ``bits[user]``, unless these are None, tile by tile, which stay in the nearest cache.
     """
     line = 64 // row.itemsize
     has_nan = False
@@ -225,8 +226,12 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
         one = row[begin : begin + _HALF]
         two = row[begin + _HALF : begin + 2 * _HALF]
         maxima = lanes[lane : lane + _HALF]
-        for j in range(0, 2 * _HALF, line):
-            prefetch(row, begin + _AHEAD * line + j)
+        if bits is not None:
+            tile = row[begin : begin + 2 * _HALF]
+            order_halves(bits[user, begin : begin + 2 * _HALF], int(-lowest), tile)
+        else:
+            for j in range(0, 2 * _HALF, line):
+                prefetch(row, begin + _AHEAD * line + j)
         for j in range(_HALF):
             best, score, other = maxima[j], one[j], two[j]
             best = score if score > best else best  # NaN never gets in
@@ -234,6 +239,8 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any) -> bool:
             has_nan |= (score != score) | (other != other)  # only NaN is
         begin += 2 * _HALF
         lane = lane + _HALF if lane + _HALF < lanes.size else 0
+    if bits is not None:
+        order_halves(bits[user, begin:], int(-lowest), row[begin:])
     maxima = lanes[lane:]
     while begin < row.size:
         one = row[begin - 2 * lanes.size :]  # of the same lanes, and in them already
@@ -646,17 +653,15 @@ def rank_rows(
     """
     n_items = scores.shape[1]
     for user in range(excluded_start.size - 1):
-        place = user
-        if bits is not None:
-            place = 0
-            order_halves(bits[user], int(-lowest), scores[0])
-        row = scores[place]
+        row = scores[user if bits is None else 0]
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         n_lanes = 0
         if lanes.size > 0:  # as in ``list_rows``; a helper for both took 0.1 s of a first call
-            has_nan[0] |= _lane_maxima(row, lanes, lowest)
+            has_nan[0] |= _lane_maxima(row, lanes, lowest, bits, user)
             n_lanes = _usable_lanes(row, lanes, excluded, 2 * k, lowest)
         else:
+            if bits is not None:
+                order_halves(bits[user], int(-lowest), row)
             has_nan[0] |= _count_reaching(row, lowest) < row.size
         best = lanes[:n_lanes]
         if _count_above(best, lowest) >= k:
@@ -899,7 +904,7 @@ def list_rows(
         excluded = excluded_items[excluded_start[user] : excluded_start[user + 1]]
         bound = least
         if lanes.size > 0:
-            has_nan[0] |= _lane_maxima(row, lanes, lowest)
+            has_nan[0] |= _lane_maxima(row, lanes, lowest, None, 0)
             n_lanes = _usable_lanes(row, lanes, excluded, 4 * k, lowest)
             reached = _bound(lanes[:n_lanes], k, lowest)
             bound = reached if reached > least else least
@@ -1103,7 +1108,7 @@ def select_tile(
         if lanes.size > 0 and beyond > 2 * k + _BLOCK // 4:
             # Too many to add one by one, as in the first tile, or in every tile where scores
             # ascend. The lanes of this tile alone give a better bound.
-            _lane_maxima(row, lanes, lowest)
+            _lane_maxima(row, lanes, lowest, None, 0)
             n_lanes = _usable_lanes(row, lanes, within[:n_within], 4 * k, lowest)
             reached = _bound(lanes[:n_lanes], k, lowest)
             if reached > bound:
