@@ -663,10 +663,9 @@ FAULTS = [
     ),
     Fault(
         "tied items of unequal weight are in the order of their relevance", "_selection/hits.py",
-        "            hits = self._once(key, lambda: under(weighed, ties))",
-        "            hits = self._once(\n"
-        "                key, lambda: under(self._hits, ties)._replace(gain=weighed.gain)\n"
-        "            )",
+        "            hits = self._once(key, under, self._once(asked, self._weighed, *asked), ties)",
+        "            weighed = self._once(asked, self._weighed, *asked)\n"
+        "            hits = under(self._hits, ties)._replace(gain=weighed.gain)",
         "tests/selection/test_ties.py -k range_is_the_mean",
     ),
     Fault(
