@@ -35,7 +35,7 @@ def one_user(scores, truth, items, propensity=None):
     return OneUser(
         gains=[float(truth[i]) for i in items],
         relevances=[float(truth[i]) for i in relevant],
-        scores=[float(scores[i]) for i in items],
+        scores=[np.asarray(scores[i]).item() for i in items],  # whole numbers exactly
         propensities=[chances[i] for i in items],
         relevant_propensities=[chances[i] for i in relevant],
     )

@@ -230,6 +230,9 @@ class Views:
             hits: Hits = self._once((stratum, ties), under, untied, ties)
             if rel is not None:
                 hits = self._once((stratum, ties, rel), _at_least, hits, rel)
+            elif options.get("rel") is not None:
+                least = options["rel"]
+                hits = self._once((stratum, ties, "of", least), _visited, hits, least)
             if gain not in (None, "linear"):
                 hits = self._once((stratum, ties, rel, gain), _with_gain, hits, gain)
         else:
@@ -240,11 +243,7 @@ class Views:
             hits = self._once((*key, "retrieved", k), _retrieved, hits, k)
         if "discount" in options:
             hits = hits._replace(discount=self.discount(k, options))
-        least = options.get("rel") if rel is None else None
-        kind = None if gain == "linear" else gain  # the same users as without gains
-        whose = "users", stratum, ties, rel, kind, weigh, least
-        blank, users = self._once(whose, _with_hits, hits, least)
-        return hits._replace(blank=blank, users=users)
+        return hits
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
         """The weights of the ranks, for all users."""
@@ -268,7 +267,7 @@ class Views:
         )
         hits = hits._replace(gain=listed, ideal=gains if weigh == "ps" else hits.ideal)
         hits = _chosen(hits, among, self._among(slots, among))
-        return hits._replace(ideal=_descending(hits.start, hits.ideal))
+        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _of(self, stratum: str | None) -> Hits:
         """The hits in a stratum, with the ideal in descending order."""
@@ -276,7 +275,7 @@ class Views:
         if stratum is not None and self._slots is not None:
             among = self._slots.strata[stratum]
             hits = _chosen(hits, among, self._among(self._slots, among))
-        return hits._replace(ideal=_descending(hits.start, hits.ideal))
+        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _among(self, slots: Slots, among: BoolArray) -> BoolArray:
         """Say which slots have a hit that is one of the relevant items ``among`` all."""
@@ -407,18 +406,19 @@ def _count_kept(
         new_hits[user] = moved - before
 
 
-def _with_hits(hits: Hits, rel: float | None) -> tuple[FloatArray, IntArray]:
-    """Give the value of users without hits, and the users with hits and relevant items."""
+def _visited(hits: Hits, rel: float | None = None) -> Hits:
+    """Fill in ``blank`` and ``users``, for relevances of at least ``rel``."""
     first = hits.start[:-1]
     some = hits.start[1:] > first
     if rel is not None:
         some[some] = hits.ideal[first[some]] >= rel  # the largest relevance of the user
-    return np.where(some, 0.0, np.nan), np.flatnonzero(some & (hits.n_hits > 0))
+    users = np.flatnonzero(some & (hits.n_hits > 0))
+    return hits._replace(blank=np.where(some, 0.0, np.nan), users=users)
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:
     """Keep the relevances of at least ``rel``, as 1."""
-    hits = _chosen(hits, hits.ideal >= rel, hits.gain >= rel)
+    hits = _visited(_chosen(hits, hits.ideal >= rel, hits.gain >= rel))
     return hits._replace(ideal=np.ones_like(hits.ideal), gain=np.ones_like(hits.gain))
 
 

@@ -33,6 +33,8 @@ def read_segments(source: Source) -> Segments:
                 f"{source} has dtype {labels.dtype} and shape {labels.shape}; expected {_EXPECTED}"
             )
             raise CommandError(msg)
+        with reading(source, _EXPECTED):
+            labels.tolist()  # text that is no Unicode is read here
         return Segments(labels)
     refuse(source, first, _EXPECTED)
     if source.path.suffix.lower() == ".csv":

@@ -307,6 +307,11 @@ BAD_GROUPS = {
         "--by 'bad.npy' has dtype int64 and shape (3, 2); expected a label per user",
     ),
     "npy that is cut": ("npy", GOOD_GROUPS["npy"][:-1], "cannot read --by 'bad.npy': "),
+    "npy of text that is no Unicode": (
+        "npy",
+        npy(np.frombuffer(np.full(3, 0x7FFFFFFF, "<u4").tobytes(), "<U1")),
+        "cannot read --by 'bad.npy': ",
+    ),
     "npy with NaN": (
         "npy",
         npy([1.0, np.nan, 2.0]),
