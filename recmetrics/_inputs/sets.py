@@ -152,14 +152,22 @@ def _sort_items(
         first, end = start[user], start[user + 1]
         if end - first <= _COUNTED:
             own = given_items[first:end]
+            total = 0
             for i in range(own.size):
-                item = own[i]
                 place = first
                 for j in range(own.size):
-                    place += (own[j] < item) | ((own[j] == item) & (j < i))
-                    repeats |= (own[j] == item) & (j < i)
-                items[place] = item
+                    place += own[j] < own[i]
+                items[place] = own[i]
                 values[place] = given_values[first + i]
+                total += place - first
+            if 2 * total < own.size * (own.size - 1):  # equal items have the same place
+                repeats = True
+                for i in range(own.size):
+                    place = first
+                    for j in range(own.size):
+                        place += (own[j] < own[i]) | ((own[j] == own[i]) & (j < i))
+                    items[place] = own[i]
+                    values[place] = given_values[first + i]
             continue
         gap = 1
         while 3 * gap < end - first:

@@ -121,8 +121,8 @@ def empty_hits(
 
 
 def cleared(hits: Hits) -> Hits:
-    """Set all hits to none."""
-    for array in (hits.n_hits, hits.rank, hits.first, hits.last, hits.gain, hits.length):
+    """Set all hits to none; a rank is read with its hit alone."""
+    for array in (hits.n_hits, hits.first, hits.last, hits.gain, hits.length):
         array.fill(0)
     return hits
 
