@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError
-from recmetrics._inputs.arrays import half_to_single, is_half, is_nonzero
+from recmetrics._inputs.arrays import as_kernel_array, half_to_single, is_half, is_nonzero
 from recmetrics._jit import kernel
 from recmetrics._options import thread_count
 from recmetrics._threads import map_blocks, row_blocks
@@ -113,13 +113,19 @@ class Rows(NamedTuple):
     def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool]:
         """Sort the items of each user, of any dtype; also say whether any item is repeated."""
         start = self.start
-        items, values = np.empty(len(self.items), np.int64), np.empty(len(self.items))
+        given = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
+        items = np.empty(len(self.items), np.int64)
+        equal = bool((given == given[:1]).all())  # as in binary truth: they stay where they are
+        values = given if equal else np.empty(len(items))
 
         def sort(rows: slice) -> bool:
             own = slice(start[rows.start], start[rows.stop])
-            given = self.items[own].astype(np.int64), self.values[own].astype(np.float64)
             return _sort_items(
-                start[rows.start : rows.stop + 1] - own.start, *given, items[own], values[own]
+                start[rows.start : rows.stop + 1] - own.start,
+                self.items[own].astype(np.int64),
+                given[own],
+                items[own],
+                np.empty(own.stop - own.start) if equal else values[own],
             )
 
         n_users = len(start) - 1
