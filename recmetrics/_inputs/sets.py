@@ -130,7 +130,7 @@ class Rows(NamedTuple):
 
         n_users = len(start) - 1
         mean_items = max(1, len(items) // max(1, n_users))
-        threads = thread_count(n_threads) if len(items) > _SORTED else 1
+        threads = thread_count(n_threads) if len(items) > 4 * _SORTED else 1
         blocks = row_blocks(n_users, _SORTED // mean_items, threads, _SORTED // mean_items)
         return Rows(start, items, values), any(map_blocks(sort, blocks, threads))
 

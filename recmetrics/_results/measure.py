@@ -25,10 +25,10 @@ from recmetrics._spec import NUMBERS, Cutoffs, Definition, Request, lacking
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import FloatArray, UserValues
 
-_THREADED = 1 << 18  # (users / 8 + hits) x metrics; less is done before two threads share the GIL
+_THREADED = 1 << 17  # (users / 8 + hits) x metrics; less is done before two threads share the GIL
 # Users whose hits are read by all metrics in turn. Each thread has as many blocks as another: small
 # ones, taken as threads become free, spend more time waiting for the GIL than on metrics.
-_MEASURED = 1 << 14
+_MEASURED = 1 << 15
 
 
 class RowNames(NamedTuple):
