@@ -25,6 +25,7 @@ of tied scores, ECIR 2008.
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -109,9 +110,10 @@ def empty_hits(
     tied_slots = slots if ties else 0
     # One array, since the allocator keeps the pages of one, and returns those of many: a page that
     # is asked for again costs as much as the metrics of 50 users.
-    words = make(2 * n_users + 2 * slots + 2 * tied_slots, np.int64)
-    n_hits, length, rank, gain, first, last = np.split(
-        words, np.cumsum([n_users, n_users, slots, slots, tied_slots])
+    sizes = n_users, n_users, slots, slots, tied_slots, tied_slots
+    words, ends = make(sum(sizes), np.int64), accumulate(sizes)
+    n_hits, length, rank, gain, first, last = (
+        words[end - size : end] for size, end in zip(sizes, ends, strict=True)
     )
     return Hits(
         start=start,
@@ -416,10 +418,11 @@ def _visited(hits: Hits, rel: float | None = None) -> Hits:
     """Fill in ``blank`` and ``users``, for relevances of at least ``rel``."""
     first = hits.start[:-1]
     some = hits.start[1:] > first
+    n_hits = hits.n_hits
     if rel is not None:
         some[some] = hits.ideal[first[some]] >= rel  # the largest relevance of the user
-    users = np.flatnonzero(some & (hits.n_hits > 0))
-    return hits._replace(blank=np.where(some, 0.0, np.nan), users=users)
+        n_hits = n_hits * some
+    return hits._replace(blank=np.where(some, 0.0, np.nan), users=np.flatnonzero(n_hits))
 
 
 def _at_least(hits: Hits, rel: float) -> Hits:
