@@ -435,7 +435,7 @@ def processors(bench: Bench) -> Iterator[Row]:
     """ndcg@k of random scores in one thread, with kernels that Numba compiles for other processors.
 
     This processor runs them all: they may use SSE2, AVX2 (the next three), or all that it has. The
-    CPU time is the best of 45 calls, 15 in each of three processes.
+    CPU time is the best of 45 calls, 15 in each of three processes. ARM was not at hand.
     """
     if platform.machine() not in ("x86_64", "AMD64"):
         yield Row("any", "x86-64", None, note="this processor runs no code for x86-64")
