@@ -22,6 +22,7 @@ block by block; only an ``Evaluator`` with metrics of all lists keeps them, in `
 
 from recmetrics._selection import kernels
 from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposures
+from recmetrics._selection.factors import check_bias, check_factors
 from recmetrics._selection.find import (
     AnyScores,
     Found,
