@@ -651,7 +651,7 @@ class Metrics:
         """
         request = Request(metrics_list, level="chance", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores.of(users)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
         return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
@@ -693,7 +693,7 @@ class Metrics:
         """
         request = Request(metrics_list, level="ceiling", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores.of(users)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
         return values_of(find_hits(scores, users, request), request)
 
     # One name for each metric of the registry; a test compares the two.

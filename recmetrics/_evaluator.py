@@ -15,7 +15,7 @@ from recmetrics._errors import (
     ShapeError,
     warn,
 )
-from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
+from recmetrics._inputs import Rankings, UserIndex, Users, as_array, as_indices, read_whole_users
 from recmetrics._options import ForBatches, shared_of, takes
 from recmetrics._results import (
     Accumulator,
@@ -389,9 +389,10 @@ class Evaluator(Accumulator):
             raise InputTypeError(msg)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
-        if n_chosen(chosen) != n_rows:
+        n_chosen = len(as_indices(chosen))
+        if n_chosen != n_rows:
             msg = (
-                f"{what} has {n_rows} rows, but users= names {n_chosen(chosen)} users; expected "
+                f"{what} has {n_rows} rows, but users= names {n_chosen} users; expected "
                 "one user for each row"
             )
             raise ShapeError(msg)

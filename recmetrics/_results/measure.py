@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -39,7 +39,6 @@ class RowNames(NamedTuple):
 
 
 ROWS_ARE_USERS = RowNames()
-NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 
 
 def values_of(
@@ -60,11 +59,9 @@ def values_of(
 
     with while_compiling(tell):
         values = whole_values(found, request, rows)
-    means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
     if found.invalid is not None:
         print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
-    lines = users_of_means(means, len(found.hits.n_hits), request)
-    for line in lines + size_of_weights(found, request):
+    for line in (*_users_of_means(values, request), *size_of_weights(found, request)):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
@@ -77,36 +74,22 @@ def whole_values(
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
-def users_of_means(
-    means: Mapping[str, int | None], n_users: int, request: Request, noun: str = "user"
-) -> list[str]:
-    """Say how many users each mean includes, if not all.
-
-    ``means`` gives the number of users of each mean, None for a system metric. ``noun`` is the word
-    for a user.
-    """
-
-    def missing(texts: Sequence[str]) -> str:
-        return lacking([request.definitions[text].spec for text in texts])
-
-    def advice(texts: Sequence[str]) -> str:
-        # 0 would be the best value where lower is better, or better than any.
-        metrics = [request.definitions[text].spec.metric for text in texts]
-        upward = all(metric.higher_is_better for metric in metrics)
-        return "; undefined='zero' counts them as 0" if upward else ""
-
-    groups: dict[int, list[str]] = {}
-    for text, n_counted in means.items():
-        if n_counted is not None:
-            groups.setdefault(n_counted, []).append(text)
-    return [
-        ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
-        + f"means are over {n_counted:,} of {n_users:,} {noun}s; {n_users - n_counted:,} "
-        + f"{'has' if n_users - n_counted == 1 else 'have'} {missing(texts)}"
-        + advice(texts)
-        for n_counted, texts in groups.items()
-        if n_counted < n_users
-    ]
+def _users_of_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
+    """Say how many users each mean includes, if not all."""
+    texts_of: dict[int, list[str]] = {}
+    for text in request.per_user:
+        texts_of.setdefault(int(np.isnan(values[text]).sum()), []).append(text)
+    for n_lacking, texts in texts_of.items():
+        if n_lacking:
+            n_users, specs = values[texts[0]].size, [request.definitions[t].spec for t in texts]
+            # 0 would be the best value where lower is better, or better than any.
+            upward = all(spec.metric.higher_is_better for spec in specs)
+            yield (
+                ("" if len(texts_of) == 1 else f"{', '.join(texts)}: ")
+                + f"means are over {n_users - n_lacking:,} of {n_users:,} users; {n_lacking:,} "
+                + f"{'has' if n_lacking == 1 else 'have'} {lacking(specs)}"
+                + ("; undefined='zero' counts them as 0" if upward else "")
+            )
 
 
 def size_of_weights(found: Found, request: Request) -> list[str]:

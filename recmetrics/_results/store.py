@@ -21,15 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, UndefinedMetricError
-from recmetrics._inputs import (
-    InvalidItems,
-    Side,
-    UserIndex,
-    Users,
-    as_indices,
-    digests_of,
-    digests_of_side,
-)
+from recmetrics._inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
 from recmetrics._results.measure import ROWS_ARE_USERS, RowNames, settled, system_values, user_rows
 from recmetrics._results.rows import Batch, KeptLists, UserRows, UserTable
 from recmetrics._results.saved import Schema, Shape, reading
@@ -91,9 +83,7 @@ class Store:
     @functools.cached_property
     def data(self) -> dict[str, str]:
         """A hash of each set of items and of each piece of side information."""
-        if isinstance(self._data, Side):
-            return digests_of_side(self._data)
-        return digests_of(self._data) if isinstance(self._data, Users) else self._data
+        return digests_of(self._data) if isinstance(self._data, Side | Users) else self._data
 
     @property
     def schema(self) -> Schema:
@@ -205,7 +195,11 @@ class Store:
         """The rows or totals of all batches, with the log written into them."""
         with self._lock:
             kept = self._kept
-            content = self._nothing() if kept.content is None else kept.content
+            content: UserTable | Totals = kept.content
+            if content is None and self.keep == "rows":
+                content = UserTable(self.request, self.n_users, self.n_items or 0)
+            elif content is None:
+                content = Totals.none(self.request, self.keep)
             # The metrics of batches that wait are computed together, those of another were before.
             for _, together in groupby(kept.log, lambda b: isinstance(b.values, Found) or id(b)):
                 batches = list(together)
@@ -215,11 +209,6 @@ class Store:
                 content = content.plus(batches, values, self.request)
             self._kept = kept._replace(content=content, log=(), size=(0, 0, 0))
             return content
-
-    def _nothing(self) -> UserTable | Totals:
-        if self.keep == "rows":
-            return UserTable(self.request, self.n_users, self.n_items or 0)
-        return Totals.none(self.request, self.keep)
 
     @property
     def n_rows(self) -> int:

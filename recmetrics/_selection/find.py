@@ -12,7 +12,6 @@ import numpy as np
 
 from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
-    N_NAN,
     NAN_ROW,
     FlatLists,
     Rankings,
@@ -107,8 +106,11 @@ def find_hits(
     of_lists = {} if reader is None else reader.values
     invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
     slots = None
-    if relevant is not None:
-        hits, slots = _unlabelled(hits, relevant)
+    if relevant is not None:  # the numbers of ``_labelled`` are read, and the relevances put back
+        _, _, relevance = relevant.rows
+        gain, place = read_labels(hits, relevance)
+        slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
+        hits = hits._replace(ideal=relevance, gain=gain)
     return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
 
 
@@ -178,17 +180,11 @@ def _labelled(relevant: _Marked) -> Rows:
     return Rows(start, items, numbers.astype(np.float64))
 
 
-def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
-    """Read the numbers of ``_labelled`` in hits, and put the relevances back."""
-    _, _, values = relevant.rows
-    gain, place = read_labels(hits, values)
-    slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
-    return hits._replace(ideal=values, gain=gain), slots
-
-
 def longest_list(scores: Source) -> int:
     """The most items that a list of these scores can have."""
-    return scores.longest if isinstance(scores, Rankings) else scores.shape[1]
+    if isinstance(scores, Rankings):
+        return int(scores.lengths.max(initial=0))
+    return scores.shape[1]
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
@@ -292,8 +288,7 @@ class FactorRanker:
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
         blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
         results = in_blocks(select_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found, _ in results])
-        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
             refuse_nan(nan_found, users)
-        hits = join([hits for hits, _, _ in results])
-        return hits, sum(n_swallowed for _, _, n_swallowed in results)
+        return join(hits), sum(n_swallowed)

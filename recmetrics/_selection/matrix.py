@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._inputs import (
-    N_NAN,
     NAN_ROW,
-    NO_ROWS,
     ItemSets,
     Rows,
     ScoreBlock,
@@ -57,22 +55,21 @@ class MatrixRanker:
         ties = rules.ties and k is not None
         # Blocks write into the hits of all users where their size is known: joining the hits of
         # blocks took a tenth of a call, in one thread, and clearing them all two hundredths.
-        known = self.truth.in_memory_rows()
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
         everyone = None
-        if known is not None and len(blocks) > 1:
+        if len(blocks) > 1 and (known := self.truth.in_memory_rows()) is not None:
             everyone = empty_hits(known.start, known.values, ties=ties, make=np.empty)
 
         def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = self.truth.rows(rows)
+            excluded, n_swallowed = Rows.none(rows.stop - rows.start), 0
+            if self.exclude is not None:
+                excluded = self.exclude.rows(rows)
+                n_swallowed = 0 if k is None else relevant.n_within(excluded)
             if everyone is None:
                 hits = empty_hits(relevant.start, relevant.values, ties=ties)
             else:
                 hits = cleared(part_of(everyone, rows))
-            excluded = self._excluded(rows)
-            n_swallowed = 0
-            if k is not None and self.exclude is not None:
-                n_swallowed = relevant.n_within(excluded)
             if self._given is None:
                 # Lists read all rows a second time; to convert them twice takes longer.
                 block = self.scores.block(rows, packed=reader is None)
@@ -98,12 +95,10 @@ class MatrixRanker:
             results = [rank_block(blocks[0])]
         else:
             results = in_blocks(rank_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found, _ in results])
-        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
             refuse_nan(nan_found, self.users)
-        if everyone is None:
-            everyone = join([hits for hits, _, _ in results])
-        return everyone, sum(n_swallowed for _, _, n_swallowed in results)
+        return join(hits) if everyone is None else everyone, sum(n_swallowed)
 
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
@@ -205,12 +200,6 @@ class MatrixRanker:
             kernels.pool_for(reader.depth, longest, block.values.dtype),
         )  # fmt: skip
         return lists
-
-    def _excluded(self, rows: slice) -> Rows:
-        """The excluded items of each user of a block."""
-        if self.exclude is None:
-            return NO_ROWS._replace(start=np.zeros(rows.stop - rows.start + 1, np.int64))
-        return self.exclude.rows(rows)
 
     def _recommendable(
         self, given: ItemSets | SparseScores, rows: slice, excluded: Rows

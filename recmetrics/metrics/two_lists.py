@@ -1,11 +1,9 @@
 """Measures of two lists of one user, such as those of two models.
 
-Their strings look like those of metrics: ``rbo(p=0.9)@10``. They are not metrics, because they read
-a second list and no truth. So they have a table of their own, ``MEASURES``, apart from the
-registry. Each is one block: its options, and a function that fills the values of a block of users.
-
-All read what ``compared`` counts once, in time linear in the ranks: how many items both lists have
-among their first 1, 2, 3, ... ranks.
+They are not metrics, because they read a second list and no truth. So they have a table of their
+own, ``MEASURES``, apart from the registry. Each is one block: its options, and a function that
+fills the values of a block of users. All read how many items both lists have among their first 1,
+2, 3, ... ranks, which ``compared`` counts once, in time linear in the ranks.
 """
 
 import math
@@ -40,15 +38,9 @@ class Pairs(NamedTuple):
 
 
 def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items: int) -> Pairs:
-    """Compare two lists of each user.
+    """Compare two lists of each user: items (rows, width), all below ``n_items``, and lengths.
 
-    Parameters
-    ----------
-    a, b
-        The items (rows, width), and the length (rows,) of each list. An item of -1 is a rank
-        without an item; those at the end of a list do not count as ranks.
-    n_items
-        All items are below it.
+    An item of -1 is a rank without an item; those at the end of a list do not count as ranks.
     """
     (items_a, length_a), (items_b, length_b) = a, b
     n_rows, depth = len(items_a), max(items_a.shape[1], items_b.shape[1])
