@@ -21,7 +21,7 @@ from recmetrics._inputs import (
     read_matrix,
     read_users,
 )
-from recmetrics._selection import Found, Hits, Lists, MatrixRanker, find_hits, hits_of_slots
+from recmetrics._selection import Hits, Lists, MatrixRanker, Selection, find_hits, hits_of_slots
 from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
 
@@ -266,7 +266,7 @@ def audit_ranked(
     )
 
 
-def _of_invalid(rankings: Rankings, found: Found, n_items: int | None) -> dict[str, Finding]:
+def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
     """The invalid items of rankings, and the first of each kind."""
     known = range(sys.maxsize if n_items is None else n_items)
     findings = {}

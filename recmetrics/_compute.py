@@ -37,7 +37,14 @@ from recmetrics._results import (
     values_of,
     whole_values,
 )
-from recmetrics._selection import EqualScores, Found, Source, find_hits, read_factors, read_scores
+from recmetrics._selection import (
+    EqualScores,
+    Selection,
+    Source,
+    find_hits,
+    read_factors,
+    read_scores,
+)
 from recmetrics._spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
     Candidates,
@@ -109,7 +116,7 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
-def _evaluation_of(found: Found, request: Request, shared: Shared) -> Evaluation:
+def _evaluation_of(found: Selection, request: Request, shared: Shared) -> Evaluation:
     """Compute the values of a whole call, and note what may mislead."""
     values = whole_values(found, request)
     n_swallowed, n_relevant = found.swallowed()

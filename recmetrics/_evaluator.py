@@ -25,7 +25,7 @@ from recmetrics._results import (
     logger_key,
     warn_of_swallowed,
 )
-from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
+from recmetrics._selection import Selection, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
     Candidates,
@@ -337,7 +337,7 @@ class Evaluator(Accumulator):
         chosen, found = self._find(scores, users)
         self._results.add(found, chosen, in_order=users is None)
 
-    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Found]:
+    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits."""
         n_rows, n_items = scores.shape
         if n_items not in (None, self._results.shape[1]):

@@ -15,7 +15,7 @@ from recmetrics._jit import while_compiling
 from recmetrics._selection import (
     WHOLE_LIST,
     Exposures,
-    Found,
+    Selection,
     Slots,
     Views,
     empty_hits,
@@ -42,7 +42,7 @@ ROWS_ARE_USERS = RowNames()
 
 
 def values_of(
-    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn if they may be misleading."""
     if found.n_swallowed:
@@ -67,7 +67,7 @@ def values_of(
 
 
 def whole_values(
-    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call: all users at once."""
     values, definitions = measured(found, request), request.definitions
@@ -92,7 +92,7 @@ def _users_of_means(values: Mapping[str, UserValues], request: Request) -> Itera
             )
 
 
-def size_of_weights(found: Found, request: Request) -> list[str]:
+def size_of_weights(found: Selection, request: Request) -> list[str]:
     """Give the effective number of relevant items under the weights of propensities."""
     specs = [definition.spec for definition in request.of_hits.values()]
     kinds = dict.fromkeys(
@@ -138,7 +138,7 @@ def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
         warn(msg)
 
 
-def measured(found: Found, request: Request) -> dict[str, UserValues]:
+def measured(found: Selection, request: Request) -> dict[str, UserValues]:
     """Compute all metrics of a request, NaN where they are undefined."""
     values = user_values(found, request)
     if isinstance(found.exposure, Exposures):
@@ -146,7 +146,9 @@ def measured(found: Found, request: Request) -> dict[str, UserValues]:
     return {text: values[text] for text in request.definitions}
 
 
-def ranks_of(found: Found, request: Request) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
+def ranks_of(
+    found: Selection, request: Request
+) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
     """Give the rank of each relevant item, found ``with_slots``."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
@@ -165,7 +167,7 @@ def ranks_of(found: Found, request: Request) -> "sp.csr_array[np.float64]":  # o
     return sp.csr_array((data, slots.items.copy(), hits.start.copy()), shape=shape)
 
 
-def user_values(found: Found, request: Request) -> dict[str, UserValues]:
+def user_values(found: Selection, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, NaN where they are undefined."""
     n_users, everyone = len(found.hits.n_hits), Views(found.hits, found.slots)
     values = dict(found.of_lists)
@@ -198,7 +200,7 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
     return values
 
 
-def user_rows(found: Found, request: Request) -> FloatArray:
+def user_rows(found: Selection, request: Request) -> FloatArray:
     """The values of the user metrics as one array, (metrics, users)."""
     values = user_values(found, request)
     rows = [values[text] for text in request.per_user]

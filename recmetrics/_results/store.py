@@ -26,7 +26,7 @@ from recmetrics._results.measure import ROWS_ARE_USERS, RowNames, settled, syste
 from recmetrics._results.rows import Batch, KeptLists, UserRows, UserTable
 from recmetrics._results.saved import Schema, Shape, reading
 from recmetrics._results.totals import Totals
-from recmetrics._selection import Found, Slots, exposures, join
+from recmetrics._selection import Selection, Slots, exposures, join
 from recmetrics._spec import NUMBERS, Cutoffs, Request
 from recmetrics._types import BoolArray, IntArray, UserValues
 
@@ -141,12 +141,14 @@ class Store:
             exposures(self.request, cutoffs)  # refuses this
         return KeptLists(n_rows, cutoffs.n_items or 0, cutoffs.exposure)
 
-    def measured(self, found: Found, users: UserIndex) -> UserRows:
+    def measured(self, found: Selection, users: UserIndex) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
         rows = user_rows(found, self.request)
         return UserRows(as_indices(users), rows, *_lists_of(found), found.invalid)
 
-    def add(self, found: Found, users: UserIndex | None = None, *, in_order: bool = False) -> None:
+    def add(
+        self, found: Selection, users: UserIndex | None = None, *, in_order: bool = False
+    ) -> None:
         """Add a batch; the metrics of several batches are computed together.
 
         Users ``in_order`` follow those of the batch before, which must not have changed since they
@@ -201,10 +203,12 @@ class Store:
             elif content is None:
                 content = Totals.none(self.request, self.keep)
             # The metrics of batches that wait are computed together, those of another were before.
-            for _, together in groupby(kept.log, lambda b: isinstance(b.values, Found) or id(b)):
+            for _, together in groupby(
+                kept.log, lambda b: isinstance(b.values, Selection) or id(b)
+            ):
                 batches = list(together)
                 values = batches[0].values
-                if isinstance(values, Found):
+                if isinstance(values, Selection):
                     values = user_rows(_joined([b.values for b in batches]), self.request)
                 content = content.plus(batches, values, self.request)
             self._kept = kept._replace(content=content, log=(), size=(0, 0, 0))
@@ -444,7 +448,7 @@ class Accumulator:
         return cls._of(Store.from_state(state, cls.__name__, cls._keeps))
 
 
-def _lists_of(found: Found) -> tuple[IntArray, BoolArray]:
+def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
     """The lists of a batch, and the items that may be in them."""
     kept = found.exposure
     if isinstance(kept, KeptLists):
@@ -457,7 +461,7 @@ def _fits(size: tuple[int, int, int]) -> bool:
     return size[0] <= WAITING[0] and size[1] <= WAITING[1] and size[2] <= WAITING[2]
 
 
-def _joined(found: Sequence[Found]) -> Found:
+def _joined(found: Sequence[Selection]) -> Selection:
     """Join the hits of batches, in order, into one batch."""
     if len(found) == 1:
         return found[0]

@@ -25,7 +25,7 @@ from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposure
 from recmetrics._selection.factors import check_bias, check_factors
 from recmetrics._selection.find import (
     AnyScores,
-    Found,
+    Selection,
     Source,
     find_hits,
     longest_list,

@@ -51,7 +51,7 @@ AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
 
 
-class Found(NamedTuple):
+class Selection(NamedTuple):
     """The result of selection: the hits, and the metrics computed from lists on the way."""
 
     hits: Hits
@@ -76,7 +76,7 @@ def find_hits(
     cutoffs: Cutoffs | None = None,
     *,
     with_slots: bool = False,
-) -> Found:
+) -> Selection:
     """Find the rank of each relevant item in its user's ranking.
 
     The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
@@ -111,7 +111,7 @@ def find_hits(
         gain, place = read_labels(hits, relevance)
         slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
         hits = hits._replace(ideal=relevance, gain=gain)
-    return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+    return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
 
 
 def _warn_of_lacking(users: Users) -> None:
