@@ -36,7 +36,7 @@ from recmetrics._selection import (
 )
 from recmetrics._spec import Request, make_spec
 from recmetrics._types import Factors, IntArray, Invalid, Scores, Truth, UserValues
-from recmetrics.metrics import Asked, MeasuresList, compared, read_measures
+from recmetrics.metrics import MeasuresList, MeasureSpec, compared, read_measures
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -243,7 +243,7 @@ def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
 
 
 def _rules(
-    asked: Mapping[str, Asked], shared: ForLists | ForRankedLists, *, whole: bool = False
+    asked: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
 ) -> Request:
     """Make the request for the deepest lists that are read; no metric of it is computed."""
     cutoffs = [each.k for each in asked.values() if each.k is not None]
@@ -256,7 +256,7 @@ def _compare(
     b: AnyScores | Rankings,
     users: Users,
     n_items: int,
-    asked: Mapping[str, Asked],
+    asked: Mapping[str, MeasureSpec],
     rules: Request,
 ) -> dict[str, UserValues]:
     """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
@@ -282,7 +282,7 @@ class _Comparison:
         follower: _Model,
         users: Users,
         n_items: int,
-        asked: Mapping[str, Asked],
+        asked: Mapping[str, MeasureSpec],
         rules: Request,
         depth: int,
     ) -> None:

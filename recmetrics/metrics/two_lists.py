@@ -230,7 +230,7 @@ def _share_common(common: IntArray, length: IntArray, of_union: bool, out: Float
 # --- Their strings -------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
+class MeasureSpec(NamedTuple):
     """A measure that a call asks for."""
 
     measure: Measure
@@ -242,7 +242,7 @@ class Asked(NamedTuple):
         self.measure.compute(pairs.to_rank(self.k), out, **self.values)
 
 
-def read_measures(measures: MeasuresList) -> dict[str, Asked]:
+def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
     """Read the measures asked for, under the caller's own spelling and in the caller's order."""
     given: object = measures
     if isinstance(given, bytes) or hasattr(given, "shape") or not isinstance(given, Iterable):
@@ -255,13 +255,13 @@ def read_measures(measures: MeasuresList) -> dict[str, Asked]:
     return {text: _read(text) for text in texts}
 
 
-def _read(text: str) -> Asked:
+def _read(text: str) -> MeasureSpec:
     name, options, k = take_apart(text, "measure", _EXAMPLE)
     try:
         found = _lookup(name)
         values = {name: option.default for name, option in found.options.items()}
         values |= {name: found.option(name).check(value) for name, value in options.items()}
-        return Asked(found, None if k is None else check_k(k), values)
+        return MeasureSpec(found, None if k is None else check_k(k), values)
     except MetricSpecError as error:
         msg = f"in measure {text!r}: {error}"
         raise type(error)(msg) from None
