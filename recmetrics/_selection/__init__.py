@@ -5,7 +5,7 @@
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, which BLAS multiplies in tiles
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
-    rankings   ``GivenRanker``: the hits of rankings that the user gives; the error where a
+    rankings   ``ListRanker``: the hits of rankings that the user gives; the error where a
                ranking is faulty
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
                possible value, for the ceiling

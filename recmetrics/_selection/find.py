@@ -37,7 +37,7 @@ from recmetrics._selection.factors import FactorScores
 from recmetrics._selection.hits import Hits, Slots, join, read_labels
 from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
 from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._selection.rankings import GivenRanker, hits_of_lists
+from recmetrics._selection.rankings import ListRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
@@ -104,7 +104,7 @@ def find_hits(
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
     of_lists = {} if reader is None else reader.values
-    invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
+    invalid = ranker.invalid if isinstance(ranker, ListRanker) else None
     slots = None
     if relevant is not None:  # the numbers of ``_labelled`` are read, and the relevances put back
         _, _, relevance = relevant.rows
@@ -212,7 +212,7 @@ def ranker_of(scores: Source, users: Users) -> Ranker:
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users)
     if isinstance(scores, Rankings):
-        return GivenRanker(scores, users)
+        return ListRanker(scores, users)
     if isinstance(scores, EqualScores):
         return TiedRanker(scores, users)
     if isinstance(scores, DeviceScores):

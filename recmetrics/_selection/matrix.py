@@ -46,9 +46,9 @@ class MatrixRanker:
         self.users = users
         self.truth, self.exclude, self.candidates = users.truth, users.exclude, users.candidates
         # The items of each user that are read, where these are not all items.
-        self._given: SparseScores | ItemSets | None = users.candidates
+        self._own_items: SparseScores | ItemSets | None = users.candidates
         if isinstance(scores, SparseScores):
-            self._given = scores
+            self._own_items = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
@@ -70,7 +70,7 @@ class MatrixRanker:
                 hits = empty_hits(relevant.start, relevant.values, ties=ties)
             else:
                 hits = cleared(part_of(everyone, rows))
-            if self._given is None:
+            if self._own_items is None:
                 # Lists read all rows a second time; to convert them twice takes longer.
                 block = self.scores.block(rows, packed=reader is None)
                 has_nan = np.zeros(1, np.bool_)
@@ -82,7 +82,7 @@ class MatrixRanker:
                 if has_nan[0] and rules.nan == "raise":
                     nan_found = kernels.find_nan(block.whole().values, block.lowest)
             else:
-                own = self._recommendable(self._given, rows, excluded)
+                own = self._recommendable(self._own_items, rows, excluded)
                 if k is not None:
                     self._rank_candidates(own, relevant, k, ties, hits)
                 if reader is not None:
@@ -103,12 +103,12 @@ class MatrixRanker:
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
-        read = self.n_items if self._given is None else 4 * self._given.mean_items
+        read = self.n_items if self._own_items is None else 4 * self._own_items.mean_items
         if self.scores.is_small(read):
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
         many = self.truth.mean_items >= _MANY
-        copied = self.users.is_dense or self._given is not None or many or listing
+        copied = self.users.is_dense or self._own_items is not None or many or listing
         return self.scores.blocks(rules.threads, read, copied=copied)
 
     def _rank_rows(
@@ -202,16 +202,16 @@ class MatrixRanker:
         return lists
 
     def _recommendable(
-        self, given: ItemSets | SparseScores, rows: slice, excluded: Rows
+        self, own_items: ItemSets | SparseScores, rows: slice, excluded: Rows
     ) -> "_Candidates":
         """The candidates of each user that are not excluded, and their scores."""
-        if isinstance(given, SparseScores):
-            own, block = given.stored(rows)
+        if isinstance(own_items, SparseScores):
+            own, block = own_items.stored(rows)
             if self.candidates is not None:
                 chosen = own.among(self.candidates.rows(rows))
                 own, block = own.keep(chosen), block._replace(values=block.values[chosen])
         else:
-            own = given.rows(rows)
+            own = own_items.rows(rows)
             block = self.scores.candidates(rows, np.diff(own.start), own.items)
         nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:

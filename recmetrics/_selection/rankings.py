@@ -16,7 +16,7 @@ _SMALL = 1 << 19  # items of rankings; fewer take less time than starting thread
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
 
 
-class GivenRanker:
+class ListRanker:
     """Rankings and truth of the same users, checked against each other.
 
     ``n_items`` is the size of the catalogue, None where nothing gives it.
