@@ -21,11 +21,9 @@ from recmetrics._inputs import (
     read_matrix,
     read_users,
 )
-from recmetrics._selection import Found, Hits, Lists, MatrixRanker, find_hits
+from recmetrics._selection import Hits, Lists, MatrixRanker, Selection, find_hits, hits_of_slots
 from recmetrics._spec import Request, as_cutoff, make_spec
-from recmetrics._types import Candidates, IntArray, Invalid, Progress, Scores, Truth
-
-BoolArray = npt.NDArray[np.bool_]
+from recmetrics._types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
 
 
 class Finding(NamedTuple):
@@ -258,7 +256,7 @@ def audit_ranked(
         n_users=n_users,
         n_items=n_items,
         k=k,
-        dtype=str(rankings.items.dtype),
+        dtype=str(rankings.lists.items.dtype),
         short=_of_users(hits.length < k, 0),
         without_truth=_of_users(np.diff(hits.start) == 0, 0),
         grades=_grades(hits),
@@ -268,14 +266,14 @@ def audit_ranked(
     )
 
 
-def _of_invalid(rankings: Rankings, found: Found, n_items: int | None) -> dict[str, Finding]:
+def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
     """The invalid items of rankings, and the first of each kind."""
     known = range(sys.maxsize if n_items is None else n_items)
     findings = {}
     for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
         users = np.flatnonzero(counts)
         if users.size:
-            items = rankings.take(users[:1]).items.ravel().tolist()
+            items = rankings.take(users[:1]).lists.items.tolist()
             unknown = [item for item in items if item != -1 and item not in known]
             repeats = [item for i, item in enumerate(items) if item in known and item in items[:i]]
             first = (repeats if name == "repeats" else unknown)[0]
@@ -291,26 +289,23 @@ class _Inspection:
     def __init__(self, scores: ScoreMatrix, users: Users, k: int) -> None:
         self.depth = max(1, min(k + 1, scores.shape[1]))
         self._scores, self._users, self._k = scores, users, k
-        self._found: dict[str, dict[int, Finding]] = {}
+        self._found: dict[str, list[Finding]] = {}
 
     def offer(self, items: IntArray | slice) -> None:
         """Do nothing: no check reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
-        first = lists.rows.start
         for name, finding in self._inspect(lists).items():
-            self._found.setdefault(name, {})[first] = finding
+            if finding.users:
+                self._found.setdefault(name, []).append(finding)
 
     def findings(self) -> dict[str, Finding]:
-        """Add up the findings of all blocks; the first user is that of the first block with any."""
+        """Add up the findings of all blocks."""
         whole = {}
-        for name, blocks in self._found.items():
-            found = [blocks[first] for first in sorted(blocks) if blocks[first].users]
-            if found:
-                users, entries = (
-                    sum(numbers) for numbers in zip(*(one[:2] for one in found), strict=True)
-                )
-                whole[name] = Finding(users, entries, found[0].user, found[0].item)
+        for name, found in self._found.items():
+            users, entries, firsts, _ = zip(*found, strict=True)
+            first = found[firsts.index(min(firsts))]
+            whole[name] = first._replace(users=sum(users), entries=sum(entries))
         return whole
 
     def _inspect(self, lists: Lists) -> dict[str, Finding]:
@@ -371,15 +366,13 @@ def _is_constant(
 
 def _depends_on_order(hits: Hits) -> BoolArray:
     """True for users with a tie group that reaches the top k and mixes relevances."""
-    n_users = len(hits.n_hits)
-    slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
-    tied = np.flatnonzero(slots < np.repeat(hits.n_hits, np.diff(hits.start)))
-    tied = tied[hits.last[tied] > hits.first[tied]]
-    users = np.searchsorted(hits.start, tied, side="right") - 1
+    users, is_hit = hits_of_slots(hits)
+    tied = np.flatnonzero(is_hit & (hits.last > hits.first))
+    users = users[tied]
     groups = np.stack([users, hits.first[tied], hits.gain[tied]])
     _, of_group, number = np.unique(groups, axis=1, return_inverse=True, return_counts=True)
     mixed = number[of_group.ravel()] < hits.last[tied] - hits.first[tied] + 1
-    depends = np.zeros(n_users, np.bool_)
+    depends = np.zeros(len(hits.n_hits), np.bool_)
     depends[users[mixed]] = True
     return depends
 
@@ -418,15 +411,12 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
 
 
 def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """True for the items of each user."""
     mask = np.zeros(shape, np.bool_)
     mask[own.users(), own.items] = True
     return mask
 
 
 def _of_entries(mask: BoolArray, first: int) -> Finding:
-    if not mask.any():
-        return _NONE
     users, items = np.nonzero(mask)
     return _of_places(users + first, items)
 
@@ -439,7 +429,6 @@ def _of_places(users: IntArray, items: IntArray) -> Finding:
 
 
 def _largest(users: IntArray, items: IntArray) -> Finding:
-    """The users with the largest item index."""
     chosen = items == items.max(initial=0)
     return _of_places(users[chosen], items[chosen])
 

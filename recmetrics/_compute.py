@@ -37,7 +37,7 @@ from recmetrics._results import (
     values_of,
     whole_values,
 )
-from recmetrics._selection import EqualScores, Found, Source, find_hits, read_factors, read_scores
+from recmetrics._selection import EqualScores, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
     Candidates,
@@ -107,26 +107,6 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     request = Request("mrr", **shared)
     users = read_users(scores, ground_truth, shared, request)
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
-
-
-def _evaluation_of(found: Found, request: Request, shared: Shared) -> Evaluation:
-    """Compute the values of a whole call, and note what may mislead."""
-    values = whole_values(found, request)
-    n_swallowed, n_relevant = found.swallowed()
-    notes = size_of_weights(found, request)
-    if n_swallowed:
-        note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
-        if is_swallowed(n_swallowed, n_relevant):
-            note += "; is exclude= the test set instead of the training set?"
-        notes.insert(0, note)
-    return Evaluation(
-        values,
-        notes=notes,
-        swallowed=n_swallowed,
-        undefined=shared.get("undefined"),
-        convention=shared.get("convention"),
-        ties=shared.get("ties"),
-    )
 
 
 class Metrics:
@@ -325,7 +305,16 @@ class Metrics:
         request = Request(metrics_list, **shared)
         scores = read_scores(pred_scores)
         users = read_users(scores, ground_truth, shared, request)
-        return _evaluation_of(find_hits(scores, users, request), request, shared)
+        found = find_hits(scores, users, request)
+        values, notes = whole_values(found, request), size_of_weights(found, request)
+        n_swallowed, n_relevant = found.swallowed()
+        if n_swallowed:
+            note = f"all relevant items of {n_swallowed:,} of {n_relevant:,} users are excluded"
+            if is_swallowed(n_swallowed, n_relevant):
+                note += "; is exclude= the test set instead of the training set?"
+            notes.insert(0, note)
+        rules: Any = {name: shared.get(name) for name in ("undefined", "convention", "ties")}
+        return Evaluation(values, notes=notes, swallowed=n_swallowed, **rules)
 
     @staticmethod
     @takes(ForRankings, ties="index")  # a list has no ties
@@ -651,7 +640,7 @@ class Metrics:
         """
         request = Request(metrics_list, level="chance", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores.of(users)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
         return values_of(find_hits(scores, users, request), request)
 
     @staticmethod
@@ -693,7 +682,7 @@ class Metrics:
         """
         request = Request(metrics_list, level="ceiling", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)
-        scores = EqualScores.of(users)
+        scores = EqualScores((users.truth.n_users, users.n_items or 0))
         return values_of(find_hits(scores, users, request), request)
 
     # One name for each metric of the registry; a test compares the two.

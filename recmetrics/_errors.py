@@ -79,10 +79,6 @@ def did_you_mean(name: str, known: abc.Iterable[str]) -> str:
 def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) -> None:
     """Warn with the location of the caller's line, outside the package."""
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def _is_own(module: str) -> bool:
-    return module.partition(".")[0] == _PACKAGE

@@ -15,7 +15,7 @@ from recmetrics._errors import (
     ShapeError,
     warn,
 )
-from recmetrics._inputs import Rankings, UserIndex, Users, as_array, n_chosen, read_whole_users
+from recmetrics._inputs import Rankings, UserIndex, Users, as_array, as_indices, read_whole_users
 from recmetrics._options import ForBatches, shared_of, takes
 from recmetrics._results import (
     Accumulator,
@@ -25,7 +25,7 @@ from recmetrics._results import (
     logger_key,
     warn_of_swallowed,
 )
-from recmetrics._selection import Found, Source, find_hits, read_factors, read_scores
+from recmetrics._selection import Selection, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
     Candidates,
@@ -337,7 +337,7 @@ class Evaluator(Accumulator):
         chosen, found = self._find(scores, users)
         self._results.add(found, chosen, in_order=users is None)
 
-    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Found]:
+    def _find(self, scores: Source, users: WhichUsers) -> tuple[UserIndex, Selection]:
         """The users of a batch, and their hits."""
         n_rows, n_items = scores.shape
         if n_items not in (None, self._results.shape[1]):
@@ -389,9 +389,10 @@ class Evaluator(Accumulator):
             raise InputTypeError(msg)
         else:
             chosen = _indices(as_array(users, "users"), n_users)
-        if n_chosen(chosen) != n_rows:
+        n_chosen = len(as_indices(chosen))
+        if n_chosen != n_rows:
             msg = (
-                f"{what} has {n_rows} rows, but users= names {n_chosen(chosen)} users; expected "
+                f"{what} has {n_rows} rows, but users= names {n_chosen} users; expected "
                 "one user for each row"
             )
             raise ShapeError(msg)

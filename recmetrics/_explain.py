@@ -5,12 +5,11 @@ Everything is read from the metric's declaration, its reference and the table of
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from recmetrics._spec import (
     CONVENTIONS,
     NUMBERS,
-    STRATUM,
     Definition,
     Line,
     MetricSpec,
@@ -201,8 +200,7 @@ def _without_truth(definition: Definition) -> str:
 def _graded(spec: MetricSpec) -> str:
     if spec.stratum is not None:
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
-        rest = tuple(option for option in spec.options if option[0] != STRATUM.name)
-        return f"{only}; {_graded(replace(spec, options=rest))}"
+        return f"{only}; {_graded(spec.of_all_strata())}"
     rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
     if "rel" in spec.metric.options and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"

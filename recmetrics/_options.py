@@ -237,19 +237,15 @@ def whole_number(value: Any) -> int | None:
 
 def thread_count(n_threads: int | None) -> int:
     """Count the threads that a call may use: the argument, else the environment, else the cores."""
-    if n_threads is not None:
-        return _at_least_one("n_threads", n_threads, "leave it out")
-    from_environment = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
-    if from_environment:
-        is_count = from_environment.isdecimal() and len(from_environment) <= 18
-        count: object = int(from_environment) if is_count else from_environment
-        return _at_least_one("the environment variable RECMETRICS_NUM_THREADS", count, "unset it")
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _at_least_one(what: str, value: object, advice: str) -> int:
+    value: Any = n_threads
+    what, advice = "n_threads", "leave it out"
+    if n_threads is None:
+        value = os.environ.get("RECMETRICS_NUM_THREADS", "").strip()
+        if not value:
+            affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+            return len(affinity(0)) if affinity else os.cpu_count() or 1
+        what, advice = "the environment variable RECMETRICS_NUM_THREADS", "unset it"
+        value = int(value) if value.isdecimal() and len(value) <= 18 else value
     count = whole_number(value)
     if count is None or count < 1:
         msg = f"{what} must be an integer >= 1, got {value!r}; {advice} to use all cores"

@@ -1,8 +1,7 @@
 """``overlap``: how much the lists of two models have in common, user by user.
 
 One of the two models leads: its lists are selected block by block, as for metrics that read lists.
-For the users of each block, the lists of the other model are selected as well and compared. So
-memory does not grow with the number of users, even if lists are whole rankings.
+For the users of each block, the lists of the other model are selected as well and compared.
 """
 
 from __future__ import annotations  # help() shows the names of types, not what they stand for
@@ -14,8 +13,8 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, NaNScoreError, ShapeError
 from recmetrics._inputs import (
-    NO_ROWS,
     Rankings,
+    Rows,
     ScoreMatrix,
     SparseScores,
     SparseSets,
@@ -37,7 +36,7 @@ from recmetrics._selection import (
 )
 from recmetrics._spec import Request, make_spec
 from recmetrics._types import Factors, IntArray, Invalid, Scores, Truth, UserValues
-from recmetrics.metrics import Asked, MeasuresList, compared, read_measures
+from recmetrics.metrics import MeasuresList, MeasureSpec, compared, read_measures
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,7 +127,7 @@ def overlap(
             msg = f"{name} must have the users and items of a and b, {shape}, got {got}"
             raise ShapeError(msg + _if_transposed(name, got, shape))
     users = Users(
-        _no_truth(*shape),
+        SparseSets(Rows.none(shape[0]), shape[1]),
         None if exclude is None else read_exclude(exclude, shape),
         None if candidates is None else read_candidates(candidates, shape),
         n_items=shape[1],
@@ -193,13 +192,12 @@ def overlap_ranked(
         msg = f"a and b must have rankings of the same users, got those of {n_users} and {others}"
         raise ShapeError(msg)
     catalogue = read_count(n_items, n_users)
-    users = Users(_no_truth(n_users, catalogue), n_items=catalogue)
+    users = Users(SparseSets(Rows.none(n_users), catalogue), n_items=catalogue)
     bound = 1 + max(ranking.largest_item for ranking in rankings)
     return _compare(*rankings, users, bound, asked, rules)
 
 
 def _read_model(given: Any) -> AnyScores:
-    """Read scores, or a factor model."""
     if isinstance(given, tuple) and len(given) in (2, 3) and all(map(_is_matrix, given[:2])):
         user_factors, item_factors, item_bias = (*given, None)[:3]
         return read_factors(user_factors, item_factors, item_bias)
@@ -236,16 +234,16 @@ class _Model(NamedTuple):
 
 
 def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Do some work on a model, with its name in errors."""
+    """Do some work on a model, with its name in errors that have none yet."""
     try:
         return work(*args, **kwargs)
     except (InputError, InputTypeError) as error:
-        msg = f"in {name}: {error}"
-        raise type(error)(msg) from None
+        named = str(error).startswith(("in a: ", "in b: "))
+        raise type(error)(error if named else f"in {name}: {error}") from None
 
 
 def _rules(
-    asked: Mapping[str, Asked], shared: ForLists | ForRankedLists, *, whole: bool = False
+    asked: Mapping[str, MeasureSpec], shared: ForLists | ForRankedLists, *, whole: bool = False
 ) -> Request:
     """Make the request for the deepest lists that are read; no metric of it is computed."""
     cutoffs = [each.k for each in asked.values() if each.k is not None]
@@ -253,16 +251,12 @@ def _rules(
     return Request(make_spec("hit", deepest), **shared)
 
 
-def _no_truth(n_users: int, n_items: int | None) -> SparseSets:
-    return SparseSets(NO_ROWS._replace(start=np.zeros(n_users + 1, np.int64)), n_items)
-
-
 def _compare(
     a: AnyScores | Rankings,
     b: AnyScores | Rankings,
     users: Users,
     n_items: int,
-    asked: Mapping[str, Asked],
+    asked: Mapping[str, MeasureSpec],
     rules: Request,
 ) -> dict[str, UserValues]:
     """Compute the measures; all items are below ``n_items``, even if the catalogue is unknown."""
@@ -274,19 +268,8 @@ def _compare(
     longest = max(longest_list(a), longest_list(b))
     depth = rules.cutoffs(users.n_items, longest).hits or 0
     reader = _Comparison(follower, users, n_items, asked, rules, depth)
-    try:
-        _named(leader.name, leader.ranker(users).hits, None, rules, reader)
-    except _OfFollower as found:
-        raise found.error from None
+    _named(leader.name, leader.ranker(users).hits, None, rules, reader)
     return reader.values
-
-
-class _OfFollower(Exception):  # noqa: N818
-    """Carries an error of the second model through the work on the leading one."""
-
-    def __init__(self, error: InputError | InputTypeError) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 class _Comparison:
@@ -299,7 +282,7 @@ class _Comparison:
         follower: _Model,
         users: Users,
         n_items: int,
-        asked: Mapping[str, Asked],
+        asked: Mapping[str, MeasureSpec],
         rules: Request,
         depth: int,
     ) -> None:
@@ -314,40 +297,20 @@ class _Comparison:
         """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
-        """Fill the values of a block."""
-        try:
-            others = _named(self._follower.name, self._follow, lists.rows)
-        except (InputError, InputTypeError) as error:
-            raise _OfFollower(error) from None
+        others = _named(self._follower.name, self._follow, lists.rows)
         pairs = compared(lists.by_rank(self.depth), others, self._n_items)
         for text, each in self._asked.items():
             each.fill(pairs, self.values[text][lists.rows])
 
     def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
         """Select the lists of the other model for a block of users."""
-        kept = _Kept(rows.stop - rows.start, self.depth)
+        n_items = self._users.n_items or 0
+        kept = KeptLists(rows.stop - rows.start, n_items, self.depth)
         try:
             self._follower.ranker(self._users, rows).hits(None, self._rules, kept)
         except NaNScoreError:
             # Its message counts the NaN of this block. That of all users counts all.
-            everyone = _Kept(self._users.truth.n_users, 1)
+            everyone = KeptLists(self._users.truth.n_users, n_items, 1)
             self._follower.ranker(self._users).hits(None, self._rules, everyone)
         items = kept.joined()
         return items, np.full(len(items), items.shape[1])
-
-
-class _Kept(KeptLists):
-    """A reader that keeps the lists of a block of users."""
-
-    row_items = 0
-
-    def __init__(self, n_users: int, depth: int) -> None:
-        super().__init__(n_users, 0, depth)
-        self.depth = depth
-
-    def offer(self, items: IntArray | slice) -> None:
-        """Do nothing: no measure reads the catalogue."""
-
-    def read(self, lists: Lists) -> None:
-        """Keep the lists of a block."""
-        self.add(lists.rows, *lists.by_rank(self.depth))

@@ -43,7 +43,7 @@ def map_blocks(
     work: Callable[[slice], Result],
     blocks: Sequence[slice],
     n_threads: int,
-    done: Callable[[int], None] | None = None,
+    done: Callable[[int], object] | None = None,
 ) -> list[Result]:
     """Compute ``[work(block) for block in blocks]`` on ``n_threads`` threads.
 
@@ -108,7 +108,7 @@ def map_blocks(
 @contextmanager
 def reporting(
     progress: Literal[True] | Callable[[int, int], object], rows: int
-) -> Iterator[Callable[[int], None] | None]:
+) -> Iterator[Callable[[int], object] | None]:
     """Yield a function that takes the number of rows just done, or None without tqdm."""
     if progress is True:
         try:
@@ -121,11 +121,7 @@ def reporting(
             bar.set_description("compiling" if compiling else None)
 
         with tqdm(total=rows, unit=" users") as bar, while_compiling(tell):
-
-            def advance(done: int) -> None:
-                bar.update(done)
-
-            yield advance
+            yield bar.update
     else:
         total = 0
 

@@ -20,7 +20,6 @@ names what was given, what was expected and what to type.
 
 from recmetrics._inputs.arrays import (
     as_array,
-    as_kernel_array,
     check_2d,
     check_matrix,
     check_real,
@@ -40,8 +39,6 @@ from recmetrics._inputs.read_sets import (
     read_truth,
 )
 from recmetrics._inputs.scores import (
-    LEAST_SCORES,
-    MAY_BE_EXCHANGED,
     N_NAN,
     NAN_ITEM,
     NAN_ROW,
@@ -55,9 +52,7 @@ from recmetrics._inputs.scores import (
 )
 from recmetrics._inputs.sets import (
     LARGEST_RELEVANCE,
-    NO_ROWS,
     NO_SIDE,
-    ItemMatrix,
     ItemSets,
     Rows,
     SharedSet,
@@ -66,7 +61,6 @@ from recmetrics._inputs.sets import (
     UserIndex,
     Users,
     as_indices,
-    n_chosen,
     one_below_another,
 )
 from recmetrics._inputs.side import (
@@ -79,4 +73,4 @@ from recmetrics._inputs.side import (
     read_side,
     with_profile,
 )
-from recmetrics._inputs.users import digests_of, digests_of_side, read_users, read_whole_users
+from recmetrics._inputs.users import digests_of, read_users, read_whole_users

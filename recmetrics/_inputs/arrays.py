@@ -153,8 +153,10 @@ def is_half(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == 2 and (dtype.name in _HALF_INFINITY or dtype == _BFLOAT16)
 
 
-def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Convert half precision to float32, which is exact."""
+def half_to_single(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert half precision to float32, which is exact; other dtypes stay."""
+    if not is_half(array.dtype):
+        return array
     if array.dtype.name == "float16":
         return array.astype(np.float32)
     return (array.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -5,28 +5,22 @@ A group is a user whose items are its rows, numbered from 0. Only these may be r
 
 from collections.abc import Collection, Sequence, Set
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, NaNScoreError, ShapeError
-from recmetrics._inputs.arrays import as_array, check_real, half_to_single, is_half
+from recmetrics._inputs.arrays import as_array, check_real, half_to_single
 from recmetrics._inputs.scores import SparseScores
 from recmetrics._inputs.sets import VALUES, Rows, SparseSets, Users
 from recmetrics._types import IntArray, NaNPolicy
 
 
-class Groups(NamedTuple):
-    """The groups of a call."""
-
-    scores: SparseScores
-    users: Users
-    ids: Sequence[Any]  # of each group, in the order of the values
-
-
-def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy) -> Groups:
-    """Read flat arrays of scores and relevances, cut into groups by ``sizes`` or by ``ids``."""
+def read_groups(
+    scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolicy
+) -> tuple[SparseScores, Users, Sequence[Any]]:
+    """Read flat arrays, cut into groups by ``sizes`` or by ``ids``; also gives the groups' ids."""
     values, gains = _flat(scores, "scores"), _flat(relevance, "relevance").astype(np.float64)
     if len(gains) != len(values):
         msg = f"relevance has {len(gains)} rows, expected {len(values)}, as in scores"
@@ -51,7 +45,7 @@ def read_groups(scores: Any, relevance: Any, sizes: Any, ids: Any, nan: NaNPolic
     # The size of a catalogue is not known, so that no cutoff is cut to the largest group.
     shape = len(counts), int(counts.max(initial=0))
     found = SparseScores(start, items, values, shape)
-    return Groups(found, Users(truth), range(len(counts)) if names is None else names)
+    return found, Users(truth), range(len(counts)) if names is None else names
 
 
 def _flat(value: Any, what: str) -> npt.NDArray[Any]:
@@ -62,14 +56,14 @@ def _flat(value: Any, what: str) -> npt.NDArray[Any]:
         msg = f"{what} must be 1-d, one number for each row, got shape {array.shape}{hint}"
         raise ShapeError(msg)
     check_real(array, what)
-    return array if what == "scores" or not is_half(array.dtype) else half_to_single(array)
+    return array if what == "scores" else half_to_single(array)
 
 
 def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: NaNPolicy) -> None:
     """Refuse NaN among the scores, and relevances out of their range."""
     is_nan = np.zeros(1, np.bool_)
     if nan == "raise":
-        is_nan = np.isnan(half_to_single(scores) if is_half(scores.dtype) else scores)
+        is_nan = np.isnan(half_to_single(scores))
     if is_nan.any():
         msg = (
             f"scores hold {np.count_nonzero(is_nan)} NaN, the first in row {int(is_nan.argmax())}; "
@@ -135,7 +129,11 @@ def _numbered(ids: list[Any]) -> tuple[IntArray, list[Any]]:
     _refuse_missing(np.array([each is None or bool(each != each) for each in ids]))
     kinds = {"number" if isinstance(each, Number) else type(each).__name__ for each in ids}
     if len(kinds) > 1:
-        _refuse_mixed({type(each).__name__ for each in ids})
+        msg = (
+            f"ids has {' and '.join(sorted({type(each).__name__ for each in ids}))}, which cannot "
+            "be compared; expected ids of one type; type [str(each) for each in ids]"
+        )
+        raise InputTypeError(msg)
     numbers: dict[Any, int] = {}
     try:
         group = [numbers.setdefault(each, len(numbers)) for each in ids]
@@ -149,11 +147,3 @@ def _refuse_missing(missing: npt.NDArray[Any]) -> None:
     if missing.any():
         msg = f"ids has no group in row {int(missing.argmax())}; expected an id for each row"
         raise InputError(msg)
-
-
-def _refuse_mixed(kinds: set[str]) -> None:
-    msg = (
-        f"ids has {' and '.join(sorted(kinds))}, which cannot be compared; expected ids of one "
-        "type; type [str(each) for each in ids]"
-    )
-    raise InputTypeError(msg)

@@ -66,7 +66,7 @@ class FlatLists(NamedTuple):
     width: int | None = None  # the length of every list, where it is known to be the same
 
     @classmethod
-    def of(cls, rows: IntArray) -> "FlatLists":
+    def of(cls, rows: npt.NDArray[Any]) -> "FlatLists":
         """The rows of a matrix as lists of one length."""
         n_users, width = rows.shape
         return cls(rows.ravel(), np.arange(n_users + 1) * width, width=width)
@@ -162,10 +162,7 @@ def _mark_repeats(start: IntArray, numbers: IntArray, seen: IntArray, again: Boo
 
 
 class Rankings:
-    """The rankings of one call: checked to be item indices, and read block by block.
-
-    ``lists`` is an array with a row for each list, -1 after its end, or ``FlatLists``.
-    """
+    """The rankings of one call: checked to be item indices, and read block by block."""
 
     def __init__(
         self,
@@ -177,36 +174,20 @@ class Rankings:
     ) -> None:
         one_of("repeats", repeats, Invalid)
         one_of("unknown", unknown, Invalid)
-        self.lists = ranking if isinstance(ranking, FlatLists) else _as_ranking(ranking)
+        self.lists = ranking if isinstance(ranking, FlatLists) else _as_lists(ranking)
         self.repeats, self.unknown = repeats, unknown
-        lists = self.lists
-        n_users = len(lists.start) - 1 if isinstance(lists, FlatLists) else len(lists)
         # Rankings do not give the catalogue: its size is that of the caller, or unknown.
-        self.shape: tuple[int, int | None] = n_users, n_items
-
-    @property
-    def items(self) -> npt.NDArray[Any]:
-        """The items of all lists, and -1 after their ends."""
-        return self.lists.items if isinstance(self.lists, FlatLists) else self.lists
+        self.shape: tuple[int, int | None] = len(self.lists.start) - 1, n_items
 
     @property
     def lengths(self) -> IntArray:
         """The length of each list, with each -1 after its end."""
-        if isinstance(self.lists, FlatLists):
-            return np.diff(self.lists.start)
-        return np.full(len(self.lists), self.lists.shape[1])
-
-    @property
-    def longest(self) -> int:
-        """The length of the longest list."""
-        if isinstance(self.lists, FlatLists):
-            return int(self.lengths.max(initial=0))
-        return int(self.lists.shape[1])
+        return np.diff(self.lists.start)
 
     @property
     def largest_item(self) -> int:
         """The largest item of all rankings, -1 where there is none."""
-        return int(self.items.max(initial=-1))
+        return int(self.lists.items.max(initial=-1))
 
     @property
     def is_strict(self) -> bool:
@@ -215,15 +196,13 @@ class Rankings:
 
     def take(self, users: UserIndex) -> "Rankings":
         """Take the rankings of some users, in the order given."""
-        lists = self.lists
-        lists = lists.take(users) if isinstance(lists, FlatLists) else lists[users]
+        lists = self.lists.take(users)
         return Rankings(lists, self.shape[1], repeats=self.repeats, unknown=self.unknown)
 
     def flat(self, rows: slice) -> FlatLists:
         """The lists of a block of users, as they are."""
-        if isinstance(self.lists, FlatLists):
-            return self.lists.take(rows)
-        return FlatLists.of(as_kernel_array(np.ascontiguousarray(self.lists[rows], np.int64)))
+        lists = self.lists.take(rows)
+        return lists._replace(items=as_kernel_array(np.ascontiguousarray(lists.items, np.int64)))
 
     def block(self, rows: slice, n_items: int | None) -> tuple[FlatLists, IntArray]:
         """Read a block of users without the invalid items to waste or drop, and count both.
@@ -243,8 +222,8 @@ class Rankings:
         return lists.without(repeats, unknown, self.repeats, self.unknown), counts
 
 
-def _as_ranking(ranking: Any) -> npt.NDArray[Any] | FlatLists:
-    """Check rankings to be item indices."""
+def _as_lists(ranking: Any) -> FlatLists:
+    """Read rankings as lists of item indices, of any dtype of integers."""
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):
@@ -262,4 +241,4 @@ def _as_ranking(ranking: Any) -> npt.NDArray[Any] | FlatLists:
         )
         raise ShapeError(msg)
     check_indices(array, "ranking")
-    return array if array.size else np.empty(array.shape, np.int64)
+    return FlatLists.of(array if array.size else np.empty(array.shape, np.int64))

@@ -14,7 +14,6 @@ from recmetrics._inputs.arrays import (
     check_matrix,
     half_to_single,
     in_order,
-    is_half,
     is_real,
     one_behind_another,
     per_user,
@@ -258,7 +257,7 @@ def _stacked(entries: list[npt.NDArray[Any]], what: str, n_items: int | None) ->
                 f"{entry.dtype}"
             )
             raise InputTypeError(msg)
-    return np.stack([half_to_single(e) if is_half(e.dtype) else e for e in entries])
+    return np.stack([half_to_single(entry) for entry in entries])
 
 
 def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) -> Rows:

@@ -1,11 +1,11 @@
 """Scores, read as row blocks in a form for the kernels.
 
-The matrix itself is never copied, cast or written to. The kernels compare float32 and float64,
-since each dtype costs seconds of compilation. Other dtypes, byte orders and layouts are converted
-one row block at a time, exactly: up to 16 bits to float32, integers to float64. Blocks of 64-bit
-integers stay int64 where they are large, or beyond 2^53.
+The kernels compare float32 and float64, since each dtype costs seconds of compilation. Other
+dtypes, byte orders and layouts are converted one row block at a time, exactly: up to 16 bits to
+float32, integers to float64, but large blocks of 64-bit integers, and those beyond 2^53, to int64.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,6 @@ class ScoreMatrix:
         return native(self.array[users, items])
 
     def take(self, rows: slice) -> "ScoreMatrix":
-        """Take the scores of some consecutive users."""
         return ScoreMatrix(self.array[rows])
 
     def is_small(self, row_items: float) -> bool:
@@ -144,7 +143,6 @@ class SparseScores(ScoreMatrix):
         return Rows(start - start[0], items, values), native(values)
 
     def take(self, rows: slice) -> "SparseScores":
-        """Take the entries of some consecutive users."""
         start = self._start[rows.start : rows.stop + 1]
         own = slice(start[0], start[-1])
         shape = (len(start) - 1, self.shape[1])
@@ -241,11 +239,15 @@ def order_halves(bits: npt.NDArray[np.int16], infinity: int, keys: npt.NDArray[n
             own[i] = np.float32(np.nan) if magnitude > infinity else np.float32(key)
 
 
-def refuse_nan(found: IntArray, users: Users) -> None:
-    """Raise the error of NaN scores, from the numbers that the blocks found."""
-    _, row, item = found[np.flatnonzero(found[:, N_NAN])[0]]
+def refuse_nan(found: Sequence[IntArray], users: Users) -> None:
+    """Refuse NaN scores, from the numbers that the blocks found."""
+    n_nan, rows, items = np.transpose(found)
+    if not n_nan.any():
+        return
+    first = np.flatnonzero(n_nan)[0]
+    row, item = rows[first], items[first]
     msg = (
-        f"scores hold {found[:, N_NAN].sum()} NaN, the first at (user {users.user_at(int(row))}, "
+        f"scores hold {n_nan.sum()} NaN, the first at (user {users.user_at(int(row))}, "
         f"item {item + users.first_item}); expected numbers; give nan='exclude' to treat NaN like "
         "a score of -inf"
     )

@@ -1,8 +1,7 @@
 """Truth, exclude and candidates: sets of items per user, in any form, as sorted lists.
 
 Internally there is one form, ``Rows``: for a block of users the items of each in ascending order,
-and their values. Sparse and list inputs are converted once per call; a dense matrix is read block
-by block, together with the scores, so that it is never copied as a whole.
+and their values.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError
-from recmetrics._inputs.arrays import as_kernel_array, half_to_single, is_half, is_nonzero
+from recmetrics._inputs.arrays import as_kernel_array, half_to_single, is_nonzero
 from recmetrics._jit import kernel
 from recmetrics._options import thread_count
 from recmetrics._threads import map_blocks, row_blocks
@@ -29,35 +28,16 @@ _COUNTED = 64  # items of a user; up to so many, counting their places beats sor
 # The least and largest allowed value, the words for them, and the names of rows and columns. A set
 # of items takes any number: entries other than 0 are in it.
 _SET = (-np.inf, np.inf, "numbers (0: not in the set)", ("user", "item"))
+_UP_TO = f"from 0 to {LARGEST_RELEVANCE:g}"
 VALUES = {
-    "truth": (
-        0.0,
-        LARGEST_RELEVANCE,
-        f"relevances from 0 to {LARGEST_RELEVANCE:g}",
-        ("user", "item"),
-    ),
-    "genres": (
-        0.0,
-        LARGEST_RELEVANCE,
-        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
-        ("item", "column"),
-    ),
-    "profile": (
-        0.0,
-        LARGEST_RELEVANCE,
-        f"numbers from 0 to {LARGEST_RELEVANCE:g}",
-        ("user", "column"),
-    ),
+    "truth": (0.0, LARGEST_RELEVANCE, f"relevances {_UP_TO}", ("user", "item")),
+    "genres": (0.0, LARGEST_RELEVANCE, f"numbers {_UP_TO}", ("item", "column")),
+    "profile": (0.0, LARGEST_RELEVANCE, f"numbers {_UP_TO}", ("user", "column")),
     "features": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
     "similarity": (-_FINITE, _FINITE, "finite numbers", ("item", "column")),
 }
 UserIndex = slice | IntArray
 """Some users: their indices in any order, or a slice of consecutive users."""
-
-
-def n_chosen(users: UserIndex) -> int:
-    """Count the users."""
-    return users.stop - users.start if isinstance(users, slice) else len(users)
 
 
 def as_indices(users: UserIndex) -> IntArray:
@@ -85,14 +65,15 @@ class Rows(NamedTuple):
     items: IntArray
     values: FloatArray
 
-    def cut(self, rows: slice) -> "Rows":
-        """The rows of a slice of the users."""
-        if rows.start == 0 and rows.stop == len(self.start) - 1:
-            return self
-        return self.take(rows)
+    @classmethod
+    def none(cls, n_users: int) -> "Rows":
+        """No item of any user."""
+        return cls(np.zeros(n_users + 1, np.int64), np.empty(0, np.int64), np.empty(0))
 
     def take(self, users: UserIndex) -> "Rows":
         """The rows of some of the users, in the order given."""
+        if isinstance(users, slice) and users == slice(0, len(self.start) - 1):
+            return self
         start, own = entries_of(self.start, users)
         return Rows(start, self.items[own], self.values[own])
 
@@ -240,9 +221,6 @@ def _count_within(
     return count
 
 
-NO_ROWS = Rows(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
-
-
 def one_below_another(parts: Sequence[Rows]) -> Rows:
     """Concatenate the users of all ``parts``, in order."""
     if len(parts) == 1:
@@ -301,7 +279,7 @@ class SparseSets(ItemSets):
         self._rows = rows
 
     def rows(self, block: slice) -> Rows:
-        return self._rows.cut(block)
+        return self._rows.take(block)
 
     def in_memory_rows(self) -> Rows | None:
         return self._rows
@@ -337,8 +315,7 @@ class DenseSets(ItemSets):
         start = np.searchsorted(entries, np.arange(n_users + 1) * n_items)
         users = np.repeat(np.arange(n_users), np.diff(start))
         items = entries - users * n_items
-        found = part[users, items]
-        values = half_to_single(found) if is_half(found.dtype) else found
+        values = half_to_single(part[users, items])
         rows = Rows(start, items, values.astype(np.float64))
         return checked_values(rows, self._what, block.start)
 
@@ -365,7 +342,7 @@ class SharedSet(ItemSets):
         return SharedSet(self.items.copy(), self.n_users, self.n_items)
 
     def take(self, users: UserIndex) -> ItemSets:
-        return SharedSet(self.items, n_chosen(users), self.n_items)
+        return SharedSet(self.items, len(as_indices(users)), self.n_items)
 
     def crop(self, items: slice) -> ItemSets:
         within = self.items[(self.items >= items.start) & (self.items < items.stop)]
@@ -373,8 +350,6 @@ class SharedSet(ItemSets):
 
 
 class ItemMatrix(NamedTuple):
-    """The numbers of each item, dense or as the entries of each item."""
-
     entries: npt.NDArray[Any] | Rows
     shape: tuple[int, int]
 

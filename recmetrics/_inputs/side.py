@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_half, is_real
+from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_real
 from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
 from recmetrics._inputs.sets import ItemMatrix, ItemSets, Side
 from recmetrics._options import one_of
@@ -81,17 +81,28 @@ def with_profile(side: Side, profile: Any, n_users: int) -> Side:
 
 
 def _read_propensity(value: Any, what: str, _: Known) -> FloatArray:
-    propensity = _read_numbers(value, what)
-    wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))  # NaN is wrong, too
+    numbers = _read_numbers(value, what)
+    make = "recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"
+    return _in_range(numbers, what, LEAST_PROPENSITY, "a probability from {:g} to 1", make)
+
+
+def _read_popularity(value: Any, what: str, _: Known) -> FloatArray:
+    numbers = _read_numbers(value, what)
+    expected = "the share of users who have the item, {:g} to 1"
+    make = "recmetrics.popularity_from(train), or counts / n_users"
+    return _in_range(numbers, what, 0.0, expected, make)
+
+
+def _in_range(numbers: FloatArray, what: str, least: float, expected: str, make: str) -> FloatArray:
+    wrong = ~((numbers >= least) & (numbers <= 1.0))  # NaN is wrong, too
     if wrong.any():
         item = int(np.flatnonzero(wrong)[0])
         msg = (
-            f"propensity must be a probability from {LEAST_PROPENSITY:g} to 1, got "
-            f"{propensity[item]:g} for item {item}; type "
-            "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"
+            f"{what} must be {expected.format(least)}, got {numbers[item]:g} for item {item}; "
+            f"type {what}={make}"
         )
         raise InputError(msg)
-    return propensity
+    return numbers
 
 
 def _read_numbers(value: Any, what: str) -> FloatArray:
@@ -108,20 +119,6 @@ def _read_numbers(value: Any, what: str) -> FloatArray:
     return numbers
 
 
-def _read_popularity(value: Any, what: str, _: Known) -> FloatArray:
-    popularity = _read_numbers(value, what)
-    wrong = ~((popularity >= 0.0) & (popularity <= 1.0))  # NaN is wrong, too
-    if wrong.any():
-        item = int(np.flatnonzero(wrong)[0])
-        msg = (
-            f"popularity must be the share of users who have the item, 0 to 1, got "
-            f"{popularity[item]:g} for item {item}; for counts type counts / n_users, for a "
-            "training matrix recmetrics.popularity_from(train)"
-        )
-        raise InputError(msg)
-    return popularity
-
-
 def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     if not is_real(array.dtype):
         msg = (
@@ -129,7 +126,7 @@ def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
             f"type np.asarray({what}, np.float64)"
         )
         raise InputTypeError(msg)
-    return half_to_single(array) if is_half(array.dtype) else array
+    return half_to_single(array)
 
 
 def _read_matrix(value: Any, what: str) -> Any:

@@ -95,12 +95,29 @@ def _checked_csr(matrix: Any, what: str, to_csr: Callable[[Any], Any]) -> Any:
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)
     try:
+        if matrix.format == "csr" and _is_sound(matrix):
+            return matrix
         whole = _made_anew(matrix)
         csr: Any = whole if whole.format == "csr" else to_csr(whole)
     except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
         msg = f"{what} is a corrupt sparse matrix: {' '.join(str(error).split())}"
         raise InputError(msg) from None
     return csr
+
+
+def _is_sound(csr: Any) -> bool:
+    """Say whether the arrays of a CSR matrix may be followed; SciPy takes long to say it of few."""
+    indptr, indices, (n_rows, n_columns) = csr.indptr, csr.indices, csr.shape
+    if not (indptr.dtype.kind == indices.dtype.kind == "i" and indptr.shape == (n_rows + 1,)):
+        return False
+    n = indptr[-1]
+    return bool(
+        indptr[0] == 0
+        and indices.ndim == csr.data.ndim == 1
+        and n <= min(len(indices), len(csr.data))
+        and (indptr[1:] >= indptr[:-1]).all()
+        and (n == 0 or (indices[:n].min() >= 0 and indices[:n].max() < n_columns))
+    )
 
 
 def _made_anew(matrix: Any) -> Any:

@@ -1,8 +1,8 @@
 """The users of a call: their sets of items and side information."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from recmetrics._inputs.read_sets import (
     read_whole_truth,
 )
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
-from recmetrics._inputs.sets import NO_SIDE, ItemMatrix, ItemSets, Rows, SharedSet, Side, Users
+from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
 from recmetrics._spec import Request
 
@@ -24,32 +24,17 @@ _INSPECTED = 1 << 14  # scores, of the first rows
 _GRADES = 5  # the largest grade of a common scale
 
 
-class _Shaped(Protocol):
-    @property
-    def shape(self) -> tuple[int, int | None]: ...
-
-
 def read_users(
-    scores: _Shaped,
+    scores: Any,
     ground_truth: Any,
     given: Mapping[str, Any],
     request: Request,
     side: Side | None = None,
 ) -> Users:
-    """Read the users of scores or rankings.
+    """Read the users of scores or rankings, of which only the shape and the items are read.
 
-    Parameters
-    ----------
-    scores
-        The scores or rankings of the users; only the shape and the largest item are read.
-    ground_truth
-        The truth, in any form.
-    given
-        The shared keywords of the call.
-    request
-        The request; only side information that one of its metrics needs is read.
-    side
-        Side information that has been read; None to read it from ``given``.
+    ``given`` are the shared keywords of the call. ``side`` is side information that has been read;
+    without it, what a metric of the request needs is read from ``given``.
     """
     if isinstance(scores, Rankings):
         truth = read_ranked_truth(
@@ -114,41 +99,26 @@ def _users(
     return Users(truth, exclude, candidates, side, side.n_items or n_items)
 
 
-def digests_of_side(side: Side) -> dict[str, str]:
-    """Hash the side information by name."""
-    return _digests({**side.values, **_strata_of(side)}, _strata_of(side))
-
-
-def digests_of(users: Users) -> dict[str, str]:
+def digests_of(data: Users | Side) -> dict[str, str]:
     """Hash the sets and the side information by name, to compare them between processes."""
-    given = users._asdict() | {**users.side.values, **_strata_of(users.side)}
-    return _digests(given, ("exclude", "candidates", *_strata_of(users.side)))
-
-
-def _strata_of(side: Side) -> dict[str, ItemSets]:
-    return {f"strata[{name!r}]": sets for name, sets in side.strata.items()}
-
-
-def _digests(given: dict[str, Any], of_sets: Iterable[str]) -> dict[str, str]:
-    for name in of_sets:  # their values do not count, nor do empty ones
-        sets = given[name]
-        if isinstance(sets, ItemSets) and not isinstance(sets, SharedSet):
-            rows = sets.rows(slice(0, sets.n_users))
-            empty = name == "exclude" and not len(rows.items)
-            given[name] = None if empty else rows._replace(values=np.empty(0))
-    kinds = (ItemSets, ItemMatrix, Rows, np.ndarray)
-    return {name: _digest(value) for name, value in given.items() if isinstance(value, kinds)}
-
-
-def _digest(value: Any) -> str:
-    if isinstance(value, SharedSet):
-        value = value.items
-    elif isinstance(value, ItemSets):
-        value = value.rows(slice(0, value.n_users))
-    elif isinstance(value, ItemMatrix):
-        value = value.entries
-    hashed = hashlib.blake2b(digest_size=8)
-    for array in value if isinstance(value, Rows) else (value,):
-        hashed.update(f"{array.dtype} {array.shape}".encode())
-        hashed.update(np.ascontiguousarray(array).data)
-    return hashed.hexdigest()
+    side = data.side if isinstance(data, Users) else data
+    given = {**side.values, **{f"strata[{name!r}]": sets for name, sets in side.strata.items()}}
+    if isinstance(data, Users):
+        given |= {"truth": data.truth, "exclude": data.exclude, "candidates": data.candidates}
+    digests = {}
+    for name, value in given.items():
+        arrays = getattr(value, "entries", value)
+        if isinstance(value, SharedSet):
+            arrays = value.items
+        elif isinstance(value, ItemSets):
+            arrays = value.rows(slice(0, value.n_users))
+            if name not in ("truth", "profile"):  # the others are sets, whose values do not count
+                arrays = arrays._replace(values=np.empty(0))
+        if arrays is None or (name == "exclude" and not len(arrays.items)):
+            continue
+        hashed = hashlib.blake2b(digest_size=8)
+        for array in arrays if isinstance(arrays, Rows) else (arrays,):
+            hashed.update(f"{array.dtype} {array.shape}".encode())
+            hashed.update(np.ascontiguousarray(array).data)
+        digests[name] = hashed.hexdigest()
+    return digests

@@ -9,12 +9,11 @@ that names the file.
 """
 
 from recmetrics._io.array_files import read_array
-from recmetrics._io.per_user import PerUser, read_by_id, read_per_user
+from recmetrics._io.per_user import read_by_id, read_per_user
 from recmetrics._io.source import (
     Source,
     at_line,
     read_number,
-    read_rows,
     reading,
     reason,
     refuse_other_formats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from typing import Any, NamedTuple
 
@@ -10,7 +11,15 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputError
 from recmetrics._io.array_files import read_arrays
-from recmetrics._io.source import ZIP, Source, at_line, read_number, read_rows, start
+from recmetrics._io.source import (
+    ZIP,
+    Source,
+    at_line,
+    read_number,
+    reading,
+    refuse_other_formats,
+    start,
+)
 
 _EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 
@@ -63,18 +72,25 @@ def read_by_id(
 
     ``header`` says in an error what the first line should be; it has ``most`` names at most.
     """
-    rows = read_rows(source, expected)
-    line, names = next(rows, (1, []))
-    is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
-    if not is_keyed or len(set(names)) < len(names):
-        text = f"the header is {','.join(names)[:60]!r}; expected {header}"
-        raise at_line(source, line, text)
+    refuse_other_formats(source, start(source, expected), expected)
     found: dict[str, tuple[int, list[str]]] = {}
-    for line, (one, *cells) in rows:
-        if one in found:
-            text = f"{names[0]} {one[:40]!r} is already on line {found[one][0]}"
-            raise at_line(source, line, f"{text}; give every {names[0]} once")
-        found[one] = line, cells
+    with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        filled = filter(None, rows)  # without empty lines
+        names = next(filled, [])
+        is_keyed = names[:1] in (["user"], ["group"]) and 1 < len(names) <= (most or len(names))
+        if not is_keyed or len(set(names)) < len(names):
+            text = f"the header is {','.join(names)[:60]!r}; expected {header}"
+            raise at_line(source, max(1, rows.line_num), text)
+        for cells in filled:
+            one, line = cells[0], rows.line_num
+            if len(cells) != len(names):
+                text = f"{len(cells)} fields; expected {len(names)}, as in the header"
+                raise at_line(source, line, text)
+            if one in found:
+                text = f"{names[0]} {one[:40]!r} is already on line {found[one][0]}"
+                raise at_line(source, line, f"{text}; give every {names[0]} once")
+            found[one] = line, cells[1:]
     return names, found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,25 +81,6 @@ def reading(source: Source, expected: str) -> Iterator[None]:
         why = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
         msg = f"cannot read {source}: {why}; expected {expected}"
         raise InputError(msg) from error
-
-
-def read_rows(
-    source: Source, expected: str, separator: str = ","
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table of text, each with the number of its last line.
-
-    All rows are as long as the first, the header. Empty lines are left out.
-    """
-    refuse_other_formats(source, start(source, expected), expected)
-    with reading(source, expected), source.path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, delimiter=separator, strict=True)
-        length = 0
-        for cells in filter(None, rows):
-            length = length or len(cells)
-            if len(cells) != length:
-                wanted = f"{len(cells)} fields; expected {length}, as in the header"
-                raise at_line(source, rows.line_num, wanted)
-            yield rows.line_num, cells
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:

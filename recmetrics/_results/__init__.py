@@ -7,12 +7,10 @@
     totals    counts and sums of events, which have no user
     saved     the schema of a store, which refuses to merge other data; plain arrays, and back
 
-An ``Evaluator`` and a ``StreamEvaluator`` add their batches to a ``Store``. The hits of small
-batches are kept, and their metrics are computed together.
+The hits of small batches are kept, and their metrics are computed together.
 """
 
 from recmetrics._results.measure import (
-    NORMAL_95,
     RowNames,
     check_truth,
     is_swallowed,
@@ -23,11 +21,10 @@ from recmetrics._results.measure import (
     size_of_weights,
     system_values,
     user_values,
-    users_of_means,
     values_of,
     warn_of_swallowed,
     whole_values,
 )
 from recmetrics._results.rows import KeptLists, UserRows, item_dtype
 from recmetrics._results.store import Accumulator, Store
-from recmetrics._results.totals import Keep, Totals
+from recmetrics._results.totals import Keep

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from recmetrics._jit import while_compiling
 from recmetrics._selection import (
     WHOLE_LIST,
     Exposures,
-    Found,
+    Selection,
     Slots,
     Views,
     empty_hits,
@@ -39,11 +39,10 @@ class RowNames(NamedTuple):
 
 
 ROWS_ARE_USERS = RowNames()
-NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 
 
 def values_of(
-    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call, and warn if they may be misleading."""
     if found.n_swallowed:
@@ -60,56 +59,40 @@ def values_of(
 
     with while_compiling(tell):
         values = whole_values(found, request, rows)
-    means = {text: int((~np.isnan(values[text])).sum()) for text in request.per_user}
     if found.invalid is not None:
         print(InvalidItems.of(found.invalid), file=sys.stderr)  # noqa: T201
-    lines = users_of_means(means, len(found.hits.n_hits), request)
-    for line in lines + size_of_weights(found, request):
+    for line in (*_users_of_means(values, request), *size_of_weights(found, request)):
         print(line, file=sys.stderr)  # noqa: T201
     return values
 
 
 def whole_values(
-    found: Found, request: Request, rows: RowNames = ROWS_ARE_USERS
+    found: Selection, request: Request, rows: RowNames = ROWS_ARE_USERS
 ) -> dict[str, UserValues]:
     """Compute the values of a whole call: all users at once."""
     values, definitions = measured(found, request), request.definitions
     return {text: settled(values[text], text, definitions[text], rows=rows) for text in values}
 
 
-def users_of_means(
-    means: Mapping[str, int | None], n_users: int, request: Request, noun: str = "user"
-) -> list[str]:
-    """Say how many users each mean includes, if not all.
-
-    ``means`` gives the number of users of each mean, None for a system metric. ``noun`` is the word
-    for a user.
-    """
-
-    def missing(texts: Sequence[str]) -> str:
-        return lacking([request.definitions[text].spec for text in texts])
-
-    def advice(texts: Sequence[str]) -> str:
-        # 0 would be the best value where lower is better, or better than any.
-        metrics = [request.definitions[text].spec.metric for text in texts]
-        upward = all(metric.higher_is_better for metric in metrics)
-        return "; undefined='zero' counts them as 0" if upward else ""
-
-    groups: dict[int, list[str]] = {}
-    for text, n_counted in means.items():
-        if n_counted is not None:
-            groups.setdefault(n_counted, []).append(text)
-    return [
-        ("" if len(groups) == 1 else f"{', '.join(texts)}: ")
-        + f"means are over {n_counted:,} of {n_users:,} {noun}s; {n_users - n_counted:,} "
-        + f"{'has' if n_users - n_counted == 1 else 'have'} {missing(texts)}"
-        + advice(texts)
-        for n_counted, texts in groups.items()
-        if n_counted < n_users
-    ]
+def _users_of_means(values: Mapping[str, UserValues], request: Request) -> Iterator[str]:
+    """Say how many users each mean includes, if not all."""
+    texts_of: dict[int, list[str]] = {}
+    for text in request.per_user:
+        texts_of.setdefault(int(np.isnan(values[text]).sum()), []).append(text)
+    for n_lacking, texts in texts_of.items():
+        if n_lacking:
+            n_users, specs = values[texts[0]].size, [request.definitions[t].spec for t in texts]
+            # 0 would be the best value where lower is better, or better than any.
+            upward = all(spec.metric.higher_is_better for spec in specs)
+            yield (
+                ("" if len(texts_of) == 1 else f"{', '.join(texts)}: ")
+                + f"means are over {n_users - n_lacking:,} of {n_users:,} users; {n_lacking:,} "
+                + f"{'has' if n_lacking == 1 else 'have'} {lacking(specs)}"
+                + ("; undefined='zero' counts them as 0" if upward else "")
+            )
 
 
-def size_of_weights(found: Found, request: Request) -> list[str]:
+def size_of_weights(found: Selection, request: Request) -> list[str]:
     """Give the effective number of relevant items under the weights of propensities."""
     specs = [definition.spec for definition in request.of_hits.values()]
     kinds = dict.fromkeys(
@@ -155,7 +138,7 @@ def warn_of_swallowed(n_swallowed: int, n_relevant: int) -> None:
         warn(msg)
 
 
-def measured(found: Found, request: Request) -> dict[str, UserValues]:
+def measured(found: Selection, request: Request) -> dict[str, UserValues]:
     """Compute all metrics of a request, NaN where they are undefined."""
     values = user_values(found, request)
     if isinstance(found.exposure, Exposures):
@@ -163,7 +146,9 @@ def measured(found: Found, request: Request) -> dict[str, UserValues]:
     return {text: values[text] for text in request.definitions}
 
 
-def ranks_of(found: Found, request: Request) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
+def ranks_of(
+    found: Selection, request: Request
+) -> "sp.csr_array[np.float64]":  # old SciPy takes no []
     """Give the rank of each relevant item, found ``with_slots``."""
     if found.n_swallowed:
         warn_of_swallowed(*found.swallowed())
@@ -182,7 +167,7 @@ def ranks_of(found: Found, request: Request) -> "sp.csr_array[np.float64]":  # o
     return sp.csr_array((data, slots.items.copy(), hits.start.copy()), shape=shape)
 
 
-def user_values(found: Found, request: Request) -> dict[str, UserValues]:
+def user_values(found: Selection, request: Request) -> dict[str, UserValues]:
     """Compute the user metrics of a request, NaN where they are undefined."""
     n_users, everyone = len(found.hits.n_hits), Views(found.hits, found.slots)
     values = dict(found.of_lists)
@@ -215,7 +200,7 @@ def user_values(found: Found, request: Request) -> dict[str, UserValues]:
     return values
 
 
-def user_rows(found: Found, request: Request) -> FloatArray:
+def user_rows(found: Selection, request: Request) -> FloatArray:
     """The values of the user metrics as one array, (metrics, users)."""
     values = user_values(found, request)
     rows = [values[text] for text in request.per_user]

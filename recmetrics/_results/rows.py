@@ -12,7 +12,7 @@ import numpy as np
 
 from recmetrics._inputs import InvalidItems, as_indices
 from recmetrics._results.saved import Arrays, check
-from recmetrics._selection import Exposures, exposures
+from recmetrics._selection import Exposures, Lists, exposures
 from recmetrics._spec import Request
 from recmetrics._threads import row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray
@@ -26,10 +26,12 @@ def item_dtype(n_items: int) -> type[np.signedinteger[Any]]:
 
 
 class KeptLists:
-    """The lists of one batch, kept instead of added up."""
+    """The lists of one batch, kept instead of added up; also a reader of the first ``depth``."""
+
+    row_items = 0
 
     def __init__(self, n_users: int, n_items: int, depth: int) -> None:
-        self._shape = n_users, depth
+        self._n_users, self.depth = n_users, depth
         self._blocks: list[tuple[slice, IntArray, IntArray]] = []
         self.offered = np.zeros(n_items if depth else 0, np.bool_)
 
@@ -41,11 +43,14 @@ class KeptLists:
         """Keep the lists of a block of rows."""
         self._blocks.append((rows, items, length))
 
+    def read(self, lists: Lists) -> None:
+        """Keep the lists of a block of rows, of which no metric is computed."""
+        self.add(lists.rows, *lists.by_rank(self.depth))
+
     def joined(self) -> IntArray:
         """Join the lists of all blocks: (n_users, longest) items, -1 after the end of a list."""
-        n_users, depth = self._shape
         width = max((int(length.max(initial=0)) for _, _, length in self._blocks), default=0)
-        lists = np.full((n_users, min(depth, width)), -1, np.int64)
+        lists = np.full((self._n_users, min(self.depth, width)), -1, np.int64)
         for rows, items, length in self._blocks:
             width = min(lists.shape[1], items.shape[1])
             is_item = np.arange(width) < length[:, np.newaxis]

@@ -1,7 +1,6 @@
 """The parts of a store that leave it: for another store, another process, or a file.
 
-A part goes with its schema, which says what its rows are. A store takes only parts of its own
-schema.
+A part goes with its schema. A store takes only parts of its own schema.
 """
 
 import math
@@ -114,24 +113,18 @@ def check(
     return array
 
 
-class Reading(NamedTuple):
-    """A state that is read: its arrays, the request and the schema."""
-
-    fields: Arrays
-    request: Request
-    schema: Schema
-
-
 @contextmanager
-def reading(state: Mapping[str, Any], of: str, keeps: Sequence[str]) -> Iterator[Reading]:
-    """Read what ``state`` of the class ``of`` gave; an error says what is wrong with it."""
+def reading(
+    state: Mapping[str, Any], of: str, keeps: Sequence[str]
+) -> Iterator[tuple[Arrays, Request, Schema]]:
+    """Read the arrays of a state of the class ``of``; an error says what is wrong with them."""
     expected = f"expected what {of}.state() gave"
     if not isinstance(state, Mapping):
         msg = f"state is a {type(state).__name__}; {expected}"
         raise InputTypeError(msg)
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
-        yield Reading(fields, *_schema_of(fields, keeps))
+        yield fields, *_schema_of(fields, keeps)
     except KeyError as error:
         msg = f"state lacks {error.args[0]}; {expected}"
         raise InputError(msg) from None

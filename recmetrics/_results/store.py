@@ -21,20 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, UndefinedMetricError
-from recmetrics._inputs import (
-    InvalidItems,
-    Side,
-    UserIndex,
-    Users,
-    as_indices,
-    digests_of,
-    digests_of_side,
-)
+from recmetrics._inputs import InvalidItems, Side, UserIndex, Users, as_indices, digests_of
 from recmetrics._results.measure import ROWS_ARE_USERS, RowNames, settled, system_values, user_rows
 from recmetrics._results.rows import Batch, KeptLists, UserRows, UserTable
 from recmetrics._results.saved import Schema, Shape, reading
 from recmetrics._results.totals import Totals
-from recmetrics._selection import Found, Slots, exposures, join
+from recmetrics._selection import Selection, Slots, exposures, join
 from recmetrics._spec import NUMBERS, Cutoffs, Request
 from recmetrics._types import BoolArray, IntArray, UserValues
 
@@ -91,9 +83,7 @@ class Store:
     @functools.cached_property
     def data(self) -> dict[str, str]:
         """A hash of each set of items and of each piece of side information."""
-        if isinstance(self._data, Side):
-            return digests_of_side(self._data)
-        return digests_of(self._data) if isinstance(self._data, Users) else self._data
+        return digests_of(self._data) if isinstance(self._data, Side | Users) else self._data
 
     @property
     def schema(self) -> Schema:
@@ -151,12 +141,14 @@ class Store:
             exposures(self.request, cutoffs)  # refuses this
         return KeptLists(n_rows, cutoffs.n_items or 0, cutoffs.exposure)
 
-    def measured(self, found: Found, users: UserIndex) -> UserRows:
+    def measured(self, found: Selection, users: UserIndex) -> UserRows:
         """Compute the rows of a batch of users without adding them."""
         rows = user_rows(found, self.request)
         return UserRows(as_indices(users), rows, *_lists_of(found), found.invalid)
 
-    def add(self, found: Found, users: UserIndex | None = None, *, in_order: bool = False) -> None:
+    def add(
+        self, found: Selection, users: UserIndex | None = None, *, in_order: bool = False
+    ) -> None:
         """Add a batch; the metrics of several batches are computed together.
 
         Users ``in_order`` follow those of the batch before, which must not have changed since they
@@ -205,21 +197,22 @@ class Store:
         """The rows or totals of all batches, with the log written into them."""
         with self._lock:
             kept = self._kept
-            content = self._nothing() if kept.content is None else kept.content
+            content: UserTable | Totals = kept.content
+            if content is None and self.keep == "rows":
+                content = UserTable(self.request, self.n_users, self.n_items or 0)
+            elif content is None:
+                content = Totals.none(self.request, self.keep)
             # The metrics of batches that wait are computed together, those of another were before.
-            for _, together in groupby(kept.log, lambda b: isinstance(b.values, Found) or id(b)):
+            for _, together in groupby(
+                kept.log, lambda b: isinstance(b.values, Selection) or id(b)
+            ):
                 batches = list(together)
                 values = batches[0].values
-                if isinstance(values, Found):
+                if isinstance(values, Selection):
                     values = user_rows(_joined([b.values for b in batches]), self.request)
                 content = content.plus(batches, values, self.request)
             self._kept = kept._replace(content=content, log=(), size=(0, 0, 0))
             return content
-
-    def _nothing(self) -> UserTable | Totals:
-        if self.keep == "rows":
-            return UserTable(self.request, self.n_users, self.n_items or 0)
-        return Totals.none(self.request, self.keep)
 
     @property
     def n_rows(self) -> int:
@@ -455,7 +448,7 @@ class Accumulator:
         return cls._of(Store.from_state(state, cls.__name__, cls._keeps))
 
 
-def _lists_of(found: Found) -> tuple[IntArray, BoolArray]:
+def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
     """The lists of a batch, and the items that may be in them."""
     kept = found.exposure
     if isinstance(kept, KeptLists):
@@ -468,7 +461,7 @@ def _fits(size: tuple[int, int, int]) -> bool:
     return size[0] <= WAITING[0] and size[1] <= WAITING[1] and size[2] <= WAITING[2]
 
 
-def _joined(found: Sequence[Found]) -> Found:
+def _joined(found: Sequence[Selection]) -> Selection:
     """Join the hits of batches, in order, into one batch."""
     if len(found) == 1:
         return found[0]

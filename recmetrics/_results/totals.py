@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from recmetrics._inputs import InvalidItems
-from recmetrics._results.measure import NORMAL_95
 from recmetrics._results.rows import Batch
 from recmetrics._results.saved import Arrays, check
 from recmetrics._selection import Exposures, exposures
@@ -23,6 +22,7 @@ from recmetrics._spec import NUMBERS, Request
 from recmetrics._threads import without_warnings
 from recmetrics._types import FloatArray, IntArray
 
+_NORMAL_95 = 1.959963984540054  # 95 % of a standard normal is within plus and minus this
 Keep = Literal["values", "means"]
 """A stream keeps the values of each event, or only the means of all events."""
 
@@ -125,7 +125,7 @@ class Totals(NamedTuple):
         mean = float(sums[0, 0] / n + sums[0, 1] / n)
         if n == 1 or math.isinf(mean):
             return mean, math.nan
-        return mean, NORMAL_95 * math.sqrt(float(sums[1].sum()) / (n - 1) / n)
+        return mean, _NORMAL_95 * math.sqrt(float(sums[1].sum()) / (n - 1) / n)
 
     def arrays(self) -> Arrays:
         """The totals as plain arrays."""

@@ -5,7 +5,7 @@
     matrix     ``MatrixRanker``: scores in memory
     factors    scores of a factor model, which BLAS multiplies in tiles
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
-    rankings   ``GivenRanker``: the hits of rankings that the user gives; the error where a
+    rankings   ``ListRanker``: the hits of rankings that the user gives; the error where a
                ranking is faulty
     tied       ``TiedRanker``: all items have the same score, for the chance level; the best
                possible value, for the ceiling
@@ -22,9 +22,10 @@ block by block; only an ``Evaluator`` with metrics of all lists keeps them, in `
 
 from recmetrics._selection import kernels
 from recmetrics._selection.exposure import COSINE, Exposure, Exposures, exposures
+from recmetrics._selection.factors import check_bias, check_factors
 from recmetrics._selection.find import (
     AnyScores,
-    Found,
+    Selection,
     Source,
     find_hits,
     longest_list,

@@ -92,7 +92,6 @@ class DeviceScores:
         self.shape: tuple[int, int] = tuple(tensor.shape)
 
     def take(self, rows: slice) -> "DeviceScores":
-        """Take the scores of some consecutive users."""
         return DeviceScores(self._tensor[rows])
 
     def block(self, rows: slice) -> Any:
@@ -134,7 +133,6 @@ class DeviceFactors(DeviceScores):
             check_bias(tuple(self._bias.shape), self.shape[1])
 
     def take(self, rows: slice) -> "DeviceFactors":
-        """Take the factors of some consecutive users."""
         return DeviceFactors(self._users[rows], self._items, self._bias)
 
     def block(self, rows: slice) -> Any:
@@ -176,11 +174,10 @@ class DeviceRanker:
         # One thread, since the device works in parallel.
         blocks = row_blocks(self.n_users, _BLOCK // max(1, self.n_items))
         results = in_blocks(rank_block, blocks, 1, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found, _ in results])
-        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
             refuse_nan(nan_found, users)
-        hits = join([hits for hits, _, _ in results])
-        return hits, sum(n_swallowed for _, _, n_swallowed in results)
+        return join(hits), sum(n_swallowed)
 
     def _recommendable(
         self, rows: slice, excluded: Rows | None, reader: Reader | None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, ShapeError
+from recmetrics._errors import ArgumentError
 from recmetrics._jit import kernel
 from recmetrics._selection.hits import discounts
 from recmetrics._spec import Cutoffs, Request
@@ -30,14 +30,6 @@ _ONE = float(1 << (2 * _HALF))
 
 def _fixed(weights: FloatArray) -> IntArray:
     return np.rint(weights * _ONE).astype(np.int64)
-
-
-def _of_ranks(weights: Weights, depth: int) -> FloatArray:
-    """The weights of the ranks 1 .. depth."""
-    if isinstance(weights, str):
-        return discounts(weights, depth)
-    powers: FloatArray = weights ** np.arange(0.0, depth)
-    return powers
 
 
 @kernel
@@ -80,23 +72,11 @@ def _add_lists(
 
 @dataclass
 class Exposure:
-    """The number of lists with each item among the first ``depth``, as exact integer sums.
-
-    ``sums`` names the weighted sums to keep beside the counts.
-
-    >>> import numpy as np
-    >>> from recmetrics._selection.exposure import Exposure
-    >>> one, other = Exposure(3, depth=2), Exposure(3, depth=2)
-    >>> one.add(np.array([[0, 1]]), np.array([2]))
-    >>> other.add(np.array([[1, -1]]), np.array([1]))
-    >>> one.merge(other)
-    >>> one.count.tolist(), one.n_lists
-    ([1, 2, 0], 2)
-    """
+    """The number of lists with each item among the first ``depth``, as exact integer sums."""
 
     n_items: int
     depth: int
-    sums: frozenset[Weights] = frozenset()
+    sums: frozenset[Weights] = frozenset()  # to keep beside the counts
     n_lists: int = 0  # without empty lists
     count: IntArray = field(init=False)  # (n_items,)
     offered: BoolArray = field(init=False)  # (n_items,) items that may be in a list
@@ -108,11 +88,12 @@ class Exposure:
         ranks = np.arange(1.0, self.depth + 1.0 if has_cosine else 1.0)
         self._cosine = np.zeros((2, self.n_items if has_cosine else 0), np.int64)
         self._cosine_of = _fixed(1.0 / np.sqrt(ranks))
-        self._by_rank = sorted(self.sums - {COSINE}, key=str)
+        self._by_rank: list[Any] = sorted(self.sums - {COSINE}, key=str)
         self._ranked = np.zeros((len(self._by_rank), 2, self.n_items), np.int64)
         weights = np.zeros((len(self._by_rank), self.depth))
         for row, name in zip(weights, self._by_rank, strict=True):
-            row[:] = _of_ranks(name, self.depth)
+            named = isinstance(name, str)
+            row[:] = discounts(name, self.depth) if named else name ** np.arange(0.0, self.depth)
         self._ranked_of = _fixed(weights)
 
     def add(self, items: IntArray, length: IntArray) -> None:
@@ -135,13 +116,6 @@ class Exposure:
 
     def merge(self, other: "Exposure") -> None:
         """Add the lists of another state, with the bits of adding all lists to one state."""
-        if (self.n_items, self.depth, self.sums) != (other.n_items, other.depth, other.sums):
-            msg = (
-                f"exposures of {self.n_items} items at depth {self.depth} and {other.n_items} "
-                f"items at depth {other.depth} cannot be added; expected the same catalogue, "
-                "cutoff and metrics in both"
-            )
-            raise ShapeError(msg)
         self.n_lists += other.n_lists
         self.count += other.count
         self.offered |= other.offered
@@ -184,7 +158,6 @@ class Exposures:
         self._lock = threading.Lock()
 
     def at(self, cutoff: int) -> Exposure:
-        """The state at a cutoff."""
         return self._at[cutoff]
 
     def offer(self, items: IntArray | slice) -> None:

@@ -138,23 +138,9 @@ def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
 class FactorScores:
     """The scores of a factor model; the score matrix is never made as a whole.
 
-    Parameters
-    ----------
-    user_factors
-        (n_users, d). Any real dtype and memory layout, memory maps, tensors on the CPU; read in
-        place, the users and items of one tile at a time.
-    item_factors
-        (n_items, d).
-    item_bias
-        (n_items,) added to the scores of each item, rounded to the dtype of the scores; or None.
-
-    Scores are float32 where both factors are float32, float16 or bfloat16, else float64: whole
-    numbers are multiplied as float64, in which their products are exact.
-
-    Raises
-    ------
-    InputTypeError, ShapeError
-        Factors that are not matrices of real numbers, or whose shapes do not fit.
+    Factors are read in place, the users and items of one tile at a time. Scores are float32 where
+    both factors are float32, float16 or bfloat16, else float64: whole numbers are multiplied as
+    float64, in which their products are exact. The bias is rounded to the dtype of the scores.
     """
 
     if_transposed = SWAPPED
@@ -166,13 +152,12 @@ class FactorScores:
         check_factors(self._users.shape, self._items.shape)
         self.shape: tuple[int, int] = (len(self._users), len(self._items))
         self.dtype = np.result_type(_multiplied_as(self._users), _multiplied_as(self._items))
-        self._bias = None if item_bias is None else self._read_bias(item_bias)
-
-    def _read_bias(self, item_bias: Any) -> Array:
-        bias = as_array(item_bias, "item_bias", "item")
-        check_bias(bias.shape, self.shape[1])
-        check_real(bias, "item_bias")
-        return _numbers(bias, self.dtype)
+        self._bias = None
+        if item_bias is not None:
+            bias = as_array(item_bias, "item_bias", "item")
+            check_bias(bias.shape, self.shape[1])
+            check_real(bias, "item_bias")
+            self._bias = _numbers(bias, self.dtype)
 
     def blocks(self, k: int, row_items: float, n_threads: int) -> tuple[list[slice], int]:  # noqa: ARG002
         """Row blocks for lists of ``k``, and the number of threads that pays off.
@@ -189,25 +174,11 @@ class FactorScores:
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Select the lists of a block of users.
+        """Select the lists of a block of users, at most ``k`` items each.
 
-        Parameters
-        ----------
-        rows
-            The users.
-        k
-            The greatest length of a list.
-        excluded, candidates
-            The items that must not, and the only ones that may be recommended to these users.
-
-        Returns
-        -------
-        items
-            (rows, k) best first, -1 after the end of a shorter list.
-        length
-            (rows,) the number of items of each row.
-        nan_found
-            (3,) the number of NaN scores, and the row within the block and the item of the first.
+        ``excluded`` and ``candidates`` are those of the block. Gives the items (rows, k), best
+        first, -1 after the end of a shorter list; the length of each list; and the number of NaN
+        scores, with the row within the block and the item of the first.
         """
         n_users = rows.stop - rows.start
         ranking = np.full((n_users, min(k, self.shape[1])), -1, np.int64)
@@ -217,7 +188,7 @@ class FactorScores:
         for first in range(0, n_users if ranking.size else 0, step):
             part = slice(first, min(first + step, n_users))
             users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
-            hidden = _no_rows(len(ranking[part])) if excluded is None else excluded.cut(part)
+            hidden = Rows.none(len(ranking[part])) if excluded is None else excluded.take(part)
             found = np.zeros(3, np.int64)
             if candidates is None or isinstance(candidates, SharedSet):
                 shared = None if candidates is None else candidates.rows(slice(0, 1)).items
@@ -235,18 +206,15 @@ class FactorScores:
         """Compute all scores of a few users, (rows, n_items), for metrics that need whole rows."""
         scores = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
         buffer = self._buffer(_padded(min(_TILE_USERS, len(scores))))
-        for first in range(0, len(scores), _TILE_USERS):
-            part = scores[first : first + _TILE_USERS]
-            begin = rows.start + first
-            users = self._factors_of(slice(begin, begin + len(part)))
-            for items in self._tiles(self.shape[1]):
+        for part in row_blocks(len(scores), _TILE_USERS):
+            users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
+            for items in row_blocks(self.shape[1], _TILE_ITEMS):
                 raise_if_stopped()
                 tile = self._tile(users, items, None, buffer)
-                part[:, items] = tile[: len(part), : items.stop - items.start]
+                scores[part, items] = tile[: part.stop - part.start, : items.stop - items.start]
         return scores
 
     def take(self, rows: slice) -> "FactorScores":
-        """Take the factors of some consecutive users."""
         part = copy.copy(self)
         part._users = self._users[rows]
         part.shape = (len(part._users), self.shape[1])
@@ -268,12 +236,6 @@ class FactorScores:
 
     def _buffer(self, n_users: int) -> Array:
         return np.empty(n_users * min(_TILE_ITEMS, _padded(self.shape[1])), self.dtype)
-
-    def _tiles(self, n_items: int) -> list[slice]:
-        return [
-            slice(first, min(first + _TILE_ITEMS, n_items))
-            for first in range(0, n_items, _TILE_ITEMS)
-        ]
 
     def _tile(self, users: Array, items: slice, shared: IntArray | None, buffer: Array) -> Array:
         """Compute the scores of some users for some items, or some of the shared candidates.
@@ -313,7 +275,7 @@ class FactorScores:
         values = np.empty((n_users, room), self.dtype)
         items = np.empty((n_users, room), np.int64)
         buffer = self._buffer(len(users))
-        for part in self._tiles(n_items):
+        for part in row_blocks(n_items, _TILE_ITEMS):
             raise_if_stopped()
             tile = self._tile(users, part, shared, buffer)
             width = part.stop - part.start
@@ -396,18 +358,12 @@ def _multiplied_as(factors: Array) -> np.dtype[Any]:
 
 def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
     """Convert a few factors to the form that BLAS reads, copied only where necessary."""
-    if is_half(part.dtype):
-        part = half_to_single(part)
-    return np.ascontiguousarray(part, dtype)
+    return np.ascontiguousarray(half_to_single(part), dtype)
 
 
 def _padded(count: int) -> int:
     """The next multiple of ``_PAD``, at least one."""
     return max(1, -(-count // _PAD)) * _PAD
-
-
-def _no_rows(n_users: int) -> Rows:
-    return Rows(np.zeros(n_users + 1, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def _places_in(shared: IntArray, sets: Rows) -> Rows:

@@ -12,7 +12,6 @@ import numpy as np
 
 from recmetrics._errors import ShapeError, warn
 from recmetrics._inputs import (
-    N_NAN,
     NAN_ROW,
     FlatLists,
     Rankings,
@@ -38,7 +37,7 @@ from recmetrics._selection.factors import FactorScores
 from recmetrics._selection.hits import Hits, Slots, join, read_labels
 from recmetrics._selection.lists import ListReader, Lists, ListSink, Ranker, Reader
 from recmetrics._selection.matrix import MatrixRanker
-from recmetrics._selection.rankings import GivenRanker, hits_of_lists
+from recmetrics._selection.rankings import ListRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
@@ -52,7 +51,7 @@ AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
 
 
-class Found(NamedTuple):
+class Selection(NamedTuple):
     """The result of selection: the hits, and the metrics computed from lists on the way."""
 
     hits: Hits
@@ -77,7 +76,7 @@ def find_hits(
     cutoffs: Cutoffs | None = None,
     *,
     with_slots: bool = False,
-) -> Found:
+) -> Selection:
     """Find the rank of each relevant item in its user's ranking.
 
     The lists that metrics of all lists read go to ``sink``, by default an ``Exposures`` of the
@@ -105,11 +104,14 @@ def find_hits(
     if cutoffs.hits is not None and not hits.n_hits.any():
         _warn_of_lacking(users)
     of_lists = {} if reader is None else reader.values
-    invalid = ranker.invalid if isinstance(ranker, GivenRanker) else None
+    invalid = ranker.invalid if isinstance(ranker, ListRanker) else None
     slots = None
-    if relevant is not None:
-        hits, slots = _unlabelled(hits, relevant)
-    return Found(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
+    if relevant is not None:  # the numbers of ``_labelled`` are read, and the relevances put back
+        _, _, relevance = relevant.rows
+        gain, place = read_labels(hits, relevance)
+        slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
+        hits = hits._replace(ideal=relevance, gain=gain)
+    return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
 
 
 def _warn_of_lacking(users: Users) -> None:
@@ -178,17 +180,11 @@ def _labelled(relevant: _Marked) -> Rows:
     return Rows(start, items, numbers.astype(np.float64))
 
 
-def _unlabelled(hits: Hits, relevant: _Marked) -> tuple[Hits, Slots]:
-    """Read the numbers of ``_labelled`` in hits, and put the relevances back."""
-    _, _, values = relevant.rows
-    gain, place = read_labels(hits, values)
-    slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
-    return hits._replace(ideal=values, gain=gain), slots
-
-
 def longest_list(scores: Source) -> int:
     """The most items that a list of these scores can have."""
-    return scores.longest if isinstance(scores, Rankings) else scores.shape[1]
+    if isinstance(scores, Rankings):
+        return int(scores.lengths.max(initial=0))
+    return scores.shape[1]
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
@@ -216,7 +212,7 @@ def ranker_of(scores: Source, users: Users) -> Ranker:
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users)
     if isinstance(scores, Rankings):
-        return GivenRanker(scores, users)
+        return ListRanker(scores, users)
     if isinstance(scores, EqualScores):
         return TiedRanker(scores, users)
     if isinstance(scores, DeviceScores):
@@ -292,8 +288,7 @@ class FactorRanker:
         row_items = sum(sets.mean_items for sets in users.present if sets.is_dense)
         blocks, n_threads = self._factors.blocks(depth, row_items, rules.threads)
         results = in_blocks(select_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found, _ in results])
-        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
             refuse_nan(nan_found, users)
-        hits = join([hits for hits, _, _ in results])
-        return hits, sum(n_swallowed for _, _, n_swallowed in results)
+        return join(hits), sum(n_swallowed)

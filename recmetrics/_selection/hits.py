@@ -1,9 +1,8 @@
 """Hits: the input of most metric kernels.
 
-A metric does not need a list of 100 items, only the ranks of the relevant ones. So a ranking is
-kept as its hits: the rank and the gain of each relevant item in it. After selection, memory and
-time grow with the number of hits, not with users times k. A metric without a cutoff (k = all items)
-reads the same hits as one at 10.
+A metric needs only the ranks of the relevant items. So a ranking is kept as its hits: the rank and
+the gain of each relevant item in it. After selection, memory and time grow with the number of hits,
+not with users times k.
 
 A tie policy says which ranks equal scores take. Selection finds, for each relevant item, its rank
 by the one order of the package and the ranks of its tie group. ``under`` applies a policy to these,
@@ -14,9 +13,6 @@ so that metrics do not have to:
 - "worst", "best": the relevant items of a group come last, or first, the greatest relevance at the
   outer end. No other order is worse, or better, since no metric gets worse when a greater relevance
   moves up. Metrics that divide by the hits found may get worse, and are refused.
-
-``ties="range"`` is no policy: the request then has each metric under the last three, which read the
-same hits.
 
 McSherry, Najork: Computing information retrieval performance measures efficiently in the presence
 of tied scores, ECIR 2008.
@@ -135,13 +131,9 @@ def cleared(hits: Hits) -> Hits:
 def part_of(hits: Hits, users: slice) -> Hits:
     """A view of the hits of some users."""
     start = hits.start[users.start : users.stop + 1]
-    return section(hits, start - start[0], users, slice(start[0], start[-1]))
-
-
-def section(hits: Hits, start: IntArray, users: slice, slots: slice) -> Hits:
-    """A view of some ``users`` and ``slots`` of ``hits``, with its own ``start``."""
-    return Hits(
-        start=start,
+    slots = slice(start[0], start[-1])
+    return hits._replace(
+        start=start - start[0],
         ideal=hits.ideal[slots],
         n_hits=hits.n_hits[users],
         rank=hits.rank[slots],
@@ -149,7 +141,6 @@ def section(hits: Hits, start: IntArray, users: slice, slots: slice) -> Hits:
         last=hits.last[slots],
         gain=hits.gain[slots],
         length=hits.length[users],
-        discount=hits.discount,
     )
 
 
@@ -481,8 +472,7 @@ _GAINS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 def _retrieved(hits: Hits, k: int | None) -> Hits:
     """Replace ``ideal`` by the gains of the list itself within k."""
-    slots = np.arange(len(hits.gain)) - np.repeat(hits.start[:-1], np.diff(hits.start))
-    is_hit = slots < np.repeat(hits.n_hits, np.diff(hits.start))
+    _, is_hit = hits_of_slots(hits)
     if k is not None:
         is_hit &= hits.first <= k
     return hits._replace(ideal=_descending(hits.start, np.where(is_hit, hits.gain, 0.0)))

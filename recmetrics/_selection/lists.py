@@ -1,8 +1,6 @@
 """Lists, and the metrics that read them, block by block during selection.
 
-The lists of a block are dropped once user metrics have written their values and system metrics have
-added them to their ``Exposure``. So memory does not grow with the number of users, even where lists
-are whole rankings.
+So memory does not grow with the number of users, even where lists are whole rankings.
 """
 
 from typing import NamedTuple, Protocol
@@ -114,7 +112,7 @@ class ListReader:
     def read(self, lists: Lists) -> None:
         """Compute the metrics of a block."""
         if self._relevant is not None:
-            lists = lists._replace(relevant=self._relevant.cut(lists.rows))
+            lists = lists._replace(relevant=self._relevant.take(lists.rows))
         for spec, side, k, out in self._runs:
             spec.metric.kernel(lists.to_rank(k), side, k, out[lists.rows], *spec.kernel_arguments)
         if self._sink is not None:

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._inputs import (
-    N_NAN,
     NAN_ROW,
-    NO_ROWS,
     ItemSets,
     Rows,
     ScoreBlock,
@@ -48,32 +46,31 @@ class MatrixRanker:
         self.users = users
         self.truth, self.exclude, self.candidates = users.truth, users.exclude, users.candidates
         # The items of each user that are read, where these are not all items.
-        self._given: SparseScores | ItemSets | None = users.candidates
+        self._own_items: SparseScores | ItemSets | None = users.candidates
         if isinstance(scores, SparseScores):
-            self._given = scores
+            self._own_items = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
         """Rank the relevant items, as ``Ranker.hits`` says."""
         ties = rules.ties and k is not None
         # Blocks write into the hits of all users where their size is known: joining the hits of
         # blocks took a tenth of a call, in one thread, and clearing them all two hundredths.
-        known = self.truth.in_memory_rows()
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
         everyone = None
-        if known is not None and len(blocks) > 1:
+        if len(blocks) > 1 and (known := self.truth.in_memory_rows()) is not None:
             everyone = empty_hits(known.start, known.values, ties=ties, make=np.empty)
 
         def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:
             relevant = self.truth.rows(rows)
+            excluded, n_swallowed = Rows.none(rows.stop - rows.start), 0
+            if self.exclude is not None:
+                excluded = self.exclude.rows(rows)
+                n_swallowed = 0 if k is None else relevant.n_within(excluded)
             if everyone is None:
                 hits = empty_hits(relevant.start, relevant.values, ties=ties)
             else:
                 hits = cleared(part_of(everyone, rows))
-            excluded = self._excluded(rows)
-            n_swallowed = 0
-            if k is not None and self.exclude is not None:
-                n_swallowed = relevant.n_within(excluded)
-            if self._given is None:
+            if self._own_items is None:
                 # Lists read all rows a second time; to convert them twice takes longer.
                 block = self.scores.block(rows, packed=reader is None)
                 has_nan = np.zeros(1, np.bool_)
@@ -85,7 +82,7 @@ class MatrixRanker:
                 if has_nan[0] and rules.nan == "raise":
                     nan_found = kernels.find_nan(block.whole().values, block.lowest)
             else:
-                own = self._recommendable(self._given, rows, excluded)
+                own = self._recommendable(self._own_items, rows, excluded)
                 if k is not None:
                     self._rank_candidates(own, relevant, k, ties, hits)
                 if reader is not None:
@@ -98,22 +95,20 @@ class MatrixRanker:
             results = [rank_block(blocks[0])]
         else:
             results = in_blocks(rank_block, blocks, n_threads, rules.progress)
-        nan_found = np.array([nan_found for _, nan_found, _ in results])
-        if rules.nan == "raise" and nan_found[:, N_NAN].any():
+        hits, nan_found, n_swallowed = zip(*results, strict=True)
+        if rules.nan == "raise":
             refuse_nan(nan_found, self.users)
-        if everyone is None:
-            everyone = join([hits for hits, _, _ in results])
-        return everyone, sum(n_swallowed for _, _, n_swallowed in results)
+        return join(hits) if everyone is None else everyone, sum(n_swallowed)
 
     def _blocks(self, rules: Request, *, listing: bool) -> tuple[list[slice], int]:
         """The row blocks, and the number of threads that pays off."""
         # Reading candidates takes a copy of their scores and indices: about four float32 each.
-        read = self.n_items if self._given is None else 4 * self._given.mean_items
+        read = self.n_items if self._own_items is None else 4 * self._own_items.mean_items
         if self.scores.is_small(read):
             return [slice(0, self.n_users)], 1
         # Many relevant items make sorted copies of rows; lists read a block a second time.
         many = self.truth.mean_items >= _MANY
-        copied = self.users.is_dense or self._given is not None or many or listing
+        copied = self.users.is_dense or self._own_items is not None or many or listing
         return self.scores.blocks(rules.threads, read, copied=copied)
 
     def _rank_rows(
@@ -206,23 +201,17 @@ class MatrixRanker:
         )  # fmt: skip
         return lists
 
-    def _excluded(self, rows: slice) -> Rows:
-        """The excluded items of each user of a block."""
-        if self.exclude is None:
-            return NO_ROWS._replace(start=np.zeros(rows.stop - rows.start + 1, np.int64))
-        return self.exclude.rows(rows)
-
     def _recommendable(
-        self, given: ItemSets | SparseScores, rows: slice, excluded: Rows
+        self, own_items: ItemSets | SparseScores, rows: slice, excluded: Rows
     ) -> "_Candidates":
         """The candidates of each user that are not excluded, and their scores."""
-        if isinstance(given, SparseScores):
-            own, block = given.stored(rows)
+        if isinstance(own_items, SparseScores):
+            own, block = own_items.stored(rows)
             if self.candidates is not None:
                 chosen = own.among(self.candidates.rows(rows))
                 own, block = own.keep(chosen), block._replace(values=block.values[chosen])
         else:
-            own = given.rows(rows)
+            own = own_items.rows(rows)
             block = self.scores.candidates(rows, np.diff(own.start), own.items)
         nan_found = kernels.find_candidate_nan(block.values, own.start, own.items, block.lowest)
         if self.exclude is not None:

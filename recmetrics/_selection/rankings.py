@@ -16,7 +16,7 @@ _SMALL = 1 << 19  # items of rankings; fewer take less time than starting thread
 _RANKED_ITEMS = 1 << 20  # in one block of rankings
 
 
-class GivenRanker:
+class ListRanker:
     """Rankings and truth of the same users, checked against each other.
 
     ``n_items`` is the size of the catalogue, None where nothing gives it.
@@ -75,7 +75,7 @@ class GivenRanker:
                 reader.read(Lists(rows, items, length, relevant, ranks))
             return _at_ranks(hits, lists)
 
-        n_users, n_entries = self.n_users, rankings.items.size
+        n_users, n_entries = self.n_users, rankings.lists.items.size
         n_threads = rules.threads if n_entries >= _SMALL else 1
         # Entries of a dense truth, and of a dense profile, are read beside each list.
         dense = (self.n_items or 0) if users.truth.is_dense else 0

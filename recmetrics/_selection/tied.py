@@ -1,8 +1,7 @@
 """The chance level and the ceiling: the hits of a scorer that gives all items the same score.
 
 The expectation over the orders of its ties is that of a random ranking, and the best order is the
-best possible ranking. The hits follow from counts alone, and metrics are computed from them as
-usual.
+best possible ranking. The hits follow from counts alone.
 """
 
 from typing import NamedTuple
@@ -23,11 +22,6 @@ class EqualScores(NamedTuple):
     """Scores that are equal for all items."""
 
     shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, users: Users) -> "EqualScores":
-        """Make them for users whose catalogue is known."""
-        return cls((users.truth.n_users, users.n_items or 0))
 
 
 class TiedRanker:

@@ -30,7 +30,6 @@ from recmetrics._spec.grammar import (
     make_spec,
     parse,
     spec_of,
-    split_metrics,
     take_apart,
 )
 from recmetrics._spec.registry import (

@@ -27,13 +27,7 @@ _ALSO: dict[str, Convention] = {
 
 
 def read_convention(convention: object) -> Convention:
-    """Read the name of a system in any case.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no such system; the message names the nearest.
-    """
+    """Read the name of a system in any case; the error names the nearest."""
     name = convention.lower() if isinstance(convention, str) else ""
     if name not in CONVENTIONS:
         near = difflib.get_close_matches(name, [*CONVENTIONS, *_ALSO], n=1)
@@ -42,33 +36,29 @@ def read_convention(convention: object) -> Convention:
     return cast(Convention, name)
 
 
-def metric_of_call(text: str) -> tuple[Convention, str, str] | None:
-    """Find the metric that a system names in this way: its convention, its name, and the metric.
+def meant_elsewhere(text: str) -> str:
+    """The hint for what another system calls a metric, or "".
 
-    >>> metric_of_call("ndcg_cut_10")
-    ('trec', 'trec_eval', 'ndcg@10')
+    >>> meant_elsewhere("ndcg_cut_10")
+    "did you mean 'ndcg@10' with convention='trec', which is ndcg_cut_10 of trec_eval?"
     """
     for convention, system in CONVENTIONS.items():
         for line in (*system.lines, *system.variants):
             call = re.escape(line.call).replace(r"\{k\}", "([0-9]+)")
             found = re.fullmatch(call, text.strip(), re.IGNORECASE)
-            if found is None:
-                continue
-            metric = line.metric.removesuffix("@k")
-            if line in system.variants:  # the others have the options of the convention
-                metric += f"({', '.join(f'{name}={each}' for name, each in line.options.items())})"
-            return convention, system.name, metric + (f"@{found[1]}" if found.groups() else "")
-    return None
+            if found is not None:
+                # Metrics other than variants have the options of the convention.
+                metric = line.written if line in system.variants else line.metric
+                metric = metric.replace("@k", f"@{''.join(found.groups())}")
+                return (
+                    f"did you mean {metric!r} with convention={convention!r}, which is {text} of "
+                    f"{system.name}?"
+                )
+    return ""
 
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
-    """Find the line of a system for the plain name of a metric.
-
-    Raises
-    ------
-    UnknownMetricError
-        If the system does not compute that metric; the message names its metrics.
-    """
+    """Find the line of a system for the plain name of a metric; the error names its metrics."""
     system = CONVENTIONS[convention]
     asked = f"{name}@k" if cutoff else name
     for line in system.lines:

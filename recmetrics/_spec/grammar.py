@@ -10,9 +10,9 @@ Names and options ignore case and spaces are free. Without ``@k`` the whole list
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 from recmetrics._errors import (
     ArgumentError,
@@ -22,7 +22,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._options import whole_number
-from recmetrics._spec.conventions import line_for, metric_of_call
+from recmetrics._spec.conventions import line_for, meant_elsewhere
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
 from recmetrics._types import Convention
 
@@ -67,6 +67,11 @@ class MetricSpec:
     def stratum(self) -> str | None:
         """The stratum whose relevant items alone are relevant; None for all."""
         return cast(str | None, dict(self.options).get(STRATUM.name))
+
+    def of_all_strata(self) -> "MetricSpec":
+        """The metric of all relevant items, in whatever stratum they are."""
+        rest = tuple(option for option in self.options if option[0] != STRATUM.name)
+        return replace(self, options=rest)
 
     @cached_property
     def is_weighed(self) -> bool:
@@ -120,13 +125,7 @@ class MetricSpec:
 
 
 def lookup(name: str) -> Metric:
-    """The metric of that name or alias.
-
-    Raises
-    ------
-    UnknownMetricError
-        If there is none; the message names the nearest, or else all.
-    """
+    """The metric of that name or alias; the error names the nearest, or else all."""
     name = ALIASES.get(name, name)
     if name in METRICS:
         return METRICS[name]
@@ -138,7 +137,7 @@ def lookup(name: str) -> Metric:
 
 def _meant(text: str) -> str:
     """The hint for a name of another system, or for a cutoff without ``@``; or ""."""
-    if elsewhere := _elsewhere(text):
+    if elsewhere := meant_elsewhere(text):
         return elsewhere
     for base in (*METRICS, *ALIASES):
         separator = "(?:_at_|[_-])" + "?" * (base.isalpha() and len(base) > 1)  # f11 may be f1
@@ -146,15 +145,6 @@ def _meant(text: str) -> str:
         if k is not None:
             return f"did you mean '{base}@{k[1]}'?"
     return ""
-
-
-def _elsewhere(text: str) -> str:
-    """The hint for what another system calls a metric, or ""."""
-    found = metric_of_call(text)
-    if found is None:
-        return ""
-    convention, system, metric = found
-    return f"did you mean {metric!r} with convention={convention!r}, which is {text} of {system}?"
 
 
 MetricsList = str | MetricSpec | Iterable[str | MetricSpec]
@@ -180,12 +170,6 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
     'recall(denom=relevant)@20'
     >>> str(parse("recall(of=tail)@20"))  # of the relevant items in the stratum "tail"
     'recall(of=tail)@20'
-
-    Raises
-    ------
-    MetricSpecError
-        If the string does not fit the language, if it names an unknown metric or option, or if the
-        system of the convention does not compute the metric.
     """
     name, options, k = take_apart(text)
     if name.endswith(METHOD_SUFFIX):
@@ -203,7 +187,7 @@ def parse(text: str, convention: Convention | None = None) -> MetricSpec:
         # The metric string is added here for all inner messages.
         msg = f"in metric {text!r}: {error}"
         is_unknown = name not in METRICS and name not in ALIASES
-        if is_unknown and (hint := _elsewhere(text)):
+        if is_unknown and (hint := meant_elsewhere(text)):
             msg = f"unknown metric {text!r}; {hint}"
         raise type(error)(msg) from None
 
@@ -213,11 +197,6 @@ def spec_of(key: str) -> MetricSpec:
 
     >>> spec_of("ndcg@10[least]")
     MetricSpec(name='ndcg', k=10, options=())
-
-    Raises
-    ------
-    MetricSpecError
-        If it is the key of no metric.
     """
     return parse(key.removesuffix(LEAST).removesuffix(GREATEST))
 
@@ -236,19 +215,13 @@ def lacking(specs: Sequence[MetricSpec]) -> str:
     return f"no relevant item{of}" + (", or only relevant ones" if all_compare else "")
 
 
-class Parts(NamedTuple):
-    """The parts of a metric string, not yet checked."""
-
-    name: str
-    options: dict[str, str]
-    k: str | None
-
-
-def take_apart(text: str, noun: str = "metric", example: str = _EXAMPLE) -> Parts:
-    """Take a string of the language apart; ``noun`` and ``example`` are the words of its errors.
+def take_apart(
+    text: str, noun: str = "metric", example: str = _EXAMPLE
+) -> tuple[str, dict[str, str], str | None]:
+    """Split a string into name, options and k; ``noun`` and ``example`` are words of its errors.
 
     >>> take_apart("NDCG( gain = exp2 ) @ 10")
-    Parts(name='ndcg', options={'gain': 'exp2'}, k='10')
+    ('ndcg', {'gain': 'exp2'}, '10')
     """
     expected = _EXPECTED.format(example)
     if not isinstance(text, str):
@@ -272,7 +245,7 @@ def take_apart(text: str, noun: str = "metric", example: str = _EXAMPLE) -> Part
             msg = f"cannot read {noun} {text!r}: option {key!r} is given twice; give it once"
             raise MetricSpecError(msg)
         options[key] = option["value"]
-    return Parts(match["name"].lower(), options, match["k"])
+    return match["name"].lower(), options, match["k"]
 
 
 def split_metrics(text: str, between: str = ",") -> list[str]:

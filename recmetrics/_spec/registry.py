@@ -50,11 +50,6 @@ _CUTOFF = {
 }
 
 
-def no_sums(_: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """Name no weighted sum."""
-    return ()
-
-
 def choice(choices: Any, name: str) -> int:
     """Give the number that stands for ``name``, one of a ``Literal``, in kernels."""
     return get_args(choices).index(name)
@@ -102,7 +97,8 @@ class Formula:
 
     def _words(self, values: Mapping[str, Any], k: int | str | None) -> dict[str, str]:
         options = {name: self._word(name, value) for name, value in values.items()}
-        return _cutoff_words(k) | options
+        cutoffs = {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
+        return cutoffs | options
 
     def _word(self, option: str, value: object) -> str:
         words = self.words.get(option, {})
@@ -110,10 +106,6 @@ class Formula:
             return words[value]
         shown = f"{value:g}" if isinstance(value, float) else str(value)
         return words.get(float, "{number}").replace("{number}", shown)
-
-
-def _cutoff_words(k: int | str | None) -> dict[str, str]:
-    return {name: pair[k is None].replace("{k}", str(k)) for name, pair in _CUTOFF.items()}
 
 
 def _fill(template: str, words: Mapping[str, str]) -> str:
@@ -204,14 +196,14 @@ class Metric:
     summary: str
     written: Formula
     citation: str
-    sources: Mapping[str, Mapping[str, str]]  # of choices of options with a source of their own
-    bounds: tuple[float, float]
     kernel: Callable[..., Any]
     reference: Callable[..., float]
     options: dict[str, Option]
     kernel_options: tuple[str, ...]  # arguments of the kernel; other options change its input
     default_k: int | None  # the cutoff of its method where none is given; None: the whole list
     description: str
+    sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of choices of options
+    bounds: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()
     averages_ties: bool = False  # by definition, without a cutoff, whatever the order of ties
     divides_by_hits: Mapping[str, str] = field(default_factory=dict)
@@ -226,7 +218,7 @@ class Metric:
     # Makes the input of the kernel from the side information and the values of the options.
     prepare: Callable[[Any, dict[str, Any]], Any] | None = None
     # The weighted sums of Exposure that it reads, by the values of the options.
-    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums
+    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = lambda _: ()
     undefined: str = NO_RELEVANT_ITEM
     is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
@@ -304,37 +296,18 @@ ALIASES: dict[str, str] = {}
 def metric(
     *,
     kernel: Callable[..., Any],
-    reference: Callable[..., float],
     formula: str,
     latex: str,
-    citation: str,
-    sources: Mapping[str, Mapping[str, str]] | None = None,
     words: Mapping[str, Mapping[Any, str]] | None = None,
     varies: tuple[str, ...] = (),
-    bounds: tuple[float, float] = (0.0, 1.0),
-    aliases: tuple[str, ...] = (),
-    averages_ties: bool = False,
-    divides_by_hits: Mapping[str, str] | None = None,
-    divides_at_k: bool = False,
-    ceiling_unless: Mapping[str, str] | None = None,
-    read_with: Mapping[str, tuple[str, str]] | None = None,
-    check_truth: Callable[[Any, dict[str, Any]], None] | None = None,
-    reads: Reads = "hits",
-    whole_list: bool = False,
-    counts_all_items: bool = False,
-    needs: tuple[tuple[str, ...], ...] = (),
-    prepare: Callable[..., Any] | None = None,
-    exposure_sums: Callable[[Mapping[str, Any]], tuple[Hashable, ...]] = no_sums,
-    undefined: str = NO_RELEVANT_ITEM,
-    is_sum: bool = False,
-    higher_is_better: bool = True,
+    **facts: Any,
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
 
-    The signature declares the metric: its keyword-only parameters are the options, with
-    their choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
-    description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``. The
-    function has no body: ``Metrics`` gives it one, under the same name.
+    The signature declares the metric: its keyword-only parameters are the options, with their
+    choices (``Literal``), ranges (``Number``), meanings and defaults; the docstring is the
+    description. ``formula``, ``latex``, ``words`` and ``varies`` are those of ``Formula``, and
+    ``facts`` are other fields of ``Metric``. The function has no body: ``Metrics`` gives it one.
     """
 
     def declare(function: F) -> F:
@@ -351,34 +324,15 @@ def metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
             summary=description.partition("\n")[0],
             written=Formula(formula, latex, words or {}, varies),
-            citation=citation,
-            sources=sources or {},
-            bounds=bounds,
             kernel=kernel,
-            reference=reference,
             options=options,
             kernel_options=tuple(name for name in options if name in taken),
             default_k=signature.parameters["k"].default,
             description=description,
-            aliases=aliases,
-            averages_ties=averages_ties,
-            divides_by_hits=divides_by_hits or {},
-            divides_at_k=divides_at_k,
-            ceiling_unless=ceiling_unless or {},
-            read_with=read_with or {},
-            check_truth=check_truth,
-            reads=reads,
-            whole_list=whole_list,
-            counts_all_items=counts_all_items,
-            needs=needs,
-            prepare=prepare,
-            exposure_sums=exposure_sums,
-            undefined=undefined,
-            is_sum=is_sum,
-            higher_is_better=higher_is_better,
+            **facts,
         )
         METRICS[record.name] = record
-        ALIASES.update(dict.fromkeys(aliases, record.name))
+        ALIASES.update(dict.fromkeys(record.aliases, record.name))
         function.__doc__ = _full_description(record)
         return function
 

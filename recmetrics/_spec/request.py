@@ -1,8 +1,4 @@
-"""Request: the metrics of a call, each with its resolved definition, checked without data.
-
-Conventions are resolved here: later stages know only the options, tie policy and undefined policy
-of each metric. A request holds no data, so it can be sent to other processes and machines.
-"""
+"""Request: the metrics of a call, each with its resolved definition, checked without data."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -63,23 +59,10 @@ _LEVELS: dict[str, tuple[TiePolicy, str]] = {
 class Request:
     """The metrics of a call, and the rules that hold for all of them.
 
-    Parameters
-    ----------
-    metrics_list
-        Metric strings, or the specs under their names.
-    level
-        "chance" or "ceiling" to compute this level instead of metrics of scores; "groups" for
-        groups, whose items have no names.
-    side_words
-        The caller's words for side information, for the error where some is missing; None for
-        those of the library.
-    **shared
-        The shared keywords. Data are not read; it only matters whether they were given.
-
-    Raises
-    ------
-    MetricSpecError, ArgumentError
-        For all errors that can be found without data.
+    ``level`` is "chance" or "ceiling" to compute this level instead of metrics of scores, or
+    "groups" for groups, whose items have no names. ``side_words`` are the caller's words for side
+    information, where it has its own. Of the data among the shared keywords it only matters whether
+    they were given. All errors that can be found without data are raised here.
     """
 
     def __init__(
@@ -136,9 +119,7 @@ class Request:
         groups = {"hits": self.of_hits, "lists": self.of_lists, "exposure": self.of_exposure}
         # True where selection must find tie groups, and where it must read whole rows.
         self.ties = self.whole_rows = False
-        self.of_side: list[
-            MetricSpec
-        ] = []  # what may need side information: of lists, of strata, weighed
+        self.of_side: list[MetricSpec] = []  # of lists, of strata, weighed: these may need it
         self.strata: dict[str, str] = {}  # and for each the first metric that names it
         self.weighed: list[str] = []
         for text, definition in definitions.items():
@@ -252,7 +233,7 @@ def _definitions(
         msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
         raise MetricSpecError(msg)
     elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
-        named = ((str(metric), metric) for metric in asked)
+        named = [(str(metric), metric) for metric in asked]
     else:
         msg = (
             "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "

@@ -36,15 +36,15 @@ def compare_files(args: Namespace) -> None:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
     read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in paths}
-    users = [(source, each.users) for source, each in read.items()]
-    by, groups = Source("--by", args.by), None
+    users = [(source, ids) for source, (_, ids) in read.items()]
+    by, labels = Source("--by", args.by), None
     if args.by is not None:
-        groups = read_segments(by)
-        users.append((by, groups.users))
+        labels, ids = read_segments(by)
+        users.append((by, ids))
     _require_same_users(users)
     runs: dict[str, list[Any]] = {}
-    for name, each in zip(names, read.values(), strict=True):
-        runs.setdefault(name, []).append(each.values)
+    for name, (values, _) in zip(names, read.values(), strict=True):
+        runs.setdefault(name, []).append(values)
     with naming({"by": by}):
         found = compare(
             runs,
@@ -52,7 +52,7 @@ def compare_files(args: Namespace) -> None:
             confidence=args.confidence,
             tests=args.tests or "t",
             correction=None if args.correction == "none" else args.correction,
-            by=None if groups is None else groups.labels,
+            by=labels,
             paired_runs=args.paired_runs,
             rng=args.seed,
         )

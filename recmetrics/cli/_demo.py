@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,6 @@ _BEYOND = f"long_tail@{DEFAULT_K}"
 Scores = npt.NDArray[Any]
 
 
-class Trained(NamedTuple):
-    """The scores after the last epoch, the validation after each, and the times of the parts."""
-
-    scores: Scores
-    curve: list[float]
-    of_training: list[float]  # seconds of each epoch
-    of_validation: list[float]
-
-
 def demo(args: Namespace) -> None:
     """Run the library's main job, from data to table; every line is printed once it is known."""
     plot = _plot_path(args)
@@ -51,16 +42,16 @@ def demo(args: Namespace) -> None:
         f"model: matrix factorisation with {args.factors} factors; "
         f"validation {_VALIDATED} over {args.epochs} epochs:"
     )
-    trained = _train(data, args.epochs, args.factors, rng)
+    scores, curve, seconds = _train(data, args.epochs, args.factors, rng)
     show(
-        f"\ntime of an epoch: {_median(trained.of_training)} of training, then "
-        f"{_median(trained.of_validation)} of evaluation\n"
+        f"\ntime of an epoch: {_median(seconds[::2])} of training, then "
+        f"{_median(seconds[1::2])} of evaluation\n"
     )
-    popularity = np.broadcast_to(data.train.sum(axis=0), trained.scores.shape)
+    popularity = np.broadcast_to(data.train.sum(axis=0), scores.shape)
     if plot is not None:
         level = _validate(popularity, data)
-        _picture.plot_curve(plot, _VALIDATED, {MODEL: trained.curve}, {BASELINE: level})
-    show(str(_compared(data, {BASELINE: popularity, MODEL: trained.scores}, args.seed)))
+        _picture.plot_curve(plot, _VALIDATED, {MODEL: curve}, {BASELINE: level})
+    show(str(_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)))
     show(_where(plot, args))
     show(f"the code of this demonstration: {Path(__file__).resolve()}")
 
@@ -86,21 +77,25 @@ def _median(seconds: Sequence[float]) -> str:
     return f"{1e3 * median(seconds[1:] or seconds):,.0f} ms"
 
 
-def _train(data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator) -> Trained:
-    """Train, validate after each epoch, and print the value."""
+def _train(
+    data: Split, n_epochs: int, n_factors: int, rng: np.random.Generator
+) -> tuple[Scores, list[float], list[float]]:
+    """Train, validate after each epoch, and print the value.
+
+    Gives the last scores, the values, and the seconds of training and of validation in turn.
+    """
     curve: list[float] = []
-    of_training, of_validation = [], []
+    seconds: list[float] = []
     began = perf_counter()
     epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
     for users, items in epochs:
         scores = users @ items.T
         trained = perf_counter()
         curve.append(_validate(scores, data))
-        of_training.append(trained - began)
-        of_validation.append(perf_counter() - trained)
+        seconds += trained - began, perf_counter() - trained
         write(f" {curve[-1]:.3f}")
         began = perf_counter()
-    return Trained(scores, curve, of_training, of_validation)
+    return scores, curve, seconds
 
 
 def _validate(scores: Scores, data: Split) -> float:

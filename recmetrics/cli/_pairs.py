@@ -67,7 +67,7 @@ def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[
     try:
         value = read_number(fields[2])
     except ValueError:
-        msg = f"cannot read {_short(fields[2])!r} as relevance; expected {_LINE}"
+        msg = f"cannot read {fields[2][:40]!r} as relevance; expected {_LINE}"
         raise ValueError(msg) from None
     if not 0 <= value < math.inf:
         msg = f"relevance {value:g}; expected a finite number >= 0"
@@ -77,15 +77,11 @@ def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[
 
 def _index(name: str, field: str, size: int) -> int:
     if not (field.isascii() and field.removeprefix("-").isdecimal()):
-        msg = f"cannot read {_short(field)!r} as {name}; expected {_LINE}"
+        msg = f"cannot read {field[:40]!r} as {name}; expected {_LINE}"
         raise ValueError(msg)
     # Longer numbers are out of range in any case, and Python refuses to read the longest.
     index = int(field) if len(field) < 20 else size
     if not 0 <= index < size:
-        msg = f"{name} {_short(field)} is not in the scores; expected 0 to {size - 1}"
+        msg = f"{name} {field[:40]} is not in the scores; expected 0 to {size - 1}"
         raise ValueError(msg)
     return index
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."

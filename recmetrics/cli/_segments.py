@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,8 @@ _EXPECTED = (
 )
 
 
-class Segments(NamedTuple):
-    """A label per user, and the ids of the users where the file has them."""
-
-    labels: npt.NDArray[Any]
-    users: list[str] | None = None
-
-
-def read_segments(source: Source) -> Segments:
-    """Read the label of each user."""
+def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Read the label of each user, and the ids of the users where the file has them."""
     first = start(source, _EXPECTED)
     if first.startswith(b"\x93NUMPY"):
         labels = np.array(read_array(source, _EXPECTED))
@@ -35,15 +28,15 @@ def read_segments(source: Source) -> Segments:
             raise CommandError(msg)
         with reading(source, _EXPECTED):
             labels.tolist()  # text that is no Unicode is read here
-        return Segments(labels)
+        return labels, None
     refuse(source, first, _EXPECTED)
     if source.path.suffix.lower() == ".csv":
         _, rows = read_by_id(source, _EXPECTED, "'user' and a name for the groups", most=2)
         texts = [_label(source, line, cells[0]) for line, cells in rows.values()]
-        return Segments(np.array(texts, np.str_), list(rows))
+        return np.array(texts, np.str_), list(rows)
     with reading(source, _EXPECTED), source.path.open(encoding="utf-8-sig") as file:
         texts = [_label(source, number, line) for number, line in enumerate(file, start=1)]
-    return Segments(np.array(texts, np.str_))
+    return np.array(texts, np.str_), None
 
 
 def _label(source: Source, line: int, text: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from recmetrics._errors import ShapeError
 from recmetrics._inputs import check_matrix
 from recmetrics._options import ForBatches, takes
+from recmetrics._selection import check_bias, check_factors
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import Truth
 from recmetrics.dask._graph import TaskGraph, blocks_of, check_array
@@ -153,31 +153,18 @@ def compute_factors(
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     request = Request(metrics_list, **shared)
-    item_factors = _factors(item_factors, user_factors.shape[1])
+    item_factors = _array(item_factors)
+    check_matrix(item_factors, "item_factors")
+    check_factors(user_factors.shape, item_factors.shape)
     n_items = item_factors.shape[0]
+    if item_bias is not None:
+        item_bias = _array(item_bias)
+        check_bias(item_bias.shape, n_items)
     blocks = blocks_of(user_factors.chunks[0])
     graph = TaskGraph(blocks, n_items, ground_truth, shared, request)
     whole = user_factors.rechunk({1: -1})
-    return graph.result(graph.of_factors(whole, item_factors, _bias(item_bias, n_items)), lazy=lazy)
+    return graph.result(graph.of_factors(whole, item_factors, item_bias), lazy=lazy)
 
 
-def _factors(item_factors: Any, d: int) -> Any:
-    factors = item_factors if hasattr(item_factors, "dtype") else np.asarray(item_factors)
-    check_matrix(factors, "item_factors")
-    if factors.shape[1] != d:
-        msg = (
-            f"item_factors must be of shape (n_items, d) with d = {d}, as user_factors have, "
-            f"got {factors.shape}"
-        )
-        raise ShapeError(msg)
-    return factors
-
-
-def _bias(item_bias: Any, n_items: int) -> Any:
-    if item_bias is None:
-        return None
-    bias = item_bias if hasattr(item_bias, "dtype") else np.asarray(item_bias)
-    if bias.shape != (n_items,):
-        msg = f"item_bias must be of shape (n_items,) = ({n_items},), got {bias.shape}"
-        raise ShapeError(msg)
-    return bias
+def _array(value: Any) -> Any:
+    return value if hasattr(value, "dtype") else np.asarray(value)

@@ -1,8 +1,7 @@
 """The best items of every user in each chunk of the catalogue, merged across chunks.
 
-An item among the k best of all is among the k best of its chunk. So a chunk is read on its worker,
-and only its k best items per user leave it. ``kernels`` orders items within chunks and across them,
-so the list is the same as that of the whole row.
+An item among the k best of all is among the k best of its chunk. So only those leave the worker of
+a chunk. ``kernels`` orders items within chunks and across them, as in a whole row.
 """
 
 from collections.abc import Sequence
@@ -11,29 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._inputs import NO_ROWS, Rows, ScoreMatrix, SparseSets, Users
+from recmetrics._inputs import Rows, ScoreMatrix, SparseSets, Users
 from recmetrics._results import KeptLists
-from recmetrics._selection import Lists, MatrixRanker, kernels
+from recmetrics._selection import MatrixRanker, kernels
 from recmetrics._spec import Request
 from recmetrics._types import IntArray
 
 Best = Rows
 """Items of each user, those of equal scores in ascending order; their values are the scores."""
-
-
-class _Keep:
-    """A reader that keeps the ``depth`` best items of each user, without any metric."""
-
-    row_items = 0
-
-    def __init__(self, n_users: int, n_items: int, depth: int) -> None:
-        self.depth = depth
-        self.kept = KeptLists(n_users, n_items, depth)
-        self.offer = self.kept.offer
-
-    def read(self, lists: Lists) -> None:
-        """Keep the lists of a block."""
-        self.kept.add(lists.rows, lists.items, lists.length)
 
 
 def best_of_chunk(
@@ -44,16 +28,16 @@ def best_of_chunk(
     n_users, n_items = scores.shape
     items = slice(first_item, first_item + n_items)
     own = Users(
-        truth=SparseSets(NO_ROWS._replace(start=np.zeros(n_users + 1, np.int64)), None),
+        truth=SparseSets(Rows.none(n_users), None),
         exclude=None if users.exclude is None else users.exclude.crop(items),
         candidates=None if users.candidates is None else users.candidates.crop(items),
         n_items=n_items,
         chosen=users.chosen,
         first_item=first_item,
     )
-    best = _Keep(n_users, n_items, depth)
+    best = KeptLists(n_users, n_items, depth)
     MatrixRanker(scores, own).hits(None, rules, best)
-    lists = best.kept.joined()
+    lists = best.joined()
     is_item = lists >= 0
     start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
     chosen = lists[is_item]

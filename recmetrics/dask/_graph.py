@@ -32,7 +32,7 @@ from recmetrics._inputs import (
     read_truth,
 )
 from recmetrics._results import warn_of_swallowed
-from recmetrics._spec import STRATUM, MetricSpec, Request
+from recmetrics._spec import Request
 from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
     Chunk,
@@ -79,7 +79,7 @@ class TaskGraph:
         checked = given
         if isinstance(profile, da.Array):  # its shape is checked here, its entries by workers
             checked = {**given, "profile": sp.csr_array(profile.shape)}
-        side = read_side(map(_without_stratum, request.of_side), checked, *shape)
+        side = read_side([spec.of_all_strata() for spec in request.of_side], checked, *shape)
         has_profile = "profile" in side.values
         of_items = {n: one for n, one in side.values.items() if n not in side.of_users}
         self._job = Job(request, replace(side, values=of_items), request.cutoffs(n_items), n_items)
@@ -258,12 +258,6 @@ def _chunks_by_block(
         ]
         tasks.append(_task(read_chunks)(read, what, own or lines[:1], users))
     return tasks
-
-
-def _without_stratum(spec: MetricSpec) -> MetricSpec:
-    """The spec, whose stratum is read by workers."""
-    options = tuple(option for option in spec.options if option[0] != STRATUM.name)
-    return replace(spec, options=options)
 
 
 def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets:  # noqa: ARG001

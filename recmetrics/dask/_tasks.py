@@ -176,12 +176,10 @@ def _measure(scores: Source, users: Users, job: Job) -> tuple[FloatArray, BlockL
     rows = np.empty((len(request.per_user), n_users))
     for row, text in zip(rows, request.per_user, strict=True):
         row[:] = settled(values[text], text, request.definitions[text], rows=names)
-    return rows, sums if kept is None else _block_lists(kept, n_items)
-
-
-def _block_lists(kept: KeptLists, n_items: int) -> BlockLists:
+    if kept is None:
+        return rows, sums
     offered = None if kept.offered.all() else np.flatnonzero(kept.offered)
-    return BlockLists(kept.joined().astype(item_dtype(n_items)), offered)
+    return rows, BlockLists(kept.joined().astype(item_dtype(n_items)), offered)
 
 
 def add_up(parts: Sequence[BlockLists | Exposures], job: Job) -> Exposures:

@@ -14,5 +14,10 @@ declared here and applied in ``_selection/hits``. Importing this folder fills th
 """
 
 from recmetrics.metrics import accuracy, beyond, full_ranking, system
-from recmetrics.metrics._reference import OneUser
-from recmetrics.metrics.two_lists import MEASURES, Asked, MeasuresList, compared, read_measures
+from recmetrics.metrics.two_lists import (
+    MEASURES,
+    MeasuresList,
+    MeasureSpec,
+    compared,
+    read_measures,
+)

@@ -1,11 +1,9 @@
 """Measures of two lists of one user, such as those of two models.
 
-Their strings look like those of metrics: ``rbo(p=0.9)@10``. They are not metrics, because they read
-a second list and no truth. So they have a table of their own, ``MEASURES``, apart from the
-registry. Each is one block: its options, and a function that fills the values of a block of users.
-
-All read what ``compared`` counts once, in time linear in the ranks: how many items both lists have
-among their first 1, 2, 3, ... ranks.
+They are not metrics, because they read a second list and no truth. So they have a table of their
+own, ``MEASURES``, apart from the registry. Each is one block: its options, and a function that
+fills the values of a block of users. All read how many items both lists have among their first 1,
+2, 3, ... ranks, which ``compared`` counts once, in time linear in the ranks.
 """
 
 import math
@@ -40,15 +38,9 @@ class Pairs(NamedTuple):
 
 
 def compared(a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], n_items: int) -> Pairs:
-    """Compare two lists of each user.
+    """Compare two lists of each user: items (rows, width), all below ``n_items``, and lengths.
 
-    Parameters
-    ----------
-    a, b
-        The items (rows, width), and the length (rows,) of each list. An item of -1 is a rank
-        without an item; those at the end of a list do not count as ranks.
-    n_items
-        All items are below it.
+    An item of -1 is a rank without an item; those at the end of a list do not count as ranks.
     """
     (items_a, length_a), (items_b, length_b) = a, b
     n_rows, depth = len(items_a), max(items_a.shape[1], items_b.shape[1])
@@ -238,7 +230,7 @@ def _share_common(common: IntArray, length: IntArray, of_union: bool, out: Float
 # --- Their strings -------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
+class MeasureSpec(NamedTuple):
     """A measure that a call asks for."""
 
     measure: Measure
@@ -250,7 +242,7 @@ class Asked(NamedTuple):
         self.measure.compute(pairs.to_rank(self.k), out, **self.values)
 
 
-def read_measures(measures: MeasuresList) -> dict[str, Asked]:
+def read_measures(measures: MeasuresList) -> dict[str, MeasureSpec]:
     """Read the measures asked for, under the caller's own spelling and in the caller's order."""
     given: object = measures
     if isinstance(given, bytes) or hasattr(given, "shape") or not isinstance(given, Iterable):
@@ -263,13 +255,13 @@ def read_measures(measures: MeasuresList) -> dict[str, Asked]:
     return {text: _read(text) for text in texts}
 
 
-def _read(text: str) -> Asked:
+def _read(text: str) -> MeasureSpec:
     name, options, k = take_apart(text, "measure", _EXAMPLE)
     try:
         found = _lookup(name)
         values = {name: option.default for name, option in found.options.items()}
         values |= {name: found.option(name).check(value) for name, value in options.items()}
-        return Asked(found, None if k is None else check_k(k), values)
+        return MeasureSpec(found, None if k is None else check_k(k), values)
     except MetricSpecError as error:
         msg = f"in measure {text!r}: {error}"
         raise type(error)(msg) from None

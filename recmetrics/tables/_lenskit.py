@@ -1,7 +1,7 @@
 """LensKit's metrics under LensKit's names and definitions (``lenskit.topn`` 0.14).
 
-Each is a function of the tables of one list, as in LensKit. ``RecListAnalysis`` recognises these
-functions and computes them for all lists at once, through the equivalent metric string.
+``RecListAnalysis`` recognises these functions of the tables of one list, and computes them for all
+lists at once, through the equivalent metric string.
 
 LensKit has two definitions of each metric except ``dcg``: that of the function, and that of its
 bulk path, for tables with ranks. The bulk path reads the numbers of the ranks, divides

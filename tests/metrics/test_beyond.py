@@ -347,15 +347,15 @@ WRONG = [
         "novelty",
         {"popularity": [0.5, 1.5, 0.0]},
         InputError,
-        "popularity must be the share of users who have the item, 0 to 1, got 1.5 for item 1; for "
-        "counts type counts / n_users, for a training matrix recmetrics.popularity_from(train)",
+        "popularity must be the share of users who have the item, 0 to 1, got 1.5 for item 1; type "
+        "popularity=recmetrics.popularity_from(train), or counts / n_users",
     ),
     (
         "novelty",
         {"popularity": [0.5, 0.25, NAN]},
         InputError,
-        "popularity must be the share of users who have the item, 0 to 1, got nan for item 2; for "
-        "counts type counts / n_users, for a training matrix recmetrics.popularity_from(train)",
+        "popularity must be the share of users who have the item, 0 to 1, got nan for item 2; type "
+        "popularity=recmetrics.popularity_from(train), or counts / n_users",
     ),
     (
         "popularity",

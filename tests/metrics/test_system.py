@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import of_kind
 
-from recmetrics import ArgumentError, Evaluator, Metrics, ShapeError, UndefinedMetricError
+from recmetrics import ArgumentError, Evaluator, Metrics, UndefinedMetricError
 from recmetrics._selection import COSINE, Exposure
 from recmetrics._spec import parse
 
@@ -224,19 +224,6 @@ def test_only_what_is_needed_is_kept():
     state = Exposure(1_000, 5)
     state.add(np.zeros((1, 1), np.int64), np.array([1]))
     assert state._cosine.size == state._ranked.size == 0
-
-
-@pytest.mark.parametrize(
-    "other", [Exposure(4, 5, SUMS), Exposure(3, 4, SUMS), Exposure(3, 5, frozenset())]
-)
-def test_states_of_different_questions_are_not_merged(other):
-    state = Exposure(3, 5, SUMS)
-    message = message_of(ShapeError, lambda: state.merge(other))
-    assert message.startswith("exposures of 3 items at depth 5 and ")
-    assert message.endswith(
-        " cannot be added; expected the same catalogue, cutoff and metrics in both"
-    )
-    state.merge(Exposure(3, 5, SUMS))
 
 
 def test_the_catalogue_is_merged():
