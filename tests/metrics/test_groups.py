@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from asserts import assert_identical
 from problems import of_kind, plain_specs
 
 from recmetrics import (
@@ -75,8 +76,7 @@ def test_ids_in_any_order_are_the_sizes_of_rows_side_by_side(names):
     ids = np.asarray(names)[group]
     for form in (ids, ids.tolist(), ids.astype(object)):
         got = Metrics.compute_groups(scores, relevance, OF_HITS, ids=form)
-        for text in OF_HITS:
-            np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+        assert_identical(got, expected)
 
 
 @pytest.mark.parametrize(
