@@ -42,7 +42,7 @@ def of(text, stratum):
     return f"{spec.name}({options})" + ("" if spec.k is None else f"@{spec.k}")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     problem=problems(),
     seed=st.integers(0, 1000),
