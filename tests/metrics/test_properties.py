@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from problems import as_index_arrays, plain_specs, problems, side_information
 
-from recmetrics import Evaluator, Metrics, UndefinedMetricError
+from recmetrics import Metrics, UndefinedMetricError
 
 USER_METRICS = ("hits", "lists")  # one value per user
 METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
@@ -165,41 +165,6 @@ def test_a_user_without_relevant_items(policy, spec):
         assert compute() == 0.0
     else:
         assert np.isnan(compute())
-
-
-def test_every_entry_point_has_the_same_gain_without_relevant_items():
-    scores, truth, metrics = (
-        np.array([[3.0, 2.0, 1.0]] * 2),
-        [[0, 0, 0], [0, 0, 2]],
-        ["dcg@2", "cg"],
-    )
-    ranking = [[0, 1, 2]] * 2
-    for rules in ({}, {"undefined": "zero"}, {"undefined": "nan"}):
-        evaluator = Evaluator(truth, metrics, **rules)
-        evaluator.update(scores)
-        everywhere = [
-            Metrics.compute(scores, truth, metrics, **rules),
-            Metrics.compute_ranked(ranking, truth, metrics, **rules),
-            Metrics.compute_factors(np.eye(2), scores.T @ np.eye(2), truth, metrics, **rules),
-            evaluator.compute(),
-            Evaluator.from_state(evaluator.state()).compute(),
-            {"cg": Metrics.cg_at_k(scores, truth, 3, **rules)},
-            Metrics.chance(truth, ["cg"], **rules),
-        ]
-        for values in everywhere:
-            assert values["cg"].tolist() == [0.0, 2.0]
-    evaluator = Evaluator(truth, metrics, undefined="raise")
-    evaluator.update(scores)
-    restored = Evaluator.from_state(evaluator.state())
-    for compute in (
-        lambda: Metrics.compute(scores, truth, metrics, undefined="raise"),
-        lambda: Metrics.compute(scores, truth, "dcg@2", convention="ranx", undefined="raise"),
-        lambda: Metrics.compute_ranked(ranking, truth, metrics, undefined="raise"),
-        evaluator.compute,
-        restored.compute,
-    ):
-        with pytest.raises(UndefinedMetricError, match=r"^dcg@2 is undefined for 1 of 2 users"):
-            compute()
 
 
 def test_auc_is_undefined_where_every_item_is_relevant():

@@ -111,15 +111,6 @@ def test_hand_worked_values_cover_every_metric():
     assert names == {metric.name for metric in of_kind("hits")}
 
 
-def test_bounds_put_the_greatest_relevance_at_the_end():
-    scores, truth = [[5, 2, 2, 2, 1]], [[0, 1, 0, 3, 0]]
-    best = Metrics.compute(scores, truth, ["dcg@4", "auc"], ties="best")
-    worst = Metrics.compute(scores, truth, ["dcg@4", "auc"], ties="worst")
-    np.testing.assert_allclose(best["dcg@4"], [3 / math.log2(3) + 1 / math.log2(4)])
-    np.testing.assert_allclose(worst["dcg@4"], [1 / math.log2(4) + 3 / math.log2(5)])
-    np.testing.assert_allclose([best["auc"][0], worst["auc"][0]], [4 / 6, 2 / 6])
-
-
 # --- Rows that break the bounds of selection -----------------------------------------------------
 
 
