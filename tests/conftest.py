@@ -52,14 +52,22 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture
-def threads_start_early(monkeypatch):
+def threads_start_early():
     """Let few scores be many blocks and threads, where kernels are not compiled."""
     from problems import JIT
+    from sizes import patched
 
-    from recmetrics._inputs import scores
+    with patched({} if JIT else {"_inputs.scores": {"LEAST_SCORES": 1 << 15}}):
+        yield
 
-    if not JIT:
-        monkeypatch.setattr(scores, "LEAST_SCORES", 1 << 15)
+
+@pytest.fixture
+def small_blocks():
+    """Blocks of few users, also in one thread."""
+    from sizes import SMALL, patched
+
+    with patched(SMALL):
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,8 @@
 """Rows of scores made to break the bounds of the selection, and their ranks by a full sort."""
 
 import numpy as np
+from inside import kernels
 from problems import JIT
-
-from recmetrics._selection import kernels
 
 LANES = kernels.LANES
 LENGTHS = [1, 2, 63, 64, 65, LANES, 3 * LANES - 1, 3 * LANES, 3 * LANES + 65, 5 * LANES - 1]

@@ -5,9 +5,7 @@ import math
 import numba
 import numpy as np
 from hypothesis import strategies as st
-
-from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec
-from recmetrics.metrics._reference import AllLists, OneList, OneUser, cosine
+from inside import CONVENTIONS, METRICS, AllLists, MetricSpec, OneList, OneUser, cosine
 
 # Without it, sizes that only make blocks and threads many may be smaller; what is about its size is
 # marked ``needs_jit``.

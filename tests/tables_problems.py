@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+N_USERS, N_ITEMS = 12, 9
 KINDS = ("pandas", "polars", "pyarrow")
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -91,3 +93,41 @@ def lenskit(name, items, truth, k=None):
 
 def discounted(gains):
     return sum(gain / max(math.log2(rank), 1) for rank, gain in enumerate(gains, start=1))
+
+
+def random_problem(seed=0):
+    """Rankings and truth as matrices, and the same as tables whose rows are shuffled."""
+    rng = np.random.default_rng(seed)
+    ranking = np.full((N_USERS, 5), -1)
+    truth = rng.integers(0, 3, (N_USERS, N_ITEMS)) * (rng.random((N_USERS, N_ITEMS)) < 0.4)
+    truth[3] = 0
+    for user in range(N_USERS):
+        length = rng.integers(1, 6)
+        ranking[user, :length] = rng.permutation(N_ITEMS)[:length]
+    users, ranks = np.nonzero(ranking >= 0)
+    rows = rng.permutation(len(users))
+    listed = {
+        "who": [f"u{user}" for user in users[rows]],
+        "thing": [f"i{item}" for item in ranking[users, ranks][rows]],
+        "place": ranks[rows] + 1,
+    }
+    users, items = np.nonzero(truth)
+    relevant = {
+        "who": [f"u{user}" for user in users],
+        "thing": [f"i{item}" for item in items],
+        "stars": truth[users, items],
+    }
+    return ranking, truth, listed, relevant
+
+
+def side_tables(side):
+    items = [f"i{item}" for item in range(N_ITEMS)]
+    users = [f"u{user}" for user in range(N_USERS)]
+    genres = side["genres"]
+    return {
+        "catalogue": {"thing": items[::-1]},
+        "popularity": {"thing": items, "share": side["popularity"]},
+        "features": {"thing": items, **{f"f{i}": side["features"][:, i] for i in range(3)}},
+        "genres": {"thing": items, **{f"g{i}": genres[:, i] for i in range(4)}},
+        "profile": {"who": users, **{f"g{3 - i}": side["profile"][:, 3 - i] for i in range(4)}},
+    }

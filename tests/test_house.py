@@ -2,17 +2,15 @@
 
 import ast
 import inspect
-import os
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
 from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from asserts import python
 from problems import JIT
 from way import ways
 
@@ -225,6 +223,18 @@ def test_the_shared_keywords_are_written_out_in_few_places():
     assert len(places) <= 9, places  # evaluate_table has them twice, for its overloads
 
 
+def test_every_line_that_is_defended_names_its_tests():
+    folder = Path(__file__).parents[1]
+    text = (folder / "SECURITY.md").read_text()
+    table = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(table) > 10
+    for line in table:
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", line)
+        assert named, line
+        for file, test in named:
+            assert f"def {test or 'test_'}" in (folder / file).read_text(), (file, test)
+
+
 def test_no_annotation_fails_with_an_old_scipy():
     """Its sparse arrays take no ``[...]`` when a function is defined."""
     found = []
@@ -297,17 +307,9 @@ def ran_in_a_copy(edits, code, tmp_path):
         text = (package / file).read_text()
         assert text.count(old) == 1
         (package / file).write_text(text.replace(old, new))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        # No kernel changes; compiling those of the copy would take a quarter of a minute.
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split("\n")[:-1]
+    # No kernel changes; compiling those of the copy would take a quarter of a minute.
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    return python("-c", code, cwd=tmp_path, **environment).stdout.split("\n")[:-1]
 
 
 def test_a_new_shared_option_is_at_most_six_edits(tmp_path):

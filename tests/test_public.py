@@ -15,14 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import python
+from inside import METRICS
 from problems import side_information
 
 import recmetrics
 from recmetrics import Metrics
 from recmetrics._options import ForBatches, ForGroups, ForRankings, ForRanks, ForTruth, Shared
-from recmetrics._spec.registry import DEFAULT_K, METRICS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
+ROOT = Path(recmetrics.__file__).parents[1]
 PUBLIC = [getattr(recmetrics, name) for name in recmetrics.__all__]
 METHODS = {
     name: method
@@ -90,7 +92,7 @@ def test_the_method_of_a_metric_shows_all_that_it_takes(metric):
     parameters = inspect.signature(method).parameters
     assert list(parameters) == [*positional, *own, *shared]
     assert keywords(method) == own | shared
-    assert parameters["k"].default == (None if metric.counts_all_items else DEFAULT_K)
+    assert parameters["k"].default == (None if metric.counts_all_items else 100)
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
 
 
@@ -141,7 +143,7 @@ def test_the_method_of_a_metric_is_the_metric(metric):
     expected = Metrics.compute(scores, truth, spec, **options)[spec]
     np.testing.assert_array_equal(method(scores, truth, 2, **options), expected)
     named = method(pred_scores=scores, ground_truth=truth, **options)
-    at_default = f"{metric.name}@{DEFAULT_K}" if metric.default_k else metric.name
+    at_default = f"{metric.name}@100" if metric.default_k else metric.name
     expected = Metrics.compute(scores, truth, at_default, **options)[at_default]
     np.testing.assert_array_equal(named, expected)
 
@@ -235,14 +237,7 @@ def test_true_says_that_a_first_call_compiles(tmp_path):
     call = "import recmetrics; recmetrics.Metrics.compute([[1.0, 2.0]], [[1, 0]], 'hit@1', {})"
 
     def said(progress):
-        done = subprocess.run(
-            [sys.executable, "-c", call.format(progress)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        )
-        return done.stderr
+        return python("-c", call.format(progress), NUMBA_CACHE_DIR=str(tmp_path)).stderr
 
     first = said("progress=True")
     assert "compiling: " in first
@@ -269,14 +264,7 @@ def test_importing_pulls_in_no_more_than_it_needs():
         "import json, sys; before = set(sys.modules); import recmetrics; "
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(recmetrics.__file__).parents[1],
-    )
-    modules = json.loads(done.stdout)
+    modules = json.loads(python("-W", "error", "-c", script, cwd=ROOT).stdout)
     packages = {name.partition(".")[0] for name in modules}
     unwanted = "IPython ml_dtypes matplotlib pandas polars pytest sklearn torch tqdm"
     assert packages & set(unwanted.split()) == set()
@@ -442,42 +430,34 @@ def test_there_are_enough_lines():
 def test_the_right_lines_run():
     for package in ("narwhals", "pandas", "polars", "pyarrow", "torch", "torchmetrics"):
         pytest.importorskip(package, reason=f"{package} is not installed")
+    python("-c", RIGHT, cwd=ROOT, NUMBA_DISABLE_JIT="1")  # compiling takes longer than the lines
+
+
+PATH = "" if ROOT.name == "site-packages" else str(ROOT)
+
+
+def checked(folder, *command):
+    """Right and wrong lines, and what a type checker says of them."""
+    lines = [*RIGHT.splitlines(), *WRONG]
+    (folder / "snippet.py").write_text("\n".join(lines))
     done = subprocess.run(
-        [sys.executable, "-c", RIGHT],
+        [sys.executable, "-m", *command],
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(recmetrics.__file__).parents[1],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},  # compiling takes longer than the lines
+        cwd=folder,
+        env=os.environ | ({"MYPYPATH": PATH} if PATH else {}),
     )
-    assert done.returncode == 0, done.stderr
-
-
-def snippet(tmp_path):
-    """A file of right and wrong lines, and where the package is looked for."""
-    lines = [*RIGHT.splitlines(), *WRONG]
-    (tmp_path / "snippet.py").write_text("\n".join(lines))
-    root = Path(recmetrics.__file__).parents[1]
-    return lines, os.environ | ({} if root.name == "site-packages" else {"MYPYPATH": str(root)})
+    return lines, done.stdout
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_mypy_knows_methods_and_options(tmp_path):
-    lines, environment = snippet(tmp_path)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--show-error-codes"),
-            *("--config-file", "", "--follow-imports", "silent", "--ignore-missing-imports"),
-            *("--cache-dir", str(tmp_path / "cache"), "snippet.py"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-    )
+    how = ["--strict", "--no-error-summary", "--show-error-codes", "--config-file", ""]
+    how += ["--follow-imports", "silent", "--ignore-missing-imports", "--cache-dir", "cache"]
+    lines, found = checked(tmp_path, "mypy", *how, "snippet.py")
     errors = {}
-    for line in done.stdout.splitlines():
+    for line in found.splitlines():
         _, number, kind, text = line.split(":", 3)
         if kind.strip() == "error":
             errors[lines[int(number) - 1]] = text.rsplit(" ", 1)[-1]
@@ -486,29 +466,19 @@ def test_mypy_knows_methods_and_options(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("pyright") is None, reason="pyright is not installed")
 def test_pyright_knows_methods_and_options(tmp_path):
-    lines, environment = snippet(tmp_path)
     settings = {
         "include": ["snippet.py"],
-        "extraPaths": [environment.get("MYPYPATH", "")],
+        "extraPaths": [PATH],
         "pythonVersion": "3.11",
         "reportMissingImports": False,
         "reportMissingModuleSource": False,
     }
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pyright", "--outputjson"),
-            *("--pythonpath", sys.executable, "--project", str(tmp_path)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-    )
+    command = ["pyright", "--outputjson", "--pythonpath", sys.executable, "--project", "."]
+    lines, found = checked(tmp_path, *command)
     errors = {
-        lines[found["range"]["start"]["line"]]: found["rule"]
-        for found in json.loads(done.stdout)["generalDiagnostics"]
+        lines[each["range"]["start"]["line"]]: each["rule"]
+        for each in json.loads(found)["generalDiagnostics"]
     }
     expected = {line: PYRIGHT[code] for line, code in WRONG.items()}
     assert errors == expected | {UNKNOWN_KEYWORD: "reportCallIssue"}

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from asserts import python
 
 import recmetrics
 from recmetrics import UnknownMetricError, warmup
@@ -37,15 +36,8 @@ print(len(compiled))
 
 
 def compilations(before, cache, **environment):
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", CODE.format(before=before)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), **environment},
-    )
-    return int(result.stdout)
+    environment["NUMBA_CACHE_DIR"] = str(cache)
+    return int(python("-P", "-c", CODE.format(before=before), **environment).stdout)
 
 
 @pytest.mark.thorough

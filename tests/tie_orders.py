@@ -3,9 +3,8 @@
 from itertools import groupby, permutations, product
 
 import numpy as np
+from inside import METRICS
 from problems import by_default, depth_of, listed_items, one_user, side_information
-
-from recmetrics._spec import METRICS
 
 OVER_ORDERS = {"expected": np.mean, "worst": np.min, "best": np.max}
 REFUSED = [

@@ -21,6 +21,8 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+from runs import record
+
 _ROOT = Path(__file__).resolve().parents[2]
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
 _OLDEST = _PROJECT["requires-python"].removeprefix(">=")
@@ -67,7 +69,6 @@ class Environment(NamedTuple):
     extra: str = "[test]"
     requirements: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[str, ...] = ()
 
 
 def table():
@@ -103,36 +104,20 @@ def made(environment, also, folder, done):
 
 
 def tested(environment, python, tests, verbose):
-    """Run the suite; print what it ended in; returns whether it passed."""
-    arguments = [
-        "-q",
-        "-rfEs",
-        "-p",
-        "no:cacheprovider",
-        "--color=no",
-        *environment.arguments,
-        *tests,
-    ]
+    """Run the suite; returns whether it passed, and what it ended in."""
+    arguments = [*["-q", "-rfEs", "-p", "no:cacheprovider", "--color=no"], *tests]
     variables = os.environ | dict(environment.variables) | {"PYTHONDONTWRITEBYTECODE": "1"}
     variables.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        [python, "-m", "pytest", *arguments],
-        cwd=_ROOT,
-        env=variables,
-        capture_output=True,
-        text=True,
-    )
+    command = [python, "-m", "pytest", *arguments]
+    done = subprocess.run(command, cwd=_ROOT, env=variables, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     if done.returncode != 0:
-        print(
-            *(lines[-300:] if verbose else [x for x in lines if re.match("FAILED|ERROR", x)]),
-            sep="\n",
-        )
+        failures = lines[-300:] if verbose else [x for x in lines if re.match("FAILED|ERROR", x)]
+        print(*failures, sep="\n")
         print(*done.stderr.splitlines()[-20:], sep="\n")
     elif verbose:
         print(*(line for line in lines if line.startswith("SKIPPED")), sep="\n")
-    print(lines[-1].strip("= ") if lines else "pytest said nothing", flush=True)
-    return done.returncode == 0
+    return done.returncode == 0, lines[-1].strip("= ") if lines else "pytest said nothing"
 
 
 def main():
@@ -146,21 +131,27 @@ def main():
     unknown = set(asked.names) - set(environments)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(environments)}")
-    failed, absent, done = [], [], {}
+    failed, told, done = [], [], {}
+
+    def tell(line):
+        told.append(line)
+        print(line, flush=True)
+
     names = asked.names or list(environments)
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             environment = environments[name]
             if interpreter(environment.python) is None:
-                absent.append(name)
-                print(f"{name}: no Python {environment.python} here", flush=True)
+                tell(f"{name}: no Python {environment.python} here")
                 continue
             python = made(environment, asked.also, Path(folder), done)
             versions = subprocess.run([python, "-c", _VERSIONS], capture_output=True, text=True)
-            print(f"{name}: {versions.stdout.strip()}", flush=True)
-            if not tested(environment, python, asked.tests, asked.verbose):
-                failed.append(name)
-    print(f"{len(names) - len(absent)} environments, {len(failed)} failed", *failed)
+            passed, line = tested(environment, python, asked.tests, asked.verbose)
+            tell(f"{name} ({versions.stdout.strip()}): {line}")
+            failed += [name] * (not passed)
+    tell(f"{len(names)} environments, {len(failed)} failed {' '.join(failed)}".strip())
+    if not asked.names and not asked.tests:
+        record("Environments", *told)
     return 1 if failed else 0
 
 

@@ -23,8 +23,10 @@ sys.path.append(str(Path(__file__).parents[1]))  # where the tests have their pr
 
 import numpy as np
 from fuzz_answers import Refused, answers
-from fuzz_entries import ENTRIES, TIGHT, available, patched
+from fuzz_entries import ENTRIES, available
 from fuzz_problems import draw
+from runs import record
+from sizes import TIGHT, patched
 
 _CHUNK = 50  # problems that a process takes at once
 _SHOWN = 5  # failures after which a run ends
@@ -120,21 +122,6 @@ def _simpler(problem):
     for size in sizes:
         for first in range(0, n_items, size):
             yield _without_items(problem, range(first, min(first + size, n_items)))
-    for what in ("exclude", "candidates"):
-        sets = getattr(problem, what)
-        own = getattr(problem, f"{what}_form") not in ("shared", "shared list", "mask")
-        for u, items in enumerate(sets if sets and own else ()):
-            for item in items:
-                less = tuple(i for i in items if i != item)
-                changed = (*sets[:u], less, *sets[u + 1 :])
-                yield dataclasses.replace(problem, **{what: changed})
-    for u, row in enumerate(problem.truth):
-        for i, value in enumerate(row):
-            for less in (0.0, 1.0):
-                if value > less:
-                    changed = (*row[:i], less, *row[i + 1 :])
-                    rows = (*problem.truth[:u], changed, *problem.truth[u + 1 :])
-                    yield dataclasses.replace(problem, truth=rows)
 
 
 def _without_user(problem, user):
@@ -220,7 +207,10 @@ def main():
                 break
     seconds = time.monotonic() - began
     print(", ".join(f"{name} {count}" for name, count in sorted(met.items())))
-    print(f"{met.total()} problems in {seconds:.0f} s, seed {seed}: {failed} failed")
+    line = f"{met.total():,} problems in {seconds:.0f} s, seed {seed}: {failed} failed"
+    print(line)
+    if asked.problems >= parser.get_default("problems"):
+        record("Fuzzing", line)
     return 1 if failed else 0
 
 

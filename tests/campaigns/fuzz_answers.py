@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from fuzz_problems import CONSTANT, FLAT, INDEX_FORMS, RANKINGS
+from inside import AllLists, OneList, cosine, parse
 from problems import by_default, depth_of, listed_items, one_user, side_information
 
 from recmetrics import NaNScoreError, UndefinedMetricError
-from recmetrics._spec import parse
 from recmetrics._spec.conventions import line_for
-from recmetrics.metrics._reference import AllLists, OneList, cosine
 
 
 class Refused(NamedTuple):

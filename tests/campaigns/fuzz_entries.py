@@ -3,7 +3,6 @@
 ``@entry`` registers one; the fuzzer draws problems for those whose packages are installed.
 """
 
-import contextlib
 import importlib.util
 import pickle
 import tempfile
@@ -15,21 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from fuzz_answers import lists_of, side_of
 from fuzz_problems import INDEX_FORMS, SHARED_FORMS, TENSORS
+from inside import METRICS, parse
 from interruption import in_threads
 from tables_problems import read
 
-import recmetrics._inputs.scores
-import recmetrics._inputs.sets
-import recmetrics._results.rows
-import recmetrics._results.store
-import recmetrics._selection.device
-import recmetrics._selection.factors
-import recmetrics._selection.find
-import recmetrics._selection.matrix
-import recmetrics._selection.rankings
-import recmetrics._selection.tied
 from recmetrics import Evaluator, Metrics, StreamEvaluator
-from recmetrics._spec import METRICS, parse
 
 try:
     import torch
@@ -40,42 +29,6 @@ except ImportError:
 ENTRIES = {}
 NEEDS = {}  # the packages of an entry point
 TABLES = ["pandas", "polars", "pyarrow"]
-
-# Sizes that cut even a small problem into blocks and tiles, and send it into threads.
-TIGHT = {
-    recmetrics._selection.tied: {"_ENTRIES": 8},
-    recmetrics._selection.device: {"_BLOCK": 8, "_MANY": 2},
-    recmetrics._selection.factors: {
-        "_TILE_USERS": 2, "_TILE_ITEMS": 5, "_PAD": 1, "_SMALL": 0, "_CANDIDATES": 3,
-        "_POOL_BYTES": 64,
-    },
-    recmetrics._inputs.scores: {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
-    recmetrics._selection.factors.FactorScores: {"short_rows": 3},
-    recmetrics._inputs.sets: {"_DENSE_ENTRIES": 8, "_SORTED": 4},
-    recmetrics._results.measure: {"_THREADED": 0, "_MEASURED": 2},
-    recmetrics._selection.matrix: {
-        "_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0,
-    },
-    recmetrics._selection.rankings: {"_SMALL": 0, "_RANKED_ITEMS": 8},
-    recmetrics._results.rows: {"_ADDED": 4},
-    recmetrics._results.store: {"WAITING": (3, 8, 1 << 22), "MOST": 3},
-    recmetrics._selection.find: {"_HOST_BYTES": 64},
-}  # fmt: skip
-
-
-@contextlib.contextmanager
-def patched(values):
-    """Modules whose constants have other values for a while."""
-    before = {m: {name: getattr(m, name) for name in names} for m, names in values.items()}
-    try:
-        for module, names in values.items():
-            for name, value in names.items():
-                setattr(module, name, value)
-        yield
-    finally:
-        for module, names in before.items():
-            for name, value in names.items():
-                setattr(module, name, value)
 
 
 def entry(*packages):

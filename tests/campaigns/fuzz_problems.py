@@ -4,11 +4,10 @@ from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 
 import numpy as np
+from inside import CONVENTIONS, METRICS, MetricSpec, has_ceiling, parse
 from problems import SCORES, is_refused, numbers, of_kind, read
 
 from recmetrics import UnknownOptionError
-from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec, parse
-from recmetrics._spec.request import has_ceiling
 
 FLOATS = ["float64", "float32", "float16"]
 INTEGERS = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from runs import record
 
 from recmetrics import Evaluator, Metrics, RecmetricsError, audit
 
@@ -332,11 +333,14 @@ def main():
         "interruptions": lambda: interruptions(asked.times, asked.seed),
         "cold": cold,
     }
-    failed = 0
+    failed, told = 0, []
     for name in asked.names or runs:
         faults, line = runs[name]()
         failed += bool(faults)
+        told += [*faults, line]
         print(*faults, line, sep="\n", flush=True)
+    if not asked.names:
+        record("Stress", *told)
     return 1 if failed else 0
 
 

@@ -20,6 +20,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from runs import record
+
 _ROOT = Path(__file__).resolve().parents[2]
 _CENTRAL = ["kernels", "inputs", "selection", "spec", "errors", "evaluator", "public", "readme"]
 _WHERE = "import recmetrics; print(recmetrics.__file__)"
@@ -130,7 +132,9 @@ def main():
         check_contents(wheel, sdist, tracked)
         run(tools, "-m", "twine", "check", "--strict", wheel, sdist)
         line = tested(wheel, sdist, asked.tests, folder)
-    print(f"{commit[:12]}: the same bytes, no file too many, metadata right; installed: {line}")
+    line = f"{commit[:12]}: the same bytes, no file too many, metadata right; installed: {line}"
+    print(line)
+    record("Supply chain", line)
     return 0
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import printed, process, refused
+from inside import METRICS
 
 import recmetrics
 from recmetrics import cli
-from recmetrics._spec import METRICS
 from recmetrics.cli import main
 from recmetrics.cli._terminal import write
 

@@ -9,11 +9,10 @@ import commands
 import numpy as np
 import pytest
 from commands import refused
+from inside import install, write_per_user
 
 from recmetrics import compare
-from recmetrics._extras import install
 from recmetrics.cli._compare_files import model_names
-from recmetrics.cli._output import write_per_user
 
 RNG = np.random.default_rng(0)
 OLD = {"ndcg@10": np.append(RNG.random(39), np.nan), "recall(denom=relevant)@20": RNG.random(40)}

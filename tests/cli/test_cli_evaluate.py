@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asserts import assert_identical
 from commands import evaluated, printed, refused
+from inside import METRICS, write_per_user
 from scipy import sparse
 
 import recmetrics
 from recmetrics import Finding, Metrics, audit, compare, summary
-from recmetrics._spec import METRICS
 from recmetrics.cli import main
-from recmetrics.cli._output import write_per_user
 
 SCORES = np.array(
     [[4, 3, 2, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.5], [1, 5, 2, 4, 3], [9, 8, 7, 6, 5]], np.float32
@@ -206,8 +206,7 @@ def test_per_user_npz_holds_the_arrays_and_replaces_an_older_file(capsys):
     assert set(Path().iterdir()) == before  # no temporary file stays
     with np.load("users.npz") as found:
         assert list(found) == ASKED
-        for metric, values in Metrics.compute(SCORES, TRUTH, ASKED).items():
-            np.testing.assert_array_equal(found[metric], values)
+        assert_identical(found, Metrics.compute(SCORES, TRUTH, ASKED))
 
 
 def test_a_system_metric_has_one_value_and_no_place_among_users():

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inside import METRICS, install
 
-from recmetrics._extras import install
-from recmetrics._spec import METRICS
 from recmetrics.cli import _demo, main
 from recmetrics.cli._als import train
 from recmetrics.cli._simulation import simulate, split

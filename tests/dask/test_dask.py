@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from asserts import message_of
+from asserts import assert_identical, message_of
+from inside import METRICS
 from problems import side_information
 
 from recmetrics import (
@@ -22,7 +23,6 @@ from recmetrics import (
     UndefinedMetricError,
     UnknownMetricError,
 )
-from recmetrics._spec import METRICS
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -64,14 +64,6 @@ def _threads():
         yield
 
 
-def assert_same(got, expected):
-    assert list(got) == list(expected)
-    for text, values in expected.items():
-        assert isinstance(got[text], np.ndarray)
-        assert got[text].dtype == values.dtype
-        np.testing.assert_array_equal(got[text], values, err_msg=text)
-
-
 def in_chunks(array, chunks):
     return da.from_array(array, chunks=chunks)
 
@@ -90,7 +82,7 @@ def test_every_metric_in_any_chunks(chunks, metrics):
     for options in (SIDE, given_too):
         expected = Metrics.compute(SCORES, TRUTH, metrics, **options)
         got = recmetrics.dask.compute(in_chunks(SCORES, chunks), TRUTH, metrics, **options)
-        assert_same(got, expected)
+        assert_identical(got, expected)
 
 
 def of_dtype(name):
@@ -113,7 +105,7 @@ def test_any_dtype(name):
     expected = Metrics.compute(scores, TRUTH, OPTIONS, exclude=EXCLUDE)
     for chunks in CHUNKS:
         got = recmetrics.dask.compute(in_chunks(scores, chunks), TRUTH, OPTIONS, exclude=EXCLUDE)
-        assert_same(got, expected)
+        assert_identical(got, expected)
 
 
 def test_users_and_items_that_are_not_there():
@@ -121,7 +113,7 @@ def test_users_and_items_that_are_not_there():
         scores, truth = np.zeros(shape), np.zeros(shape)
         metrics = ["ndcg@2", "coverage@2"]
         got = recmetrics.dask.compute(in_chunks(scores, 2), truth, metrics)
-        assert_same(got, Metrics.compute(scores, truth, metrics))
+        assert_identical(got, Metrics.compute(scores, truth, metrics))
 
 
 # --- What is known of users, in every form -------------------------------------------------------
@@ -148,14 +140,14 @@ def test_every_form_of_truth_exclude_and_candidates(form, chunks):
     expected = Metrics.compute(SCORES, truth, metrics, **options)
     formed = {name: form(matrix) for name, matrix in options.items()}
     got = recmetrics.dask.compute(in_chunks(SCORES, chunks), form(truth), metrics, **formed)
-    assert_same(got, expected)
+    assert_identical(got, expected)
 
 
 def test_chunks_of_the_library_sparse():
     sparse = pytest.importorskip("sparse", reason="sparse is not installed")
     truth = sparse_chunks(TRUTH, (10, 7), sparse.COO)
     got = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), truth, OPTIONS)
-    assert_same(got, Metrics.compute(SCORES, TRUTH, OPTIONS))
+    assert_identical(got, Metrics.compute(SCORES, TRUTH, OPTIONS))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +159,7 @@ def test_one_set_of_candidates_for_all(candidates):
     for chunks in CHUNKS:
         scores = in_chunks(SCORES, chunks)
         got = recmetrics.dask.compute(scores, TRUTH, metrics, candidates=candidates)
-        assert_same(got, expected)
+        assert_identical(got, expected)
 
 
 @pytest.mark.parametrize("width", ["genres", "items"])
@@ -178,7 +170,7 @@ def test_a_profile_in_chunks(width):
     scores = in_chunks(SCORES, (5, 6))
     for chunks in ((5, 2), (9, 3)):
         side["profile"] = sparse_chunks(profile, chunks)
-        assert_same(recmetrics.dask.compute(scores, TRUTH, "calibration@5", **side), expected)
+        assert_identical(recmetrics.dask.compute(scores, TRUTH, "calibration@5", **side), expected)
 
 
 def test_no_input_is_changed():
@@ -204,7 +196,7 @@ def test_lazy_results_are_dask_arrays():
     assert lazy["ndcg@5"].chunks == scores.chunks[:1]
     expected = Metrics.compute(SCORES, TRUTH, metrics)
     (got,) = dask.compute(lazy)
-    assert_same({text: np.asarray(value) for text, value in got.items()}, expected)
+    assert_identical({text: np.asarray(value) for text, value in got.items()}, expected)
     mean = da.nanmean(lazy["ndcg@5"]).compute()
     np.testing.assert_allclose(mean, np.nanmean(expected["ndcg@5"]), rtol=1e-15)
 
@@ -321,7 +313,7 @@ def test_nan_is_named_by_user_and_item(metric, candidates):
     )
     options = {"nan": "exclude", "candidates": candidates}
     expected = Metrics.compute(scores, TRUTH, metric, **options)
-    assert_same(compute(scores, metrics=metric, **options), expected)
+    assert_identical(compute(scores, metrics=metric, **options), expected)
 
 
 def test_undefined():
@@ -330,7 +322,7 @@ def test_undefined():
     truth[5, 0] = 1
     metrics = ["ndcg@2", "personalization@1"]
     got = compute(truth=truth, metrics=metrics, undefined="zero")
-    assert_same(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
+    assert_identical(got, Metrics.compute(SCORES, truth, metrics, undefined="zero"))
     got = message_of(UndefinedMetricError, lambda: compute(truth=truth, undefined="raise"))
     assert got == (
         "ndcg@2 is undefined for 2 of 5 users (no relevant item), the first is user 11; expected "
@@ -383,7 +375,7 @@ def test_factors(chunks, bias):
         got = recmetrics.dask.compute_factors(
             in_chunks(USER_FACTORS, chunks), items, TRUTH, [*CUT, *WHOLE], item_bias=bias, **options
         )
-        assert_same(got, expected)
+        assert_identical(got, expected)
 
 
 def test_factors_that_do_not_fit():
@@ -429,7 +421,7 @@ def test_two_processes(metrics):
     expected = Metrics.compute(SCORES, TRUTH, metrics, **options)
     options["candidates"] = sparse_chunks(CANDIDATES, (10, 7))
     got = recmetrics.dask.compute(in_chunks(SCORES, (5, 6)), TRUTH, metrics, **options)
-    assert_same(got, expected)
+    assert_identical(got, expected)
 
 
 @pytest.mark.usefixtures("_cluster")
@@ -443,7 +435,7 @@ def test_chunks_stay_on_the_workers(client):
     lazy = recmetrics.dask.compute(scores, TRUTH, ["ndcg@5", "coverage@5"], lazy=True)
     (persisted,) = dask.persist(lazy)  # as distributed.progress takes them
     expected = Metrics.compute(scores.compute(), TRUTH, ["ndcg@5", "coverage@5"])
-    assert_same({text: np.asarray(value) for text, value in persisted.items()}, expected)
+    assert_identical({text: np.asarray(value) for text, value in persisted.items()}, expected)
 
 
 @pytest.mark.usefixtures("_cluster")
@@ -472,7 +464,7 @@ def test_a_worker_is_killed_in_the_middle(client, metrics, tmp_path):
     options = {"exclude": EXCLUDE, "candidates": CANDIDATES} | SIDE
     got = recmetrics.dask.compute(scores, TRUTH, metrics, **options)
     assert int(victim.read_text()) in before - set(client.run(os.getpid).values())
-    assert_same(got, Metrics.compute(SCORES, TRUTH, metrics, **options))
+    assert_identical(got, Metrics.compute(SCORES, TRUTH, metrics, **options))
 
 
 @pytest.mark.usefixtures("_cluster")
@@ -481,4 +473,4 @@ def test_factors_in_two_processes():
     items = in_chunks(ITEM_FACTORS, (10, 6))
     got = recmetrics.dask.compute_factors(users, items, TRUTH, CUT, exclude=EXCLUDE, **SIDE)
     scores = USER_FACTORS @ ITEM_FACTORS.T
-    assert_same(got, Metrics.compute(scores, TRUTH, CUT, exclude=EXCLUDE, **SIDE))
+    assert_identical(got, Metrics.compute(scores, TRUTH, CUT, exclude=EXCLUDE, **SIDE))

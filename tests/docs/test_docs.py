@@ -6,19 +6,18 @@ A block that is only shown, such as a call of another system, is marked ``py``.
 import ast
 import importlib
 import math
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from asserts import python
+from inside import METRICS
 
-from recmetrics._spec.registry import METRICS
 from recmetrics.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -150,29 +149,16 @@ def test_the_metric_that_the_guide_adds_is_there(tmp_path):
     names = package / "_compute.py"
     names.write_text(names.read_text() + name)
 
-    def python(*arguments, **more):
-        environment = os.environ | {
-            "PYTHONPATH": str(tmp_path),
-            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-            **more,
-        }
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    def there(*arguments, **more):
+        more |= {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        return python(*arguments, cwd=tmp_path, **more).stdout
 
     code, shown = ("".join(parts) for parts in zip(*blocks(ADD_A_METRIC), strict=True))
-    assert_same(python("-c", code), shown)
+    assert_same(there("-c", code), shown)
     selected = "borda and not hand_worked"
     tested = ["metrics/test_kernels.py", "selection/test_ties.py", "docs/test_readme.py"]
     # The page has compiled it; compiling all that these tests select with would take a minute.
     given = {"NUMBA_DISABLE_JIT": "1"}
-    assert " passed" in python(
+    assert " passed" in there(
         "-m", "pytest", "-q", "-k", selected, *(f"tests/{each}" for each in tested), **given
     )

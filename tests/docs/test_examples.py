@@ -1,13 +1,11 @@
 """The examples run as printed, on a small simulated catalogue."""
 
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from asserts import python
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MEAN = r"0\.\d{4}"
@@ -22,16 +20,8 @@ def need(*packages):
 
 
 def run(name, *options):
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / name, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-        env=os.environ | {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    environment = {"PYTHONWARNINGS": "default", "KERAS_BACKEND": "jax"}
+    return python(EXAMPLES / name, *options, **environment).stdout.splitlines()
 
 
 def check(lines, keys):
@@ -105,14 +95,7 @@ def test_the_next_item(name):
 def test_absent_data_are_simulated(tmp_path):
     need("torch")
     code = "import interactions; print(interactions.load(small=False).train.shape)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=EXAMPLES,
-        env=os.environ | {"RECMETRICS_DATA": str(tmp_path)},
-    )
+    done = python("-c", code, cwd=EXAMPLES, RECMETRICS_DATA=str(tmp_path))
     first, shape = done.stdout.splitlines()
     assert first.startswith("simulated: 3,000 users x 1,500 items; ")
     assert shape == "(3000, 1500)"

@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from inside import install
 
 import recmetrics
-from recmetrics._extras import EXTRAS, install
+from recmetrics._extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

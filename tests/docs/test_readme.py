@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from commands import printed
+from inside import METRICS
 
 import recmetrics
-from recmetrics._spec.registry import METRICS
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 TABLE = re.compile(r"(<!-- metrics:.*?-->\n\n)(.*?)(\n<!-- end of metrics -->)", re.DOTALL)

@@ -4,12 +4,11 @@ In a process of their own: after its first array JAX warns of every fork, and ot
 """
 
 import json
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from asserts import python
 
 from recmetrics import StreamEvaluator
 
@@ -25,7 +24,7 @@ warnings.simplefilter("error")
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from recmetrics import Metrics, StreamEvaluator
-from recmetrics._inputs.scores import ScoreMatrix
+from recmetrics._inputs import ScoreMatrix
 
 scores = np.random.default_rng(0).integers(-50, 50, (40, 30)).astype(np.float32)
 truth = np.arange(40) % 31 - 1
@@ -56,10 +55,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found():
-    command = [sys.executable, "-c", SCRIPT, json.dumps(DTYPES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(python("-c", SCRIPT, json.dumps(DTYPES)).stdout)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,12 +1,10 @@
 """The names that loggers accept, asked of the loggers themselves, each in a process of its own."""
 
 import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
+from asserts import python
 
 from recmetrics import StreamEvaluator
 
@@ -41,16 +39,7 @@ with wandb.init(dir=sys.argv[1], project="names") as run:
 
 
 def logged(script, place, *means, **settings):
-    done = subprocess.run(
-        [sys.executable, "-c", script, place],
-        input=json.dumps(means),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | settings,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(python("-c", script, place, given=json.dumps(means), **settings).stdout)
 
 
 @pytest.fixture

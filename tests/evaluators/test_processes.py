@@ -1,11 +1,8 @@
 """Evaluators in two processes of torch.distributed give the bits of one call in each of them."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
-from asserts import assert_identical, message_of
+from asserts import assert_identical, message_of, python
 
 from recmetrics import ArgumentError, Evaluator, Metrics, UserCounts
 
@@ -87,7 +84,5 @@ except ArgumentError as error:
     assert "torch" not in sys.modules
     print("told")
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
+    done = python("-W", "error", "-c", code)
     assert (done.stdout, done.stderr) == ("told\n", "")

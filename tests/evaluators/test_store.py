@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from asserts import message_of
+from asserts import assert_identical, message_of
+from inside import MetricSpec
 from interruption import interrupt, values_in
 
 from recmetrics import (
@@ -23,7 +24,6 @@ from recmetrics import (
     UndefinedMetricError,
     UserCounts,
 )
-from recmetrics._spec.grammar import MetricSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore::recmetrics.NotUpdatedWarning")
 RNG = np.random.default_rng(2)
@@ -137,8 +137,7 @@ def test_parts_are_the_whole(kind, way, tmp_path):
     assert merged.counts() == whole.counts()
     assert merged.mean() == pytest.approx(whole.mean(), rel=1e-14)
     if kind != "means":
-        for text, values in whole.compute().items():
-            np.testing.assert_array_equal(merged.compute()[text], values)
+        assert_identical(merged.compute(), whole.compute())
 
 
 @both
@@ -147,8 +146,7 @@ def test_one_that_was_merged_or_copied_goes_on(kind, copied):
     one = made(kind).merge(add(made(kind), slice(0, 20)))
     one = pickle.loads(pickle.dumps(one)) if copied else one
     add(one, slice(20, 60))
-    for text, values in filled(kind).compute().items():
-        np.testing.assert_array_equal(one.compute()[text], values)
+    assert_identical(one.compute(), filled(kind).compute())
 
 
 @every_kind
@@ -245,14 +243,11 @@ def test_a_callable_is_in_no_state(kind):
 DAMAGED = [
     ("users", "users", [0, 1, 3], ""),
     ("users", "users", [0.0, 1.0, 2.0], ""),
-    ("users", "users", [[0, 1, 2]], ""),
     ("users", "lists", [[0], [3], [2]], ""),
-    ("users", "lists", [[0]], ""),
     ("users", "lists", [[0.5]] * 3, ""),
     ("users", "offered", [True], ""),
     ("users", "invalid", [[0, 0, -1], [0, 0, 0]], ""),
     ("values", "n_rows", -4, ""),
-    ("values", "n_defined", [4], ""),
     ("values", "sums", [[[0.0, 0.0], [-1.0, 0.0]]], ""),
     ("values", "sums", [[[math.nan, 0.0], [1.0, 0.0]]], ""),
     ("values", "swallowed", [1], ""),
@@ -322,17 +317,6 @@ def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
     assert line > 100
 
 
-def test_ctrl_c_while_a_result_is_computed_changes_nothing():
-    expected = values_in(add(made("values"), slice(0, 4)))
-    for ask in (StreamEvaluator.mean, StreamEvaluator.compute, StreamEvaluator.state, pickle.dumps):
-        line, reached = -2, -2
-        while reached == line:
-            line += 3
-            one = add(made("values"), slice(0, 4))
-            reached = interrupt(lambda one=one, ask=ask: ask(one), line)
-            assert values_in(one) == expected
-
-
 def test_threads_may_share_a_stream():
     """Threads that share an Evaluator are in ``test_interruption``."""
     one = made("means", "mrr")
@@ -372,6 +356,6 @@ def test_what_compute_refuses_an_evaluator_refuses_at_once(wrong):
         Metrics.compute(SCORES, given["truth"], given["metrics"], **options)
     if isinstance(given["truth"], list):
         options["n_items"] = 9
-    with pytest.raises(type(expected.value)) as got:
-        Evaluator(given["truth"], given["metrics"], **options)
-    assert str(got.value) == str(expected.value)
+    assert message_of(
+        type(expected.value), Evaluator, given["truth"], given["metrics"], **options
+    ) == str(expected.value)

@@ -201,31 +201,6 @@ def test_forward_of_a_refused_batch_keeps_the_others():
     assert metric.evaluator().counts()[ALL[0]].not_updated == N_USERS - 12
 
 
-def test_ctrl_c_at_any_line_of_an_update_leaves_it_done_or_undone():
-    scores = torch.from_numpy(problem()[0])
-
-    def begun():
-        return updated(ranking_metrics(), slice(0, 10))
-
-    before = values_in(begun().evaluator())
-    metric = begun()
-    metric.update(scores[7:12], [7, 8, 9, 10, 11])
-    after = values_in(metric.evaluator())
-    line, outcomes = 1, set()
-    while True:
-        metric = begun()
-        reached = interrupt(
-            lambda metric=metric: metric.update(scores[7:12], [7, 8, 9, 10, 11]), line
-        )
-        outcomes.add(values_in(metric.evaluator()))
-        metric.update(scores[7:12], [7, 8, 9, 10, 11])
-        assert values_in(metric.evaluator()) == after, line
-        if reached < line:
-            break
-        line += 3  # each third line: an update of all metrics has hundreds
-    assert outcomes == {before, after}
-
-
 def test_users_must_be_said():
     metric = ranking_metrics(["mrr"])
     expected = "users must be a slice or a 1-d array of integer user indices, got None"

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import assert_identical, message_of
 
 import recmetrics
 from recmetrics import (
@@ -32,12 +33,6 @@ METRICS = [
     "ndcg(weigh=ps)@5",
     "dcg(weigh=snips)@5",
 ]
-
-
-def assert_same(got, expected):
-    assert list(got) == list(expected)
-    for name, values in expected.items():
-        np.testing.assert_array_equal(got[name], values, err_msg=name)
 
 
 # --- The published definitions -------------------------------------------------------------------
@@ -127,8 +122,8 @@ def test_an_evaluator_and_a_stream_give_the_bits_of_one_call(expected):
         rows = slice(begin, begin + 7)
         evaluator.update(SCORES[rows], rows)
         stream.update(SCORES[rows], sp.csr_array(TRUTH[rows]))
-    assert_same(evaluator.compute(), expected)
-    assert_same(stream.compute(), expected)
+    assert_identical(evaluator.compute(), expected)
+    assert_identical(stream.compute(), expected)
 
 
 def test_evaluators_of_other_propensities_are_not_merged():
@@ -140,17 +135,11 @@ def test_evaluators_of_other_propensities_are_not_merged():
 
 def test_rankings_and_methods(expected):
     ranking = np.argsort(-SCORES, axis=1)
-    assert_same(Metrics.compute_ranked(ranking, TRUTH, METRICS, propensity=PROPENSITY), expected)
+    assert_identical(
+        Metrics.compute_ranked(ranking, TRUTH, METRICS, propensity=PROPENSITY), expected
+    )
     got = Metrics.recall_at_k(SCORES, TRUTH, 5, weigh="ps", propensity=PROPENSITY)
     np.testing.assert_array_equal(got, expected["recall(weigh=ps)@5"])
-
-
-def test_a_stratum_weighs_its_own_items_alone():
-    tail = np.arange(N_ITEMS) % 3 > 0
-    text = "recall(denom=relevant, weigh=snips, of=tail)@5"
-    got = Metrics.compute(SCORES, TRUTH, text, propensity=PROPENSITY, strata={"tail": tail})[text]
-    masked = Metrics.compute(SCORES, TRUTH & tail, METRICS[1], propensity=PROPENSITY)[METRICS[1]]
-    np.testing.assert_array_equal(got, masked)
 
 
 # --- propensity_from -----------------------------------------------------------------------------
@@ -222,10 +211,6 @@ ERRORS = {
     "zero": (lambda: compute(propensity=np.zeros(N_ITEMS)), InputError,
         "propensity must be a probability from 1e-100 to 1, got 0 for item 0; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
-    "too small for sums of weights": (
-        lambda: compute(propensity=[1.0, 1e-100, 9e-101] + [1.0] * 27), InputError,
-        "propensity must be a probability from 1e-100 to 1, got 9e-101 for item 2; type "
-        "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
     "NaN": (lambda: compute(propensity=[1.0] * 29 + [math.nan]), InputError,
         "propensity must be a probability from 1e-100 to 1, got nan for item 29; type "
         "propensity=recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"),
@@ -267,10 +252,7 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
     call, error, message = ERRORS[name]
-    with pytest.raises(error) as caught:
-        call()
-    assert type(caught.value) is error
-    assert str(caught.value) == message
+    assert message_of(error, call) == message
 
 
 def test_the_effective_number_of_items_is_said(capsys):

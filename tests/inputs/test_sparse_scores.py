@@ -48,12 +48,11 @@ def test_an_item_that_toarray_would_put_first():
     assert Metrics.mrr_at_k(scores.toarray(), [[0]]).tolist() == [1 / 2]
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
 @pytest.mark.parametrize("form", FORMATS[:-2])  # bsr and dia store more
 @pytest.mark.parametrize("sets", [[], ["exclude"], ["candidates"], ["exclude", "candidates"]])
-def test_the_bits_of_minus_infinity_in_every_other_place(dtype, form, sets, monkeypatch):
-    monkeypatch.setattr("recmetrics._inputs.scores.LEAST_SCORES", 0)  # blocks of a few rows
-    monkeypatch.setattr("recmetrics._inputs.scores._COPY_BYTES", 1 << 12)
+def test_the_bits_of_minus_infinity_in_every_other_place(dtype, form, sets):
     rng = np.random.default_rng(0)
     shape = 30, 90
     values = rng.integers(-4, 5, shape).astype(dtype)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from asserts import assert_identical
 from problems import of_kind, plain_specs
 
 from recmetrics import (
@@ -75,8 +76,7 @@ def test_ids_in_any_order_are_the_sizes_of_rows_side_by_side(names):
     ids = np.asarray(names)[group]
     for form in (ids, ids.tolist(), ids.astype(object)):
         got = Metrics.compute_groups(scores, relevance, OF_HITS, ids=form)
-        for text in OF_HITS:
-            np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+        assert_identical(got, expected)
 
 
 @pytest.mark.parametrize(
@@ -157,11 +157,6 @@ OK = {"sizes": [2, 3]}
         ),
         (
             InputTypeError,
-            "ids has int and str, which cannot be compared",
-            {"sizes": None, "ids": np.array([1, "1", 2, 2, 2], object)},
-        ),
-        (
-            InputTypeError,
             "ids must be an array or a list, the group of each row, got set",
             {"sizes": None, "ids": {1, 2, 3, 4, 5}},
         ),
@@ -206,11 +201,6 @@ OK = {"sizes": [2, 3]}
             "scores hold 2 NaN, the first in row 1; expected numbers; give nan='exclude' to treat "
             "NaN like a score of -inf",
             {"scores": [1, math.nan, 2, math.nan, 3]},
-        ),
-        (
-            InputError,
-            "relevance must hold relevances from 0 to 1e+100, got -2 in row 3",
-            {"relevance": [0, 1, 0, -2, 0]},
         ),
         (
             UndefinedMetricError,

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from asserts import assert_same
+from asserts import assert_same, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import METRICS, parse
 from problems import as_index_arrays, by_reference, of_kind, problems, side_information, specs
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics, UndefinedMetricError
 from recmetrics._selection.hits import discounts
-from recmetrics._spec import METRICS, parse
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda m: m.name)
 
@@ -286,6 +286,23 @@ def test_a_list_shorter_than_the_ideal():
     dcg = 3 + 5 / math.log2(3)
     assert_same(got["ndcg(ideal_depth=list)@3"], [dcg / (5 + 4 / math.log2(3))])
     assert_same(got["ndcg@3"], [dcg / (5 + 4 / math.log2(3) + 3 / 2)])
+
+
+def test_a_full_ideal_is_as_long_as_memory_holds():
+    def compute(k, truth):
+        text = f"ndcg(ideal_depth=full)@{k}"
+        return Metrics.compute_ranked([[0, 1], [2, 1]], truth, text)[text]
+
+    message = (
+        "ideal_depth='full' adds up the discounts of all k ranks, got k = 99999999; expected at "
+        "most 16777216; leave out @k for the whole list"
+    )
+    for unknown in ([[0], [1, 2]], [[0], [2**40]]):
+        compute(100_000, unknown)
+        assert (
+            message_of(ArgumentError, lambda truth=unknown: compute(99_999_999, truth)) == message
+        )
+    compute(99_999_999, np.eye(2, 3))  # a catalogue that is known cuts k
 
 
 @pytest.mark.parametrize("as_divisor", [True, False])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from problems import as_index_arrays, plain_specs, problems, side_information
 
-from recmetrics import Evaluator, Metrics, UndefinedMetricError
+from recmetrics import Metrics, UndefinedMetricError
 
 USER_METRICS = ("hits", "lists")  # one value per user
 METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
@@ -150,17 +150,6 @@ def test_batches_do_not_change_a_bit(large, size):
                 np.testing.assert_array_equal(part[metric], whole[metric][rows])
 
 
-def test_memory_layout_does_not_change_a_bit(large):
-    scores, truth, metrics, options = large
-    c_order = Metrics.compute(scores, truth, metrics, **options)
-    wide = np.zeros((len(scores), 2 * scores.shape[1]), np.float32)
-    wide[:, ::2] = scores
-    for other in (np.asfortranarray(scores), wide[:, ::2], scores[::-1].copy()[::-1]):
-        got = Metrics.compute(other, truth, metrics, **options)
-        for metric in metrics:
-            np.testing.assert_array_equal(got[metric], c_order[metric])
-
-
 @pytest.mark.parametrize("policy", [None, "nan", "zero", "raise"])
 @pytest.mark.parametrize("spec", plain_specs(3, ["hits"]) + plain_specs(None, ["hits"]), ids=str)
 def test_a_user_without_relevant_items(policy, spec):
@@ -176,52 +165,6 @@ def test_a_user_without_relevant_items(policy, spec):
         assert compute() == 0.0
     else:
         assert np.isnan(compute())
-
-
-def test_every_entry_point_has_the_same_gain_without_relevant_items():
-    scores, truth, metrics = (
-        np.array([[3.0, 2.0, 1.0]] * 2),
-        [[0, 0, 0], [0, 0, 2]],
-        ["dcg@2", "cg"],
-    )
-    ranking = [[0, 1, 2]] * 2
-    for rules in ({}, {"undefined": "zero"}, {"undefined": "nan"}):
-        evaluator = Evaluator(truth, metrics, **rules)
-        evaluator.update(scores)
-        everywhere = [
-            Metrics.compute(scores, truth, metrics, **rules),
-            Metrics.compute_ranked(ranking, truth, metrics, **rules),
-            Metrics.compute_factors(np.eye(2), scores.T @ np.eye(2), truth, metrics, **rules),
-            evaluator.compute(),
-            Evaluator.from_state(evaluator.state()).compute(),
-            {"cg": Metrics.cg_at_k(scores, truth, 3, **rules)},
-            Metrics.chance(truth, ["cg"], **rules),
-        ]
-        for values in everywhere:
-            assert values["cg"].tolist() == [0.0, 2.0]
-    evaluator = Evaluator(truth, metrics, undefined="raise")
-    evaluator.update(scores)
-    restored = Evaluator.from_state(evaluator.state())
-    for compute in (
-        lambda: Metrics.compute(scores, truth, metrics, undefined="raise"),
-        lambda: Metrics.compute(scores, truth, "dcg@2", convention="ranx", undefined="raise"),
-        lambda: Metrics.compute_ranked(ranking, truth, metrics, undefined="raise"),
-        evaluator.compute,
-        restored.compute,
-    ):
-        with pytest.raises(UndefinedMetricError, match=r"^dcg@2 is undefined for 1 of 2 users"):
-            compute()
-
-
-def test_a_user_with_an_empty_list_scores_zero():
-    got = compute([[-np.inf] * 3], [[1, 0, 1]])
-    for metric in METRICS_LIST:
-        (value,) = got[metric]
-        if metric.startswith(("diversity", "calibration", "fallout")) or metric == "mean_rank":
-            assert np.isnan(value)
-        else:
-            worst = {"mean_rank@3": 4.0, "percentile_rank@3": 1.0, "percentile_rank": 1.0}
-            assert value == worst.get(metric, 0.0)
 
 
 def test_auc_is_undefined_where_every_item_is_relevant():

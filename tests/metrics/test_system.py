@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from asserts import assert_same, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inside import parse
 from problems import of_kind
 
 from recmetrics import ArgumentError, Evaluator, Metrics, UndefinedMetricError
 from recmetrics._selection import COSINE, Exposure
-from recmetrics._spec import parse
 
 SYSTEM_METRICS = [metric.name for metric in of_kind("exposure")]
 SUMS = frozenset({COSINE, "log2", 0.85, 0.5})
@@ -218,20 +218,6 @@ def test_billions_of_lists_do_not_overflow():
     assert state.n_lists == 2**35
     assert state.weighted(COSINE).tolist() == [2.0**35]
     assert state.weighted("log2").tolist() == state.weighted(0.5).tolist() == [2.0**35]
-
-
-def test_only_what_is_needed_is_kept():
-    state = Exposure(1_000, 5)
-    state.add(np.zeros((1, 1), np.int64), np.array([1]))
-    assert state._cosine.size == state._ranked.size == 0
-
-
-def test_the_catalogue_is_merged():
-    one, other = Exposure(3, 2), Exposure(3, 2)
-    one.offer(np.array([0]))
-    other.offer(np.array([2]))
-    one.merge(other)
-    assert one.offered.tolist() == [True, False, True]
 
 
 # --- Memory --------------------------------------------------------------------------------------

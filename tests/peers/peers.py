@@ -22,12 +22,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numba import config
-from peers_run import Given, load
+from peers_run import Given, answered, load
 
 from recmetrics import Metrics
-from recmetrics._spec.grammar import make_spec
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
+from recmetrics._spec import CONVENTIONS, METRICS, make_spec
 from recmetrics.tables import evaluate_table
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
@@ -312,26 +310,15 @@ def theirs(module, call, given):
         return np.array(module.values(call.format(k=given.k), given), np.float64)
 
 
-def theirs_of_groups(module, call, given):
-    """The value of every group by the system itself, or their mean."""
-    with quiet():
-        return np.array(module.groups(call.format(k=given.k), given.groups()), np.float64)
-
-
 def agreement_here(convention, n_problems, seed=0):
     """Compare with a system that is installed here: the values, and those of groups or None."""
     module, problems = installed(convention), problems_of(convention, n_problems, seed)
     calls = [line.call for line, _ in calls_of(convention)]
-    answers = [[theirs(module, call, given) for call in calls] for given in problems]
-    of_groups = None
-    if hasattr(module, "groups"):
-        answers_of_groups = [
-            [theirs_of_groups(module, call, given) for call in calls]
-            for given in problems
-            if given.has_rows()
-        ]
-        of_groups = compared_groups(convention, problems, answers_of_groups)
-    return compared(convention, problems, answers), of_groups
+    with quiet():
+        answers = [answered(module, given, calls) for given in problems]
+    of_groups = [groups for _, groups in answers if groups is not None]
+    found = compared_groups(convention, problems, of_groups) if of_groups else None
+    return compared(convention, problems, [values for values, _ in answers]), found
 
 
 # --- In an environment of its own ---------------------------------------------------------------
@@ -361,19 +348,12 @@ def agreement_in(python, convention, n_problems, seed=0):
         asked, answers = Path(folder) / "problems.json", Path(folder) / "answers.json"
         written = [
             {name: np.asarray(value).tolist() for name, value in given._asdict().items()}
-            | {"calls": [line.call.format(k=given.k) for line in lines]}
+            | {"calls": [line.call for line in lines]}
             for given in problems
         ]
         asked.write_text(json.dumps(written))
-        run = [
-            python,
-            "-W",
-            "ignore",
-            SYSTEMS.parent / "peers_run.py",
-            module_of(convention),
-            asked,
-            answers,
-        ]
+        script = SYSTEMS.parent / "peers_run.py"
+        run = [python, "-W", "ignore", script, module_of(convention), asked, answers]
         done = subprocess.run(run, check=False, cwd=folder, capture_output=True, text=True)
         if done.returncode:  # otherwise what a system writes about its users is of no use
             sys.exit(done.stderr)

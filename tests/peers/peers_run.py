@@ -1,7 +1,7 @@
 """Run one system on problems: ``python peers_run.py SYSTEM.py PROBLEMS.json ANSWERS.json``.
 
 It runs in the environment of the system, which has NumPy but not this library. A module of
-``systems/`` is the side of one system: ``REQUIREMENTS``, ``version()`` and ``values(call, given)``,
+``systems/`` is the side of one system: ``PACKAGE``, ``REQUIREMENTS``, ``values(call, given)``,
 and ``groups(call, groups)`` where it reads many groups at once: one value of each, or the mean.
 Modules are loaded by their path, since their names are those of the packages that they call.
 """
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,22 +86,28 @@ def load(path):
     return module
 
 
+def answered(system, given, calls):
+    """What a system answers to each call, and of the groups, or None where it reads none."""
+    calls = [call.format(k=given.k) for call in calls]
+    values = [list(map(float, system.values(call, given))) for call in calls]
+    if not hasattr(system, "groups") or not given.has_rows():
+        return values, None
+    groups = given.groups()
+    return values, [list(map(float, system.groups(call, groups))) for call in calls]
+
+
 def main(path, problems, answers):
     """Compute every call of every problem."""
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # ranx would compile for two minutes
     system = load(path)
-    found, of_groups = [], []
+    found = []
     for problem in json.loads(Path(problems).read_text()):
-        scores, truth, exclude, gaps = (
-            np.array(problem[name]) for name in ("scores", "truth", "exclude", "gaps")
-        )
-        given = Given(scores, truth, exclude, problem["k"], gaps)
-        calls = problem["calls"]
-        found.append([list(map(float, system.values(call, given))) for call in calls])
-        if hasattr(system, "groups") and given.has_rows():
-            groups = given.groups()
-            of_groups.append([list(map(float, system.groups(call, groups))) for call in calls])
-    answer = {"version": system.version(), "values": found, "groups": of_groups}
+        arrays = (np.array(problem[name]) for name in ("scores", "truth", "exclude"))
+        given = Given(*arrays, problem["k"], np.array(problem["gaps"]))
+        found.append(answered(system, given, problem["calls"]))
+    values, of_groups = [each for each, _ in found], [each for _, each in found if each is not None]
+    version = getattr(system, "VERSION", None) or metadata.version(system.PACKAGE)
+    answer = {"version": version, "values": values, "groups": of_groups}
     Path(answers).write_text(json.dumps(answer))
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import peers
 import pytest
 import switching
-
-from recmetrics._spec.systems import CONVENTIONS
+from inside import CONVENTIONS
 
 RUNNABLE = [each for each in switching.SECTIONS if each.convention in peers.RUNNABLE]
 

@@ -6,16 +6,17 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import message_of
 from interruption import threads_in_blas
 
 from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
-from recmetrics._inputs import SparseSets, read_candidates, read_exclude
+from recmetrics._inputs import read_candidates, read_exclude
 from recmetrics._selection import factors
-from recmetrics._selection.factors import FactorScores
 from recmetrics._threads import map_blocks
 
 TILE = 1152  # items of one tile
 NAN, INF = np.nan, np.inf
+FactorScores = factors.FactorScores
 
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
@@ -100,18 +101,10 @@ def test_hostile_orders_of_scores(scores, k):
         assert best(FactorScores(ones, column), k)[0] == by_sorting(np.tile(column.T, (2, 1)), k)
 
 
-def test_as_deep_as_the_catalogue():
-    rng = np.random.default_rng(1)
-    users, items = whole_numbers(5, TILE + 100, 2, rng)
-    assert best(FactorScores(users, items), TILE + 100)[0] == by_sorting(users @ items.T, None)
-
-
 def test_few_users_at_once_where_lists_are_long(monkeypatch):
     rng = np.random.default_rng(2)
     users, items = whole_numbers(100, 500, 2, rng)
-    monkeypatch.setattr(
-        "recmetrics._selection.factors._POOL_BYTES", 60_000
-    )  # of some 7,000 for a user
+    monkeypatch.setattr(factors, "_POOL_BYTES", 60_000)  # of some 7,000 for a user
     assert best(FactorScores(users, items), 400)[0] == by_sorting(users @ items.T, 400)
 
 
@@ -126,52 +119,10 @@ def test_nothing_to_multiply(shape):
 # --- What may be listed --------------------------------------------------------------------------
 
 
-def random_sets(n_users, n_items, share, rng):
-    return [np.flatnonzero(rng.random(n_items) < share) for _ in range(n_users)]
-
-
-@pytest.mark.parametrize("share", [0.001, 0.3, 1.0])
-@pytest.mark.parametrize("k", [2, 40])
-def test_excluded_items(share, k):
-    rng = np.random.default_rng(3)
-    users, items = whole_numbers(60, 2 * TILE + 5, 2, rng)
-    exclude = random_sets(60, len(items), share, rng)
-    lists, _ = best(FactorScores(users, items), k, exclude)
-    assert lists == by_sorting(users @ items.T, k, exclude)
-
-
 def test_the_best_items_are_excluded():
     users, items = np.ones((2, 1)), -np.arange(2.0 * TILE)[:, None]
     exclude = [np.arange(50), np.arange(TILE + 1)]
     assert best(FactorScores(users, items), 2, exclude)[0] == [[50, 51], [TILE + 1, TILE + 2]]
-
-
-@pytest.mark.parametrize("with_exclude", [False, True])
-@pytest.mark.parametrize("n_candidates", [0, 1, 100, TILE + 700])
-def test_candidates_that_users_share(n_candidates, with_exclude):
-    rng = np.random.default_rng(4)
-    users, items = whole_numbers(50, 2 * TILE, 2, rng)
-    bias = rng.integers(-2, 3, len(items))
-    shared = rng.choice(len(items), n_candidates, replace=False)
-    exclude = random_sets(50, len(items), 0.2, rng) if with_exclude else None
-    lists, _ = best(FactorScores(users, items, bias), 30, exclude, shared)
-    assert lists == by_sorting(users @ items.T + bias, 30, exclude, [sorted(shared)] * 50)
-
-
-@pytest.mark.parametrize("with_exclude", [False, True])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.9])
-def test_candidates_of_each_user(share, with_exclude, monkeypatch):
-    rng = np.random.default_rng(5)
-    users, items = whole_numbers(50, TILE + 900, 2, rng)
-    bias = rng.integers(-2, 3, len(items))
-    own = random_sets(50, len(items), share, rng)
-    own[7] = own[7][:0]
-    exclude = random_sets(50, len(items), 0.2, rng) if with_exclude else None
-    expected = by_sorting(users @ items.T + bias, 30, exclude, own)
-    dense = np.array([np.isin(np.arange(len(items)), one) for one in own])
-    monkeypatch.setattr(factors, "_CANDIDATES", 20_000)  # a few users at once
-    for form in (own, dense, sp.csr_array(dense)):
-        assert best(FactorScores(users, items, bias), 30, exclude, form)[0] == expected
 
 
 # --- NaN -----------------------------------------------------------------------------------------
@@ -290,10 +241,6 @@ def test_threads_and_depth_leave_the_lists_alone():
     assert best(scores, 7)[0] == [row[:7] for row in expected]
 
 
-def test_few_products_are_one_threads_work():
-    assert FactorScores(np.ones((10, 2)), np.ones((20, 2))).blocks(5, 0.0, 8) == ([slice(0, 10)], 1)
-
-
 # --- What factors may be -------------------------------------------------------------------------
 
 
@@ -392,6 +339,10 @@ ERRORS = {
         "item_bias must hold one number for each of the 6 items, got 2-d of shape (6, 1); "
         "type np.ravel(item_bias)",
     ),
+    "one bias": (
+        InputTypeError, (U, V, 1.0),
+        "item_bias must be an array or a list with one entry per item, got 1.0 of type float",
+    ),
     "complex bias": (
         InputTypeError, (U, V, np.ones(6, complex)),
         "item_bias must hold real numbers (float16, float32, float64, integers or bool), "
@@ -404,10 +355,7 @@ ERRORS = {
 @pytest.mark.parametrize("error, arguments, message", ERRORS.values(), ids=ERRORS)
 def test_errors(error, arguments, message):
     assert FactorScores(U, V, np.ones(6)).shape == (4, 6)
-    with pytest.raises(error) as caught:
-        FactorScores(*arguments)
-    assert type(caught.value) is error
-    assert str(caught.value) == message
+    assert message_of(error, FactorScores, *arguments) == message
 
 
 # --- Threads and memory --------------------------------------------------------------------------
@@ -460,15 +408,7 @@ def test_selection_stops_between_tiles(monkeypatch):
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("recmetrics._selection.factors.raise_if_stopped", stop)
+    monkeypatch.setattr(factors, "raise_if_stopped", stop)
     with pytest.raises(KeyboardInterrupt):
         best(FactorScores(np.ones((1, 1)), np.ones((9 * TILE, 1))), 5)
     assert len(calls) == 3
-
-
-def test_one_block_of_users_reads_the_sets_of_its_own():
-    users, items = np.ones((2, 1)), np.arange(5.0)[:, None]
-    own = SparseSets(read_candidates([[0, 1], [2, 3]], (2, 5)).rows(slice(0, 2)), 5)
-    lists, length, _ = FactorScores(users, items).best(slice(0, 2), 3, None, own)
-    assert lists.tolist() == [[1, 0, -1], [3, 2, -1]]
-    assert length.tolist() == [2, 2]

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import assert_identical, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import JIT, SCORES, as_index_arrays, cells, item_lists, listed_items
@@ -15,7 +16,6 @@ import recmetrics
 from recmetrics import (
     ArgumentError,
     InputError,
-    InputTypeError,
     Metrics,
     MetricSpecError,
     NaNScoreError,
@@ -25,8 +25,6 @@ from recmetrics import (
     overlap,
     overlap_ranked,
 )
-from recmetrics._inputs import scores as scores_module
-from recmetrics._selection import factors, rankings
 from recmetrics.metrics import MEASURES
 
 P = 0.5
@@ -103,12 +101,6 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[text], values, rtol=1e-12, atol=1e-14, err_msg=text)
 
 
-def assert_same(found, expected):
-    assert list(found) == list(expected)
-    for text, values in expected.items():
-        np.testing.assert_array_equal(found[text], values, err_msg=text)
-
-
 @st.composite
 def pairs_of_lists(draw, n_items=9):
     """Two lists of a few users, of any lengths."""
@@ -125,7 +117,7 @@ def test_rankings_have_the_values_of_the_definitions(lists, p, k):
     a, b = (as_index_arrays(each) for each in lists)
     found = overlap_ranked(a, b, texts)
     assert_close(found, all_by_definition(texts, *lists))
-    assert_same(overlap_ranked(b, a, texts), found)
+    assert_identical(overlap_ranked(b, a, texts), found)
 
 
 @st.composite
@@ -158,27 +150,8 @@ def test_scores_have_the_values_of_their_lists(problem):
     sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
     found = overlap(a, b, EVERY, **sets)
     assert_close(found, all_by_definition(EVERY, *lists))
-    assert_same(overlap(b, a, EVERY, **sets), found)
-    assert_same(overlap_ranked(*map(as_index_arrays, lists), EVERY), found)
-
-
-@settings(deadline=None)
-@given(pairs_of_lists(), st.floats(1e-3, 0.9999))
-def test_equal_lists_have_1_and_disjoint_ones_0(lists, p):
-    own, _ = lists
-    texts = [f"rbo(p={p})", f"rbo(p={p}, form=norm)@4", "overlap@3", "overlap", "jaccard@3"]
-    equal = overlap_ranked(as_index_arrays(own), as_index_arrays(own), texts)
-    others = [[item + 9 for item in items] for items in own]
-    texts += [f"rbo(p={p}, form=min)", f"rbo(p={p}, form=sum)"]
-    disjoint = overlap_ranked(as_index_arrays(own), as_index_arrays(others), texts)
-    for user, items in enumerate(own):
-        assert {values[user] for values in equal.values()} == {1.0} or not items
-        assert {values[user] for values in disjoint.values()} == {0.0} or not items
-
-
-def test_a_list_that_goes_on_as_the_shorter_one_extrapolates_to_1():
-    a, b = [[3, 1]], [[3, 1, 0, 2]]
-    assert overlap_ranked(a, b, "rbo(p=0.7)")["rbo(p=0.7)"] == 1.0
+    assert_identical(overlap(b, a, EVERY, **sets), found)
+    assert_identical(overlap_ranked(*map(as_index_arrays, lists), EVERY), found)
 
 
 # --- Worked by hand ------------------------------------------------------------------------------
@@ -218,18 +191,6 @@ def test_hand_worked_uneven():
         found,
         {"rbo(p=0.5)": [seen + 1 / 16 * (1 / 4 + 1 / 2)], "overlap": [2 / 4], "jaccard": [2 / 4]},
     )
-
-
-@settings(deadline=None, max_examples=20)
-@given(pairs_of_lists(n_items=6), st.sampled_from([0.3, 0.9]))
-def test_rbo_min_is_the_value_of_lists_that_go_on_without_a_common_item(lists, p):
-    goes_on = [
-        [[*items, *range(first, first + 400)] for items in each]
-        for each, first in zip(lists, (100, 1000), strict=True)
-    ]
-    (found,) = overlap_ranked(*map(as_index_arrays, lists), f"rbo(p={p}, form=min)").values()
-    (expected,) = overlap_ranked(*goes_on, f"rbo(p={p}, form=sum)").values()
-    np.testing.assert_allclose(np.nan_to_num(found), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_an_empty_list():
@@ -297,16 +258,6 @@ FORMS_OF_SCORES = {
 }
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of few users, also in one thread."""
-    monkeypatch.setattr(scores_module, "LEAST_SCORES", 1 << 9)
-    monkeypatch.setattr(scores_module, "_COPY_BYTES", 1 << 11)
-    monkeypatch.setattr(factors, "_SMALL", 0)
-    monkeypatch.setattr(rankings, "_RANKED_ITEMS", 1 << 9)
-    monkeypatch.setattr(rankings, "_SMALL", 0)
-
-
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("texts", [AT_K, WHOLE], ids=["at k", "whole"])
 def test_threads_blocks_and_factors_do_not_change_a_bit(case, texts, request):
@@ -319,8 +270,8 @@ def test_threads_blocks_and_factors_do_not_change_a_bit(case, texts, request):
         assert len(blocks) > 10
         for a in (DENSE[0], FACTORS[0]):
             for b in (DENSE[1], FACTORS[1]):
-                assert_same(overlap(a, b, texts, n_threads=n_threads, **sets), expected)
-                assert_same(overlap(b, a, texts, n_threads=n_threads, **sets), expected)
+                assert_identical(overlap(a, b, texts, n_threads=n_threads, **sets), expected)
+                assert_identical(overlap(b, a, texts, n_threads=n_threads, **sets), expected)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -328,8 +279,8 @@ def test_threads_blocks_and_factors_do_not_change_a_bit(case, texts, request):
 def test_the_form_of_scores_does_not_change_a_bit(form):
     expected = overlap(*DENSE, EVERY, exclude=SEEN)
     other = FORMS_OF_SCORES[form]
-    assert_same(overlap(other(DENSE[0]), DENSE[1], EVERY, exclude=SEEN), expected)
-    assert_same(overlap(DENSE[0], other(DENSE[1]), EVERY, exclude=SEEN), expected)
+    assert_identical(overlap(other(DENSE[0]), DENSE[1], EVERY, exclude=SEEN), expected)
+    assert_identical(overlap(DENSE[0], other(DENSE[1]), EVERY, exclude=SEEN), expected)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -337,9 +288,9 @@ def test_rankings_of_the_scores_give_the_same():
     ranked = [np.argsort(-scores, axis=1, kind="stable") for scores in DENSE]
     expected = overlap(*DENSE, EVERY)
     for n_threads in (1, 2):
-        assert_same(overlap_ranked(*ranked, EVERY, n_threads=n_threads), expected)
+        assert_identical(overlap_ranked(*ranked, EVERY, n_threads=n_threads), expected)
     cut = overlap_ranked(*(each[:, :3] for each in ranked), AT_K)
-    assert_same(cut, {text: expected[text] for text in AT_K})
+    assert_identical(cut, {text: expected[text] for text in AT_K})
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -349,10 +300,10 @@ def test_of_sparse_scores_only_stored_entries_are_compared(sets):
     dense = np.full(stored.shape, -np.inf)
     dense[stored.nonzero()] = stored[stored.nonzero()]
     expected = overlap(dense, DENSE[1], EVERY, **sets)
-    assert_same(overlap(stored, DENSE[1], EVERY, **sets), expected)
-    assert_same(overlap(DENSE[1], stored.tocsc(), EVERY, **sets), expected)
-    assert_same(overlap(FACTORS[1], stored, EVERY, **sets), expected)
-    assert_same(overlap(stored, stored, ["overlap@5"]), {"overlap@5": np.ones(N_USERS)})
+    assert_identical(overlap(stored, DENSE[1], EVERY, **sets), expected)
+    assert_identical(overlap(DENSE[1], stored.tocsc(), EVERY, **sets), expected)
+    assert_identical(overlap(FACTORS[1], stored, EVERY, **sets), expected)
+    assert_identical(overlap(stored, stored, ["overlap@5"]), {"overlap@5": np.ones(N_USERS)})
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -380,21 +331,21 @@ def test_a_device(texts):
     models = [tuple(map(elsewhere, model)) for model in FACTORS]
     for a in (DENSE[0], tensors[0], models[0]):
         for b in (FACTORS[1], tensors[1], models[1]):
-            assert_same(overlap(a, b, texts, candidates=POOL, exclude=SEEN), expected)
+            assert_identical(overlap(a, b, texts, candidates=POOL, exclude=SEEN), expected)
 
 
 def test_nested_lists_are_factors_where_each_entry_is_a_matrix():
     model = (USERS[0][:2].tolist(), ITEMS[0][:3].tolist(), BIAS[:3].tolist())
     arrays = ([*USERS[1][:2]], ITEMS[1][:3])
     expected = overlap(DENSE[0][:2, :3], DENSE[1][:2, :3], EVERY)
-    assert_same(overlap(model, arrays, EVERY), expected)
+    assert_identical(overlap(model, arrays, EVERY), expected)
 
 
 def test_items_of_a_large_catalogue_need_no_table_of_it():
     ranked = [np.argsort(-scores, axis=1, kind="stable")[:, :5] for scores in DENSE]
     far = [np.where(each < 50, each, each + (1 << 60)) for each in ranked]
     far[0][7, 3:] = ranked[0][7, 3:] = -1
-    assert_same(overlap_ranked(*far, EVERY), overlap_ranked(*ranked, EVERY))
+    assert_identical(overlap_ranked(*far, EVERY), overlap_ranked(*ranked, EVERY))
     a, b = np.zeros((2, 2, 5_000))
     a[:, [4_000, 17]] = b[:, [17, 4_000]] = 2.0, 1.0
     assert_close(overlap(a, b, ["rbo(p=0.5)@2"]), {"rbo(p=0.5)@2": [1 / 4 + 1 / 4] * 2})
@@ -435,7 +386,7 @@ def test_invalid_items_are_dropped_or_waste_their_rank(policy, ranks):
     assert_close(found, all_by_definition(EVERY, [ranks], [other]))
     for text in EVERY:  # what is asked beside it does not matter
         alone = overlap_ranked([other], GENERATED, text, n_items=5, repeats=policy, unknown=policy)
-        assert_same(alone, {text: found[text]})
+        assert_identical(alone, {text: found[text]})
 
 
 # --- Against other packages ----------------------------------------------------------------------
@@ -501,8 +452,6 @@ def test_the_docstring_shows_every_measure_and_its_options():
 
 LIST = "measures such as ['rbo(p=0.9)@10', 'overlap@10']"
 EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as 'rbo(p=0.9)@10'"
-NO_K = "k must be an integer >= 1, such as 10, got"
-P_RANGE = "p must be a finite number above 0 and below 1, got"
 
 
 @pytest.mark.parametrize(
@@ -510,14 +459,7 @@ P_RANGE = "p must be a finite number above 0 and below 1, got"
     [
         ([], MetricSpecError, f"measures is empty; expected {LIST}"),
         (None, MetricSpecError, f"measures must be a list of {LIST}, got None"),
-        ([10], MetricSpecError, f"a measure must be a string, got 10 of type int; {EXPECTED}"),
         ("rbo(", MetricSpecError, f"cannot read measure 'rbo('; {EXPECTED}"),
-        (
-            "rbo@10, overlap@5",
-            MetricSpecError,
-            "cannot read measure 'rbo@10, overlap@5'; one string is one measure: type "
-            "['rbo@10', 'overlap@5']",
-        ),
         (
             "overlop@10",
             UnknownMetricError,
@@ -539,30 +481,15 @@ P_RANGE = "p must be a finite number above 0 and below 1, got"
             UnknownOptionError,
             "in measure 'overlap(p=0.5)@3': measure 'overlap' has no option 'p'; it takes none",
         ),
-        ("rbo(p=0)@3", UnknownOptionError, f"in measure 'rbo(p=0)@3': {P_RANGE} '0'"),
-        (
-            "rbo(form=res)",
-            UnknownOptionError,
-            "in measure 'rbo(form=res)': form must be 'ext' or 'min' or 'sum' or 'norm', got 'res'",
-        ),
-        ("rbo@0", MetricSpecError, f"in measure 'rbo@0': {NO_K} '0'"),
     ],
 )
 def test_a_wrong_string(measures, error, message):
-    with pytest.raises(error) as raised:
-        overlap_ranked(A, B, measures)
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    assert message_of(error, overlap_ranked, A, B, measures) == message
 
 
 # --- Errors --------------------------------------------------------------------------------------
 
 GOOD, OTHER = np.arange(12.0).reshape(3, 4), np.arange(12.0).reshape(3, 4)[:, ::-1]
-WITH_NAN = np.where(GOOD == 6.0, np.nan, GOOD)  # (user 1, item 2)
-NAN = (
-    "scores hold 1 NaN, the first at (user 1, item 2); expected numbers; give nan='exclude' to "
-    "treat NaN like a score of -inf"
-)
 OF_SCORES = [
     ((GOOD, OTHER[:2]), {}, ShapeError, "a and b must have the same users and items, got (3, 4) "
      "and (2, 4)"),
@@ -570,21 +497,13 @@ OF_SCORES = [
      "(4, 3); it looks transposed: type b.T"),
     ((GOOD, [1.0, 2.0]), {}, ShapeError, "in b: scores must be 2-d (n_users, n_items), got 1-d of "
      "shape (2,); for one user type np.atleast_2d(scores)"),
-    ((GOOD.astype(str), OTHER), {}, InputTypeError, "in a: scores must hold real numbers (float16, "
-     "float32, float64, integers or bool), got dtype <U32; type np.asarray(scores, np.float64)"),
     (((GOOD, OTHER[:, :2]), OTHER), {}, ShapeError, "in a: user_factors (n_users, d) and "
      "item_factors (n_items, d) must have the same d, got (3, 4) and (3, 2)"),
-    ((WITH_NAN, OTHER), {}, NaNScoreError, f"in a: {NAN}"),
-    ((GOOD, WITH_NAN), {}, NaNScoreError, f"in b: {NAN}"),
     ((GOOD, OTHER), {"exclude": np.eye(3)}, ShapeError, "exclude must have the users and items of "
      "a and b, (3, 4), got (3, 3)"),
     ((GOOD, OTHER), {"candidates": sp.csr_array((4, 3))}, ShapeError, "candidates must have the "
      "users and items of a and b, (3, 4), got (4, 3); it looks transposed: type candidates.T"),
-    ((GOOD, OTHER), {"exclude": [[4], [], []]}, InputError, "exclude of user 0 names item 4, which "
-     "is outside the catalogue; expected 0 .. 3"),
     ((GOOD, OTHER), {"nan": "keep"}, ArgumentError, "nan must be 'raise' or 'exclude', got 'keep'"),
-    ((GOOD, OTHER), {"n_threads": 0}, ArgumentError, "n_threads must be an integer >= 1, got "
-     "0; leave it out to use all cores"),
 ]  # fmt: skip
 
 
@@ -592,10 +511,7 @@ OF_SCORES = [
     ("models", "keywords", "error", "message"), OF_SCORES, ids=[each[3][:40] for each in OF_SCORES]
 )
 def test_models_that_cannot_be_compared(models, keywords, error, message):
-    with pytest.raises(error) as raised:
-        overlap(*models, "rbo@2", **keywords)
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    assert message_of(error, overlap, *models, "rbo@2", **keywords) == message
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -610,11 +526,11 @@ def test_nan_of_either_model_is_counted_over_all_users(n_threads):
         ((FACTORS[0], bad), "b"),
         ((bad, FACTORS[0]), "a"),
     ):
-        with pytest.raises(NaNScoreError) as raised:
-            overlap(*models, "rbo@2", n_threads=n_threads)
-        assert str(raised.value).startswith(f"in {name}: {ending}")
+        assert message_of(NaNScoreError, overlap, *models, "rbo@2", n_threads=n_threads).startswith(
+            f"in {name}: {ending}"
+        )
     found = overlap(DENSE[0], bad, EVERY, nan="exclude")
-    assert_same(found, overlap(DENSE[0], np.where(np.isnan(bad), -np.inf, bad), EVERY))
+    assert_identical(found, overlap(DENSE[0], np.where(np.isnan(bad), -np.inf, bad), EVERY))
 
 
 OF_RANKINGS = [
@@ -625,12 +541,6 @@ OF_RANKINGS = [
     (([[0], [1]], [[0], [7]]), {"n_items": 5}, InputError, "in b: ranking of user 1 names at rank "
      "1 item 7, which is outside the catalogue; expected 0 .. 4, or -1; unknown='waste' or "
      "unknown='drop' accepts such items"),
-    (([[0]], [[0.5]]), {}, InputTypeError, (
-        "in b: ranking of user 0 must hold integer item indices, got dtype float64; type "
-        "[np.asarray(items, np.int64) for items in ranking] if these are indices"
-    )),
-    (([[0]], [[0]]), {"n_items": -1}, ArgumentError, "n_items must be a number of items, such as "
-     "3700, got -1"),
     (([[0]], [[0]]), {"unknown": "drop"}, ArgumentError, "unknown='drop' needs the size of the "
      "catalogue; type n_items="),
     (([[0]], [[0]]), {"repeats": "keep"}, ArgumentError, "repeats must be 'raise', 'waste' or "
@@ -644,10 +554,7 @@ OF_RANKINGS = [
     ids=[each[3][:40] for each in OF_RANKINGS],
 )
 def test_rankings_that_cannot_be_compared(rankings, keywords, error, message):
-    with pytest.raises(error) as raised:
-        overlap_ranked(*rankings, "rbo@2", **keywords)
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    assert message_of(error, overlap_ranked, *rankings, "rbo@2", **keywords) == message
 
 
 def test_the_keywords_are_those_of_compute():

@@ -1,91 +1,58 @@
 """Ranks counted within the pool are the ranks of a full sort, on rows made to break the bounds."""
 
-import os
 import platform
-import subprocess
-import sys
 
-import numba
 import numpy as np
 import pytest
+from asserts import python
 from hostile_rows import CUTOFFS, HOSTILE, LANES, LENGTHS, ranks_by_sort
+from inside import kernels
+from sizes import patched
 
 from recmetrics import Metrics, NaNScoreError
-from recmetrics._inputs import ScoreMatrix
-from recmetrics._selection import empty_hits, kernels, matrix
+from recmetrics._selection import matrix
 
 
-def select(rows, relevant, excluded, k, *, by_search=False):
-    """What the kernel finds: for each user its hits as {item: rank}, and the length of the list."""
-    top = ranked(rows, relevant, excluded, k, by_search=by_search, ties=False)
-    found = []
-    for user in range(len(rows)):
-        slots = slice(top.start[user], top.start[user] + top.n_hits[user])
-        found.append(
-            dict(zip(top.gain[slots].astype(int) - 1, top.rank[slots].tolist(), strict=True))
-        )
-        assert np.all(np.diff(top.rank[slots]) > 0)
-    return found, top.length
+def assert_ranked(rows, relevant, ranks, cutoffs, **options):
+    """The values at these cutoffs are those of the ranks, 0 where an item is in no list.
 
-
-def ranked(rows, relevant, excluded, k, *, by_search, ties):
-    """What the kernel fills in; the gain of a hit is its item plus 1."""
-    start = np.concatenate(([0], np.cumsum([len(items) for items in relevant])))
-    items = np.concatenate(relevant)
-    top = empty_hits(start, items + 1.0, ties=ties)
-    excluded_start = np.concatenate(([0], np.cumsum([len(e) for e in excluded])))
-    block = ScoreMatrix(rows).block(slice(0, len(rows)), packed=not by_search)
-    lanes = kernels.lanes_for(k, rows.shape[1], block.values.dtype)
-    tied = kernels.tied_of(top, ties=ties)
-    rank = kernels.rank_sorted_rows if by_search else kernels.rank_rows
-    rank(
-        block.values,
-        *([np.sort(block.values, axis=1)] if by_search else []),
-        items,
-        items + 1.0,
-        excluded_start,
-        np.concatenate(excluded),
-        k,
-        block.lowest,
-        block.least,
-        top,
-        tied,
-        np.zeros(1, np.bool_),
-        *([] if by_search else [lanes, kernels.pool_for(k, rows.shape[1], block.values.dtype)]),
-        kernels.places_for(start),
-        *([] if by_search else [block.bits]),
-    )
-    kernels.sort_hits(top, tied, int(np.diff(start).max()), rows.shape[1] if ties else k)
-    return top
+    Every relevant item has another gain, so the values tell which one has which rank.
+    """
+    truth, ranks = np.zeros(rows.shape), np.array(ranks)
+    for user, items in enumerate(relevant):
+        truth[user, items] = np.random.default_rng(user).uniform(1, 2, len(items))
+    weight = 1 / np.log2(np.maximum(ranks, 1) + 1.0)
+    for k in {min(k, rows.shape[1]) for k in cutoffs}:
+        texts = [f"cg@{k}", f"dcg@{k}", f"precision(denom=list)@{k}"]
+        got = Metrics.compute(rows, truth, texts, **options)
+        gains = truth * ((ranks > 0) & (ranks <= k))
+        n_hits, length = np.count_nonzero(gains, axis=1), np.count_nonzero(ranks, axis=1)
+        share = np.where(truth.any(axis=1), n_hits / np.clip(length, 1, k), np.nan)
+        expected = [gains.sum(axis=1), (gains * weight).sum(axis=1), share]
+        np.testing.assert_allclose(list(got.values()), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_items", LENGTHS)
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
-def test_ranks_are_those_of_a_sort(kind, n_items, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "many"), [("float64", 0), ("float64", 1 << 60), ("float16", 1 << 60)]
+)
+def test_ranks_are_those_of_a_sort(kind, n_items, dtype, many):
     rng = np.random.default_rng(n_items)
-    n_users = 3
     with np.errstate(over="ignore"):  # huge values are infinity in half precision
-        rows = np.stack([HOSTILE[kind](rng, n_items) for _ in range(n_users)]).astype(dtype)
+        rows = np.stack([HOSTILE[kind](rng, n_items) for _ in range(3)]).astype(dtype)
     for n_excluded in (0, 1, n_items // 3):
-        for k in CUTOFFS:
-            k = min(k, n_items)
-            relevant, excluded = [], []
-            for row in rows:
-                best = np.argsort(-row, kind="stable")[:n_excluded]
-                excluded.append(np.sort(rng.permutation(best)[: n_excluded // 2 + 1][:n_excluded]))
-                some = rng.choice(n_items, size=min(n_items, rng.integers(0, 30)), replace=False)
-                near = np.argsort(-row, kind="stable")[: rng.integers(0, k + 3)][-5:]
-                relevant.append(np.union1d(some, near).astype(np.int64))
-            expected = [
-                ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)
-            ]
-            # Ranks are searched in sorted rows only where there are no lanes.
-            for by_search in {False, kernels.count_lanes(k, n_items) == 0}:
-                found, length = select(rows, relevant, excluded, k, by_search=by_search)
-                for u, ranks in enumerate(expected):
-                    assert found[u] == {i: ranks[i] for i in relevant[u] if 0 < ranks[i] <= k}
-                    assert length[u] == min(k, np.count_nonzero(ranks))
+        relevant, excluded = [], []
+        for row in rows:
+            best = np.argsort(-row, kind="stable")
+            of_best = rng.permutation(best[:n_excluded])
+            excluded.append(np.sort(of_best[: n_excluded // 2 + 1][:n_excluded]))
+            some = rng.choice(n_items, size=min(n_items, rng.integers(0, 30)), replace=False)
+            near = [best[:k][-5:] for k in rng.choice(CUTOFFS, 2) + rng.integers(-2, 3, 2)]
+            relevant.append(np.unique(np.concatenate([some, *near])).astype(np.int64))
+        ranks = [ranks_by_sort(row, items) for row, items in zip(rows, excluded, strict=True)]
+        with patched({"_selection.matrix": {"_MANY": many, "_MANY_HITS": 0, "_PAIRS": 1 << 60}}):
+            assert_ranked(rows, relevant, ranks, CUTOFFS, exclude=excluded)
 
 
 TILE = kernels._TILE
@@ -101,16 +68,14 @@ def test_ranks_and_ties_hold_from_tile_to_tile(kind, n_items):
     excluded = np.unique(rng.integers(0, n_items, 9))
     ranks = ranks_by_sort(row, excluded)
     allowed = row[ranks > 0]
-    for ties in (False, True):
-        top = ranked(row[None], [places], [excluded], n_items, by_search=False, ties=ties)
-        found = top.gain[: top.n_hits[0]].astype(int) - 1
-        assert set(found) == {place for place in places if ranks[place]}
-        assert top.rank[: len(found)].tolist() == ranks[found].tolist()
-        if ties:
-            above = [np.count_nonzero(allowed > row[place]) for place in found]
-            reaching = [np.count_nonzero(allowed >= row[place]) for place in found]
-            assert top.first[: len(found)].tolist() == [count + 1 for count in above]
-            assert top.last[: len(found)].tolist() == reaching
+    for ties, rank_of in {
+        "index": lambda place: ranks[place],
+        "best": lambda place: np.count_nonzero(allowed > row[place]) + 1,
+        "worst": lambda place: np.count_nonzero(allowed >= row[place]),
+    }.items():
+        expected = [rank_of(place) if ranks[place] else np.inf for place in places]
+        got = Metrics.ranks(row[None], [places], exclude=[excluded], ties=ties)
+        assert got.toarray()[0, places].tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -132,12 +97,12 @@ def test_every_dtype_ranks_in_its_own_order(dtype):
         rows[1, 4_000:] = info.max  # beyond what float64 tells apart
         rows[1, 4_500:] -= 1
     relevant = [np.sort(rng.choice(5_000, 40, replace=False)) for _ in rows]
-    for k in (10, 300, 5_000):
-        found, _ = select(rows, relevant, [np.empty(0, np.int64)] * 4, k)
-        for row, items, hits in zip(rows, relevant, found, strict=True):
-            order = sorted(range(5_000), key=lambda i, row=row: (-row[i].item(), i))
-            ranks = {item: rank for rank, item in enumerate(order, 1) if row[item] != -np.inf}
-            assert hits == {i: ranks[i] for i in items if ranks.get(i, k + 1) <= k}
+    ranks = np.zeros(rows.shape, np.int64)
+    for own, row in zip(ranks, rows, strict=True):
+        order = sorted(range(5_000), key=lambda i, row=row: (-row[i].item(), i))
+        own[order] = np.arange(1, 5_001)
+        own[row == -np.inf] = 0
+    assert_ranked(rows, relevant, ranks, (10, 300, 5_000))
 
 
 @pytest.mark.parametrize("ties", ["index", "expected"])
@@ -183,20 +148,6 @@ def test_auc_is_the_mean_over_the_orders_of_equal_scores(kind):
         np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
-@numba.njit  # not cached: Numba would not notice that the selection changed
-def reached_by(values, k, lowest, slack):
-    return kernels._reached_by(values, k, lowest, slack)  # a helper: not for Python to call
-
-
-def test_a_catalogue_in_order_of_score_is_no_slower_to_bound():
-    values = np.arange(40_000, dtype=np.float32)
-    rounds = []
-    for order in (values, values[::-1].copy(), np.random.default_rng(0).permutation(values)):
-        bound = reached_by(order, 5_000, np.float32(-np.inf), np.int64(0))
-        rounds.append(bound)
-    assert rounds == [35_000] * 3
-
-
 def test_an_excluded_item_bounds_nothing():
     """The best of every lane are excluded; the best of the others is first."""
     scores = np.arange(2_000.0)[np.newaxis]
@@ -206,40 +157,53 @@ def test_an_excluded_item_bounds_nothing():
     assert got["mrr@5"].tolist() == [1.0]
 
 
+@pytest.fixture
+def hidden(monkeypatch):
+    """What hiding gives each time: a copy of the scores, or None."""
+    found, real = [], matrix._hidden
+
+    def hide(*given):
+        found.append(real(*given))
+        return found[-1]
+
+    monkeypatch.setattr(matrix, "_hidden", hide)
+    return found
+
+
+NO_PAIRS = {"_selection.matrix": {"_PAIRS": 0, "_PAIRS_WITH_LANES": 0}}
+
+
 @pytest.mark.parametrize("n_items", [40, 900])  # without lanes, and with
 @pytest.mark.parametrize("metric", ["ndcg", "auc", "ndcg@10", "map@10"])
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.float16, np.float64, np.int16, np.uint8, np.int64]
 )
-def test_hidden_items_are_as_excluded_ones(monkeypatch, dtype, metric, n_items):
+def test_hidden_items_are_as_excluded_ones(hidden, dtype, metric, n_items):
     rng = np.random.default_rng(n_items)
     scores = rng.integers(0, 30, (20, n_items)).astype(dtype)
     least = np.iinfo(dtype).min if dtype(0).dtype.kind in "iu" else -np.inf
     scores[10:][rng.random((10, n_items)) < 0.2] = least  # of an integer, may be recommended
     truth = rng.integers(0, 3, scores.shape) * (rng.random(scores.shape) < 0.4)
     exclude = rng.random(scores.shape) < 0.3
-    hidden, real = [], matrix._hidden
-
-    def hide(*given):
-        hidden.append(real(*given))
-        return hidden[-1]
-
-    monkeypatch.setattr("recmetrics._selection.matrix._hidden", hide)
     for ties in ("index", "expected") if metric != "auc" else ("expected",):
         rules = {"exclude": exclude, "ties": ties, "n_threads": 1}
         expected = Metrics.compute(scores, truth, metric, **rules)[metric]
-        with monkeypatch.context() as patch:
-            patch.setattr("recmetrics._selection.matrix._PAIRS", 0)
-            patch.setattr("recmetrics._selection.matrix._PAIRS_WITH_LANES", 0)
-            hidden.clear()
+        hidden.clear()
+        with patched(NO_PAIRS):
             got = Metrics.compute(scores, truth, metric, **rules)[metric]
         np.testing.assert_array_equal(got, expected)
         # No copy where it would hide a number: only integers beyond 2^53 stay without a -inf.
         assert [one is None for one in hidden] == [dtype is np.int64]
 
 
-def test_a_nan_among_excluded_items_is_reported_as_ever(monkeypatch):
-    monkeypatch.setattr("recmetrics._selection.matrix._PAIRS", 0)
+@pytest.fixture
+def _without_pairs():
+    with patched(NO_PAIRS):
+        yield
+
+
+@pytest.mark.usefixtures("_without_pairs")
+def test_a_nan_among_excluded_items_is_reported_as_ever():
     scores = np.arange(40.0).reshape(2, 20)
     scores[1, 3] = scores[1, 7] = np.nan
     rules = {"exclude": [[1], [3]], "metrics_list": ["auc"]}
@@ -256,15 +220,8 @@ def test_a_nan_among_excluded_items_is_reported_as_ever(monkeypatch):
     np.testing.assert_array_equal(got, expected)
 
 
-def test_many_relevant_and_many_excluded_items_are_hidden(monkeypatch):
+def test_many_relevant_and_many_excluded_items_are_hidden(hidden):
     """Each pair of them would be compared: 3 million pairs for a row of 5,000."""
-    hidden, real = [], matrix._hidden
-
-    def hide(*given):
-        hidden.append(real(*given))
-        return hidden[-1]
-
-    monkeypatch.setattr("recmetrics._selection.matrix._hidden", hide)
     scores = np.random.default_rng(0).random((2, 5_000))
     lists = [np.arange(0, 3_000, 2)] * 2, [np.arange(1, 4_000, 2)] * 2
     for metric in ("auc", "ndcg@10"):
@@ -329,11 +286,7 @@ for name in ("rank_rows", "list_rows", "select_tile"):
 def test_no_score_is_stored_under_a_mask(tmp_path):
     """Processors with AVX2 and without AVX-512 take four times as long for that."""
     target = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
-    found = subprocess.check_output(
-        [sys.executable, "-c", MASKED],
-        env=os.environ | target | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        text=True,
-    ).splitlines()
+    found = python("-c", MASKED, NUMBA_CACHE_DIR=str(tmp_path), **target).stdout.splitlines()
     vectorised = "True False 0"
     numbers = {"rank_rows": 4, "list_rows": 3, "select_tile": 2}
     assert found == [f"{name} {vectorised}" for name, n in numbers.items() for _ in range(n)]

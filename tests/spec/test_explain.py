@@ -4,13 +4,12 @@ import math
 import re
 
 import pytest
+from asserts import message_of
+from inside import CONVENTIONS, METRICS, MetricSpec, make_spec
 
 import recmetrics
-from recmetrics import MetricSpecError, UnknownMetricError, explain
+from recmetrics import UnknownMetricError, explain
 from recmetrics._explain import formula_of
-from recmetrics._spec.grammar import MetricSpec, make_spec
-from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 
@@ -22,9 +21,7 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ("hit", "1 if any of the list is relevant, else 0"),
         ("hit(rel=2.5)@3", "1 if any of the top 3 is relevant, else 0; relevant: relevance >= 2.5"),
         ("precision@5", "hits in the top 5 / 5"),
-        ("precision", "hits in the list / length of the list"),
         ("precision(denom=list)@5", "hits in the top 5 / min(5, length of the list)"),
-        ("precision(denom=list)", "hits in the list / length of the list"),
         ("recall@20", "hits in the top 20 / min(R, 20)"),
         ("recall(denom=relevant)@20", "hits in the top 20 / R"),
         (
@@ -57,7 +54,6 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
             "ranks 1 .. min(R, 2, length of the list)",
         ),
         ("map(over=ranks)@4", "mean of the precision at every rank down to 4"),
-        ("map(over=ranks)", "mean of the precision at every rank of the list"),
         ("recall(denom=list)@4", "hits in the top 4 / min(R, 4, length of the list)"),
         (
             "f1(beta=2)@4",
@@ -79,7 +75,6 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
             "sum over the top 5 of relevance / log2(rank + 1); relevance >= 2 counts as 1, less "
             "as 0",
         ),
-        ("hit(rel=2)", "1 if any of the list is relevant, else 0; relevant: relevance >= 2"),
         ("rbp(p=0.5)@2", "(1 - 0.5) times the sum of 0.5^(rank - 1) over the hits in the top 2"),
         (
             "err(max_rel=4)@2",
@@ -311,6 +306,7 @@ def test_it_prints_as_text():
 
 
 def test_a_string_that_cannot_be_read_is_the_error_of_compute():
-    with pytest.raises(MetricSpecError) as caught:
-        recmetrics.explain("ndgc@10")
-    assert str(caught.value) == "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?"
+    assert (
+        message_of(UnknownMetricError, recmetrics.explain, "ndgc@10")
+        == "in metric 'ndgc@10': unknown metric 'ndgc'; did you mean 'ndcg'?"
+    )

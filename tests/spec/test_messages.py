@@ -1,32 +1,29 @@
 """Messages at the places where people go wrong: each says what to type, and that works."""
 
+import inspect
 import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from asserts import message_of
 
 import recmetrics
 from recmetrics import (
-    ArgumentError,
     Evaluator,
     InputError,
     InputTypeError,
     Metrics,
     MetricSpecError,
+    RecmetricsError,
+    RecmetricsWarning,
     ShapeError,
 )
+from recmetrics import _errors as errors
 
 SCORES = np.arange(12.0).reshape(2, 6)
 TRUTH = sp.csr_array(np.eye(2, 6))
 USERS, ITEMS = np.ones((2, 3)), np.arange(18.0).reshape(6, 3)
-
-
-def message_of(error, call):
-    with pytest.raises(error) as caught:
-        call()
-    assert type(caught.value) is error
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("form", [TRUTH, TRUTH.toarray()], ids=["sparse", "dense"])
@@ -258,38 +255,7 @@ def test_a_cutoff_as_a_keyword(metrics):
     Metrics.compute(SCORES, TRUTH, "ndcg@10")
 
 
-def test_several_cutoffs_at_once():
-    got = message_of(ArgumentError, lambda: Metrics.ndcg_at_k(SCORES, TRUTH, k=[5, 10]))
-    assert got == (
-        "k must be an integer >= 1, such as 10, got [5, 10]; for several cutoffs type "
-        "Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
-    )
-
-
 # --- Tables --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_a_column_of_lists(library):
-    pytest.importorskip("narwhals")
-    package = pytest.importorskip(library)
-    from recmetrics.tables import evaluate_table
-
-    make = package.table if library == "pyarrow" else package.DataFrame
-    truth = make({"user": [1], "item": [2]})
-    recs = make({"user": [1], "item": [[2, 3]]})
-    got = message_of(InputTypeError, lambda: evaluate_table(recs, truth, "hit@1"))
-    advice = "recs.explode('item')"
-    if library == "pyarrow":
-        advice = "pyarrow.table(recs.to_pandas().explode('item'))"
-    assert got == (f"recs, column 'item' holds lists, expected one id in each row; type {advice}")
-    if library == "pyarrow":
-        flat = package.table(recs.to_pandas().explode("item").astype(int))
-    elif library == "polars":
-        flat = recs.explode("item")
-    else:
-        flat = recs.explode("item").astype(int)
-    assert evaluate_table(flat, truth, "hit@1") is not None
 
 
 def test_a_column_of_another_name():
@@ -306,22 +272,6 @@ def test_a_column_of_another_name():
     got = message_of(InputError, lambda: evaluate_table(recs, truth, "hit@1", user="user_id"))
     assert got.endswith("; type item='movieId'")
     evaluate_table(recs, truth, "hit@1", user="user_id", item="movieId", score="prediction")
-
-
-def test_models_that_have_other_users():
-    pytest.importorskip("narwhals")
-    pandas = pytest.importorskip("pandas")
-    a, b = (
-        pandas.DataFrame(
-            {"user": users, "nrecs": 1, "hit@1": [0.0, 1.0, 0.5][: len(users)], "ntruth": 2}
-        )
-        for users in (["u1", "u2", "u3"], ["u1", "u2"])
-    )
-    assert message_of(InputError, lambda: recmetrics.compare({"a": a, "b": b})) == (
-        "'a' has a list of user 'u3' and 'b' has none; compare the same lists; "
-        "evaluate_table gives every user of the truth a row, unless include_missing=False leaves "
-        "some out; if a column names the model, type model='its name'"
-    )
 
 
 def test_a_column_that_names_the_model():
@@ -345,3 +295,33 @@ def test_a_sparse_tensor_becomes_dense_where_told():
     got = message_of(InputTypeError, lambda: Metrics.compute(SCORES, truth.to_sparse(), ["hit@1"]))
     assert got.endswith("; type truth.to_dense()")
     Metrics.compute(SCORES, truth.to_sparse().to_dense(), ["hit@1"])
+
+
+# --- The tree ------------------------------------------------------------------------------------
+
+KINDS = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+ERRORS = [kind for kind in KINDS if kind is not RecmetricsWarning]
+
+
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_is_public_and_of_a_builtin_kind(kind):
+    assert getattr(recmetrics, kind.__name__) is kind
+    assert issubclass(kind, RecmetricsError)
+    assert kind is RecmetricsError or issubclass(kind, ValueError | TypeError | RuntimeError)
+    assert f"{kind.__name__} " in f"{errors.__doc__} ".replace("\n", " ")
+
+
+def test_the_tree_is_drawn_as_it_is():
+    """The docstring of the module indents each error below its parent."""
+    parents = {0: None}
+    drawn = {}
+    for line in errors.__doc__.splitlines()[2:]:
+        if line.strip():
+            depth = len(line) - len(line.lstrip())
+            name = line.split()[0]
+            drawn[name] = parents.get(depth - 4)
+            parents[depth] = name
+    assert drawn == {
+        kind.__name__: kind.__bases__[0].__name__ if kind.__bases__[0] in KINDS else None
+        for kind in KINDS
+    }

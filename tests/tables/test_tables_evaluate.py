@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from asserts import message_of
 from problems import plain_specs, side_information
-from tables_problems import EVERY_KIND, make, read
+from tables_problems import EVERY_KIND, N_ITEMS, N_USERS, make, random_problem, read, side_tables
 
 pytest.importorskip("narwhals", reason="narwhals is not installed")
 
@@ -23,7 +24,6 @@ RECS = {"user": ["b", "b", "a", "a"], "item": [7, 8, 8, 9], "score": [1.0, 2.0, 
 TRUTH = {"user": ["a", "b", "c"], "item": [9, 7, 7], "rating": [1.0, 3.0, 1.0]}
 # Others are refused for lists that lack items.
 ALL = [str(spec) for spec in plain_specs(k=3) if spec.k and not spec.counts_all_items]
-N_USERS, N_ITEMS = 12, 9
 
 
 def evaluated(metrics, recs=RECS, truth=TRUTH, kind="pandas", **options):
@@ -35,44 +35,6 @@ def evaluated(metrics, recs=RECS, truth=TRUTH, kind="pandas", **options):
 
 
 # --- Against matrices ----------------------------------------------------------------------------
-
-
-def random_problem(seed=0):
-    """Rankings and truth as matrices, and the same as tables whose rows are shuffled."""
-    rng = np.random.default_rng(seed)
-    ranking = np.full((N_USERS, 5), -1)
-    truth = rng.integers(0, 3, (N_USERS, N_ITEMS)) * (rng.random((N_USERS, N_ITEMS)) < 0.4)
-    truth[3] = 0
-    for user in range(N_USERS):
-        length = rng.integers(1, 6)
-        ranking[user, :length] = rng.permutation(N_ITEMS)[:length]
-    users, ranks = np.nonzero(ranking >= 0)
-    rows = rng.permutation(len(users))
-    listed = {
-        "who": [f"u{user}" for user in users[rows]],
-        "thing": [f"i{item}" for item in ranking[users, ranks][rows]],
-        "place": ranks[rows] + 1,
-    }
-    users, items = np.nonzero(truth)
-    relevant = {
-        "who": [f"u{user}" for user in users],
-        "thing": [f"i{item}" for item in items],
-        "stars": truth[users, items],
-    }
-    return ranking, truth, listed, relevant
-
-
-def side_tables(side):
-    items = [f"i{item}" for item in range(N_ITEMS)]
-    users = [f"u{user}" for user in range(N_USERS)]
-    genres = side["genres"]
-    return {
-        "catalogue": {"thing": items[::-1]},
-        "popularity": {"thing": items, "share": side["popularity"]},
-        "features": {"thing": items, **{f"f{i}": side["features"][:, i] for i in range(3)}},
-        "genres": {"thing": items, **{f"g{i}": genres[:, i] for i in range(4)}},
-        "profile": {"who": users, **{f"g{3 - i}": side["profile"][:, 3 - i] for i in range(4)}},
-    }
 
 
 @EVERY_KIND
@@ -113,9 +75,9 @@ def test_similarity_holds_both_ways(kind):
     got = evaluated(["diversity"], lists, truth, kind, similarity=similarity)
     assert got["diversity"][0] == pytest.approx(1 - (0.5 + 0.25 + 0.0) / 3, abs=1e-12)
     again = {"item": ["x", "x"], "other": ["y", "y"], "value": [0.5, 0.25]}
-    with pytest.raises(InputError) as caught:
-        evaluated(["diversity"], lists, truth, kind, similarity=again)
-    assert str(caught.value) == (
+    assert message_of(
+        InputError, evaluated, ["diversity"], lists, truth, kind, similarity=again
+    ) == (
         "similarity, columns 'item', 'other': row 1 (counted from 0) holds 'x', 'y' again, first "
         "in row 0; expected one row for each"
     )
@@ -303,9 +265,7 @@ def test_the_catalogue_cuts_the_cutoff_and_holds_every_item():
     assert evaluated("precision@10")["precision@10"] == [1 / 10, 1 / 10, 0.0]
     got = evaluated("precision@10", catalogue={"item": [6, 7, 8, 9]})
     assert got["precision@10"] == [1 / 4, 1 / 4, 0.0]
-    with pytest.raises(InputError) as caught:
-        evaluated("hit", catalogue={"item": [7, 9]})
-    assert str(caught.value) == (
+    assert message_of(InputError, evaluated, "hit", catalogue={"item": [7, 9]}) == (
         "recs, column 'item': row 1 (counted from 0) holds item 8, which is not in the catalogue; "
         "unknown='waste' or unknown='drop' accepts such items"
     )
@@ -341,11 +301,6 @@ MISTAKES = [
         "novelty@2",
         {"popularity": {"item": [7], "a": [0.5], "b": [0.5]}},
         "popularity must be .*; it has 'item', 'a', 'b'",
-    ),
-    (
-        "novelty@2",
-        {"popularity": {"item": [7, 7], "share": [0.5, 0.5]}},
-        r"popularity, columns 'item': row 1 .* holds 7 again",
     ),
     (
         "diversity@2",
@@ -448,9 +403,7 @@ def test_an_undefined_value_is_null(kind):
 def test_a_column_of_numbers_that_is_not_read_is_an_error(kind, name):
     recs = {"user": [1, 1], "item": [7, 8], "model": ["A", "A"], name: [0.1, 0.9]}
     truth = {"user": [1], "item": [8]}
-    with pytest.raises(InputError) as caught:
-        evaluated("mrr", recs, truth, kind)
-    assert str(caught.value) == (
+    assert message_of(InputError, evaluated, "mrr", recs, truth, kind) == (
         "recs has no column 'rank' or 'score' to order its lists, but it has the column of "
         f"numbers {name!r}; type score={name!r} if higher is better, rank={name!r} if 1 is best, "
         "or in_order=True if the rows are in order"
@@ -521,9 +474,7 @@ def test_swapped_tables_are_recognized(kind, name):
             f"{name!r}: {swapped}; type in_order=True if the rows of recs are in order",
         ),
     ):
-        with pytest.raises(InputError) as caught:
-            call()
-        assert str(caught.value) == message
+        assert message_of(InputError, call) == message
     assert evaluated("mrr", truth, recs, kind, in_order=True)["mrr"] == [1.0]
     for columns in (recs, recs | {"rating": [1, 1]}):
         assert evaluated("mrr", columns, truth, kind)["mrr"] == [1.0 if name == "score" else 0.5]
@@ -611,42 +562,20 @@ def test_metrics_of_items_read_those_of_kept_ranks_up_to_k(kind):
     assert got["coverage@1"] == [2 / 7] * 2  # 8; 7
     assert got["coverage@3"] == [3 / 7] * 2  # 8; 7, 8, 5
     assert got["coverage@9"] == [4 / 7] * 2
-    with pytest.raises(InputError) as caught:
-        evaluated("mrr", GAPS, RELEVANT, kind, rank_gaps="keep", catalogue={"item": [7, 8, 9, 1]})
-    assert str(caught.value) == (
+    assert message_of(
+        InputError,
+        evaluated,
+        "mrr",
+        GAPS,
+        RELEVANT,
+        kind,
+        rank_gaps="keep",
+        catalogue={"item": [7, 8, 9, 1]},
+    ) == (
         "recs, column 'rank': row 0 (counted from 0) holds rank 7, expected integers from 1 to 4, "
         "the size of the catalogue, since ranks are kept as they are; rank_gaps='close' uses only "
         "the order of the ranks"
     )
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_kept_ranks_against_lists_with_fillers(seed):
-    """A rank without an item is as a rank with an item that nobody finds relevant."""
-    rng = np.random.default_rng(seed)
-    rows, filled, pairs = [], [], []
-    for user in range(30):
-        ranks = np.flatnonzero(rng.random(15) < rng.uniform(0.1, 1.0)) + 1
-        ranks = ranks if len(ranks) else np.array([3])
-        items = rng.permutation(40)[: len(ranks)]
-        own = dict(zip(ranks.tolist(), items.tolist(), strict=True))
-        rows += [(user, item, rank) for rank, item in own.items()]
-        filled += [(user, own.get(r, 1000 + r), r) for r in range(1, int(ranks.max()) + 1)]
-        pairs += [(user, int(i), int(rng.integers(1, 4))) for i in rng.permutation(40)[:9]]
-    rng.shuffle(rows)
-
-    def lists(rows):
-        return dict(zip(("user", "item", "rank"), map(list, zip(*rows, strict=True)), strict=True))
-
-    truth = dict(zip(("user", "item", "rating"), map(list, zip(*pairs, strict=True)), strict=True))
-    specs = [*plain_specs(k=5, kinds=["hits"]), *plain_specs(k=None, kinds=["hits"])]
-    metrics = [str(spec) for spec in specs if not spec.counts_all_items]
-    got = evaluated(metrics, lists(rows), truth, rank_gaps="keep")
-    expected = evaluated(metrics, lists(filled), truth)
-    order = [expected["user"].index(user) for user in got["user"]]
-    for metric in metrics:
-        wanted = np.array(expected[metric])[order]
-        np.testing.assert_allclose(got[metric], wanted, rtol=1e-12, err_msg=metric)
 
 
 @pytest.mark.parametrize("convention", ["rectools"])
@@ -664,9 +593,7 @@ def test_a_convention_keeps_the_ranks_that_its_system_reads(convention):
 def test_a_kept_rank_is_an_integer_from_1(kind, rank):
     dtype = float if rank == 1.5 else int
     recs = GAPS | {"rank": np.array([7, 1, 4, rank, 3], dtype)}
-    with pytest.raises(InputError) as caught:
-        evaluated("mrr", recs, RELEVANT, kind, rank_gaps="keep")
-    assert str(caught.value) == (
+    assert message_of(InputError, evaluated, "mrr", recs, RELEVANT, kind, rank_gaps="keep") == (
         f"recs, column 'rank': row 3 (counted from 0) holds rank {rank}, expected integers from "
         "1 to 16,777,216, since ranks are kept as they are; rank_gaps='close' uses only the "
         "order of the ranks"
@@ -684,9 +611,7 @@ def test_ranks_from_0_have_no_gap_and_others_have():
 def test_what_rank_gaps_takes():
     with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got 'open'"):
         evaluated("mrr", rank_gaps="open")
-    with pytest.raises(ArgumentError) as caught:
-        evaluated("mrr", rank_gaps="keep")
-    assert str(caught.value) == (
+    assert message_of(ArgumentError, evaluated, "mrr", rank_gaps="keep") == (
         "rank_gaps='keep' needs a column of ranks, but the lists are ordered by score, descending"
     )
     with pytest.raises(ArgumentError, match="rank_gaps must be 'close' or 'keep', got None"):
@@ -707,14 +632,20 @@ def test_auc_of_lists_that_lack_items_is_refused(kind):
         "expected lists of all items; with scores type "
         "Metrics.compute(scores, truth, ['auc'])"
     )
-    with pytest.raises(InputError) as caught:
-        evaluated("auc", recs, truth, kind, catalogue=catalogue)
-    assert str(caught.value) == expected.format(0, 4) + (
+    assert message_of(
+        InputError, evaluated, "auc", recs, truth, kind, catalogue=catalogue
+    ) == expected.format(0, 4) + (
         "; include_missing=False leaves out users without recommendations"
     )
-    with pytest.raises(InputError) as caught:
-        evaluated("auc", recs, {"user": [1, 2], "item": [8, 8]}, kind, catalogue=catalogue)
-    assert str(caught.value) == expected.format(2, 2)
+    assert message_of(
+        InputError,
+        evaluated,
+        "auc",
+        recs,
+        {"user": [1, 2], "item": [8, 8]},
+        kind,
+        catalogue=catalogue,
+    ) == expected.format(2, 2)
     got = evaluated("auc", recs, truth, kind, catalogue=catalogue, include_missing=False)
     np.testing.assert_array_equal(got["auc"], [1 / 2, math.nan, math.nan])
     with pytest.raises(ArgumentError, match=r"auc needs catalogue=; type tables\.evaluate"):

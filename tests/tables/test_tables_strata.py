@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from asserts import assert_identical, message_of
 
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, propensity_from
 
@@ -68,8 +69,7 @@ def test_the_numbers_are_those_of_arrays(table, with_catalogue):
     )
     given = {"strata": {"tail": TAIL, "had": HAD}, "propensity": PROPENSITY}
     expected = Metrics.compute_ranked(RANKING, TRUTH, METRICS, **given)
-    for text in METRICS:
-        np.testing.assert_array_equal(got[text], expected[text], err_msg=text)
+    assert_identical(got, expected)
 
 
 def test_strata_and_profiles_of_users_with_lists_of_very_different_lengths(table):
@@ -171,7 +171,9 @@ def test_errors(name):
         given["strata"] = {key: pd.DataFrame(each) for key, each in options["strata"].items()}
     if "propensity" in options:
         given["propensity"] = pd.DataFrame(options["propensity"])
-    with pytest.raises(error) as caught:
-        evaluate_table(pd.DataFrame(recs()), pd.DataFrame(pairs(TRUTH)), metric, **given)
-    assert type(caught.value) is error
-    assert str(caught.value) == message
+    assert (
+        message_of(
+            error, evaluate_table, pd.DataFrame(recs()), pd.DataFrame(pairs(TRUTH)), metric, **given
+        )
+        == message
+    )

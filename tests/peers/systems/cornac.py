@@ -1,6 +1,5 @@
 """Cornac: the metrics of cornac.metrics, one user at a time, as ranking_eval calls them."""
 
-import importlib.metadata
 import math
 import warnings
 
@@ -10,14 +9,10 @@ with warnings.catch_warnings():  # importing the package names models whose extr
     warnings.simplefilter("ignore")
     import cornac.metrics
 
+PACKAGE = "cornac"
 REQUIREMENTS = ["torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "cornac==3.0.1"]
 TIES = ["HitRatio", "Precision", "Recall", "FMeasure", "NDCG", "NCRR", "MRR"]
 BY_K = ["Precision(k", "FMeasure(k"]
-
-
-def version() -> str:
-    """Return the version of the package."""
-    return importlib.metadata.version("cornac")
 
 
 def values(call: str, given) -> list[float]:

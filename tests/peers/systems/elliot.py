@@ -17,11 +17,7 @@ from elliot.evaluation.relevance import Relevance
 REQUIREMENTS = ["numpy==2.4.6", "PyYAML==6.0.3"]
 BY_K = ["[Precision]", "[F1]", "[MAP]"]
 SOURCE = "https://github.com/sisinflab/elliot", "fc27efedaddf4a57294db14b4bcaa5553a0015d2", "elliot"
-
-
-def version() -> str:
-    """Read the version of its metrics and name the commit."""
-    return f"{metrics.__version__}, {SOURCE[1][:7]}"
+VERSION = f"{metrics.__version__}, {SOURCE[1][:7]}"
 
 
 def values(call: str, given: Any) -> list[float]:

@@ -1,6 +1,5 @@
 """implicit: a factor model and implicit.evaluation, on a test matrix of one user at a time."""
 
-import importlib.metadata
 import math
 import warnings
 
@@ -9,15 +8,11 @@ import numpy as np
 from implicit.cpu.als import AlternatingLeastSquares
 from scipy.sparse import csr_matrix
 
+PACKAGE = "implicit"
 REQUIREMENTS = ["numpy==2.4.6", "scipy==1.17.1", "implicit==0.7.3"]
 TIES = []
 BEYOND = False
 FULL = True
-
-
-def version() -> str:
-    """Return the version of the package."""
-    return importlib.metadata.version("implicit")
 
 
 def values(call: str, given) -> list[float]:

@@ -1,6 +1,5 @@
 """irspack: ``Evaluator`` over a matrix of scores, or lists in tables."""
 
-from importlib.metadata import version as installed
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,9 @@ import scipy.sparse as sp
 from irspack import Evaluator
 from irspack.evaluation.evaluate_df_to_df import evaluate_recommendation_df
 
+PACKAGE = "irspack"
 REQUIREMENTS = ["irspack==0.5.2", "pandas==3.1.1"]
 JUDGED = ["gini_index", "catalog_coverage"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("irspack")
 
 
 def values(call: str, given: Any) -> list[float]:

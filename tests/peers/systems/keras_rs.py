@@ -5,22 +5,17 @@ the items that count. Items that must not be recommended are left out; R counts 
 """
 
 import os
-from importlib import metadata
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # JAX warns of every fork after its first array
 
 import keras_rs
 import numpy as np
 
+PACKAGE = "keras-rs"
 REQUIREMENTS = ["torch==2.13.0", "keras==3.15.1", "keras-rs==0.4.0"]
 ROWS = True
 SINGLE = [""]
 TIES = []
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("keras-rs")
 
 
 def values(call: str, given) -> list[float]:

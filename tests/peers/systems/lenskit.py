@@ -1,7 +1,6 @@
 """LensKit 2025: metrics over an ItemListCollection, by RunAnalysis."""
 
 import warnings
-from importlib.metadata import version as installed
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,9 @@ from lenskit.data import ItemList, ItemListCollection
 from lenskit.metrics import ranking
 from lenskit.metrics.bulk import RunAnalysis
 
+PACKAGE = "lenskit"
 REQUIREMENTS = ["torch==2.13.0", "lenskit==2025.8.1", "pandas==2.3.3"]
 SINGLE = ["ExposureGini"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("lenskit")
 
 
 def values(call: str, given: Any) -> list[float]:

@@ -1,23 +1,18 @@
 """LensKit 0.14: RecListAnalysis, list by list or, for tables with ranks, in bulk."""
 
 import warnings
-from importlib.metadata import version as installed
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from lenskit import topn
 
+PACKAGE = "lenskit"
 # The csr of LensKit 0.14 pins numba 0.58. pandas 3 breaks its bulk recall.
 REQUIREMENTS = ["numpy<2", "pandas==2.1.4", "lenskit==0.14.4"]
 GAPS = ["bulk"]
 BY_K = ["bulk: precision"]
 LISTED = [""]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("lenskit")
 
 
 def values(call: str, given: Any) -> list[float]:

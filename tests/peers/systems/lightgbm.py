@@ -4,19 +4,13 @@ A data set has one row of each item of a query, so an item that must not be reco
 and R counts only the items that have one.
 """
 
-from importlib import metadata
-
 import lightgbm
 import numpy as np
 
+PACKAGE = "lightgbm"
 REQUIREMENTS = ["lightgbm==4.7.0"]
 ROWS = True
 SIZES = [""]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("lightgbm")
 
 
 def values(call: str, given) -> list[float]:

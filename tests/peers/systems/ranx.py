@@ -1,18 +1,13 @@
 """ranx: ``evaluate`` over Qrels and a Run, made comparable."""
 
-from importlib.metadata import version as installed
 from typing import Any
 
 from ranx import Qrels, Run, evaluate
 
+PACKAGE = "ranx"
 REQUIREMENTS = ["ranx==0.3.21"]
 TIES = []
 BY_K = ["precision@", "f1@"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("ranx")
 
 
 def values(call: str, given: Any) -> list[float]:

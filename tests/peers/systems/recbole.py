@@ -5,12 +5,12 @@ truth: RecBole's own loader of full rankings would not exclude it.
 """
 
 import warnings
-from importlib import metadata
 
 import numpy as np
 import torch
 from recbole.evaluator import Collector, Evaluator
 
+PACKAGE = "recbole"
 # It reads np.float, which NumPy has no longer since 1.24.
 REQUIREMENTS = [
     "numpy==1.23.5 scipy==1.10.1 pandas==2.0.3 scikit-learn==1.3.2 torch==2.13.0 recbole==1.2.1"
@@ -19,11 +19,6 @@ TIES = ["GAUC"]
 BEYOND = False
 SWALLOWS = False
 SINGLE = [""]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("recbole")
 
 
 def values(call: str, given) -> list[float]:

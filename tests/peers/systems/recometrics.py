@@ -1,22 +1,17 @@
 """recometrics: calc_reco_metrics, with factors whose products are the scores."""
 
-import importlib.metadata
 import math
 
 import numpy as np
 import recometrics
 from scipy.sparse import csr_array
 
+PACKAGE = "recometrics"
 REQUIREMENTS = ["numpy==2.4.6", "scipy==1.17.1", "recometrics==0.1.6.post13"]
 TIES = []
 FULL = True
 BEYOND = False
 SWALLOWS = False
-
-
-def version() -> str:
-    """Return the version of the package."""
-    return importlib.metadata.version("recometrics")
 
 
 def values(call: str, given) -> list[float]:

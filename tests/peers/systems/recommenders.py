@@ -1,12 +1,12 @@
 """Recommenders: recommenders.evaluation.python_evaluation, on tables of one user at a time."""
 
-import importlib.metadata
 import math
 import warnings
 
 import pandas as pd
 import recommenders.evaluation.python_evaluation as evaluation
 
+PACKAGE = "recommenders"
 # The whole package takes 1.5 GB; its metrics need these.
 REQUIREMENTS = [
     "numpy==2.4.6 pandas==2.3.3 scikit-learn==1.9.1 scipy==1.17.1",
@@ -18,11 +18,6 @@ LISTED = ["precision_at_k", "recall_at_k", "map"]
 _TABLES = "(rating_true, rating_pred, "
 _LISTS = "(train_df, reco_df)@"
 _LEAVE_OUT = ("precision_at_k", "recall_at_k", "map", "map_at_k", "r_precision_at_k")
-
-
-def version() -> str:
-    """Return the version of the package."""
-    return importlib.metadata.version("recommenders")
 
 
 def values(call: str, given) -> list[float]:

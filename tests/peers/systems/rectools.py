@@ -1,21 +1,16 @@
 """RecTools: metrics of a table of recommendations with ranks and a table of interactions."""
 
 import warnings
-from importlib.metadata import version as installed
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rectools import metrics
 
+PACKAGE = "RecTools"
 REQUIREMENTS = ["RecTools==0.19.0"]
 GAPS = ["HitRate", "Precision", "Recall", "F1Beta", "MAP", "MRR", "NDCG"]
 BY_K = ["Precision(k={k})", "F1Beta", "divide_by_k", "NDCG(k={k})"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("RecTools")
 
 
 def values(call: str, given: Any) -> list[float]:

@@ -5,22 +5,17 @@ The tables are Polars data frames: what is recommended (query_id, item_id, ratin
 test data, a user whose list is empty none in the recommendations.
 """
 
-import importlib.metadata
 from typing import Any
 
 import numpy as np
 import polars as pl
 from replay import metrics
 
+PACKAGE = "replay-rec"
 REQUIREMENTS = ["replay-rec==0.22.0"]
 
 NAMES = vars(metrics)
 BY_K = ["Precision"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return importlib.metadata.version("replay-rec")
 
 
 def values(call: str, given: Any) -> list[float]:

@@ -4,17 +4,11 @@ The evaluator reads embeddings of queries and documents, ranks the documents, an
 metrics of these rankings; here it gets the rankings.
 """
 
-from importlib import metadata
-
 from sentence_transformers.evaluation import InformationRetrievalEvaluator
 
+PACKAGE = "sentence-transformers"
 REQUIREMENTS = ["torch==2.13.0", "sentence-transformers==6.2.0"]
 BY_K = ["precision"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("sentence-transformers")
 
 
 def values(call: str, given) -> list[float]:

@@ -6,19 +6,14 @@ recommended is in neither array, and R counts only the items that are.
 
 import math
 import warnings
-from importlib import metadata
 
 from sklearn import metrics
 
+PACKAGE = "scikit-learn"
 REQUIREMENTS = ["scikit-learn==1.9.1"]
 ROWS = True
 ALONE = ["dcg"]
 TIES = ["dcg_score([truth], [scores], k={k})", "dcg_score([truth], [scores])", "auc"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("scikit-learn")
 
 
 def values(call: str, given) -> list[float]:

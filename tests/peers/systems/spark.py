@@ -6,13 +6,13 @@ minutes. RankingEvaluator calls RankingMetrics of the older package, without a P
 """
 
 import functools
-import importlib.metadata
 from typing import Any
 
 import numpy as np
 from pyspark.ml.evaluation import RankingEvaluator
 from pyspark.sql import SparkSession
 
+PACKAGE = "pyspark"
 REQUIREMENTS = ["pyspark==4.3.0", "numpy==2.4.6"]  # and Java 17
 BY_K = ["precisionAtK"]
 
@@ -23,11 +23,6 @@ SETTINGS = {
     "spark.default.parallelism": "1",
     "spark.driver.memory": "512m",
 }
-
-
-def version() -> str:
-    """Read the installed version."""
-    return importlib.metadata.version("pyspark")
 
 
 @functools.cache

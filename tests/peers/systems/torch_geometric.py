@@ -4,20 +4,14 @@ A metric reads the indices of each user's first k items, as the search for neare
 links to exclude gives them: where fewer than k items are left, the rest is -1.
 """
 
-from importlib import metadata
-
 import numpy as np
 import torch
 from torch_geometric import metrics
 
+PACKAGE = "torch_geometric"
 REQUIREMENTS = ["torch==2.13.0", "torch_geometric==2.8.1"]
 SINGLE = [""]
 BY_K = ["Precision", "F1"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("torch_geometric")
 
 
 def values(call: str, given) -> list[float]:

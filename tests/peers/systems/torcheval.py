@@ -4,21 +4,15 @@ It reads scores of all classes and the index of one of them for each row, so eac
 relevant item. An item that must not be recommended is scored -inf.
 """
 
-from importlib import metadata
-
 import numpy as np
 import torch
 from torcheval.metrics import functional
 
+PACKAGE = "torcheval"
 REQUIREMENTS = ["torch==2.13.0", "numpy", "torcheval==0.0.7"]
 CLASSES = True
 SWALLOWS = False
 SINGLE = ["reciprocal_rank"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("torcheval")
 
 
 def values(call: str, given) -> list[float]:

@@ -1,17 +1,12 @@
 """trec_eval by pytrec_eval: judgements and a run as dictionaries of names."""
 
-from importlib.metadata import version as installed
 from typing import Any
 
 from pytrec_eval import RelevanceEvaluator
 
+PACKAGE = "pytrec_eval-terrier"
 REQUIREMENTS = ["pytrec_eval-terrier==0.5.11"]
 TABLE = True
-
-
-def version() -> str:
-    """Read the installed version."""
-    return installed("pytrec_eval-terrier")
 
 
 def values(call: str, given: Any) -> list[float]:

@@ -5,7 +5,6 @@ torch and torchmetrics alone, so they are imported without the rest. Each is a t
 that reads the scores, -inf for an item that must not be recommended, and the truth of all users.
 """
 
-import importlib.metadata
 import importlib.util
 import sys
 import types
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+PACKAGE = "warprec"
 REQUIREMENTS = [
     "torch==2.13.0",
     "torchmetrics==1.9.0",
@@ -39,11 +39,6 @@ for _name in ("", ".utils", ".evaluation"):
 from warprec.evaluation.metrics import accuracy, coverage, diversity  # noqa: E402
 
 NAMES = {**vars(accuracy), **vars(coverage), **vars(diversity)}
-
-
-def version() -> str:
-    """Read the installed version."""
-    return importlib.metadata.version("warprec")
 
 
 def values(call: str, given: Any) -> list[float]:

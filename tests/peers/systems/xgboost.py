@@ -4,19 +4,13 @@ A matrix has one row of each item of a query, so an item that must not be recomm
 and R counts only the items that have one.
 """
 
-from importlib import metadata
-
 import numpy as np
 import xgboost
 
+PACKAGE = "xgboost-cpu"
 REQUIREMENTS = ["xgboost-cpu==3.2.0"]
 ROWS = True
 SIZES = ["ndcg", "map"]
-
-
-def version() -> str:
-    """Read the installed version."""
-    return metadata.version("xgboost-cpu")
 
 
 def values(call: str, given) -> list[float]:

@@ -1,0 +1,112 @@
+"""Rankings: what the size of a catalogue means to them, and items that are near or far apart."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from asserts import message_of
+
+from recmetrics import ArgumentError, Evaluator, InputError, Metrics
+
+INDICES = [np.array([0, 5]), np.array([2])]
+
+
+def ranked(ranking, truth, metrics, **options):
+    return Metrics.compute_ranked(ranking, truth, metrics, **options)
+
+
+def test_k_is_cut_to_the_catalogue_of_rankings():
+    lists = {"ranking": [[0, 1]], "truth": [np.array([1, 0])], "metrics": "precision@10"}
+    assert ranked(**lists)["precision@10"] == 2 / 10
+    assert ranked(**lists, n_items=4)["precision@10"] == 2 / 4
+
+
+def test_nested_lists_beside_n_items_are_indices_unless_they_have_a_number_per_item():
+    assert ranked([[0, 2], [1, 2]], [[0, 2], [1, 2]], "recall@2", n_items=4)["recall@2"].min() == 1
+    got = ranked([[0, 2], [1, 2]], [[0, 1, 0], [0, 3, 0]], "hit@1", n_items=3)["hit@1"]
+    assert got.tolist() == [0, 1]
+
+
+WHOLE = [np.array([1, 0, 3, 2]), np.array([3, 2, 1, 0])]
+NOT_WHOLE = (
+    "ranking of user 1 names {} of the {} items that may be recommended, but auc(rel=1) counts "
+    "all of them; expected whole rankings; with scores type "
+    "Metrics.compute(scores, truth, ['auc(rel=1)'])"
+)
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, "indices"])
+def test_auc_needs_the_whole_ranking(form):
+    truth = np.array([[0, 1, 0, 0], [0, 1, 1, 0]])
+    given = {"truth": truth, "metrics": ["hit@1", "auc(rel=1)"]}
+    if form == "indices":
+        given |= {"truth": [np.flatnonzero(row) for row in truth], "n_items": 4}
+    else:
+        given["truth"] = form(truth)
+    got = ranked(WHOLE, **given)
+    # The one relevant item is before the 3 others; 2 of 4 pairs are in order.
+    assert got["auc(rel=1)"].tolist() == [3 / 3, 2 / 4]
+    for length in (3, 1, 0):
+        short = [WHOLE[0], WHOLE[1][:length]]
+        message = message_of(InputError, lambda short=short: ranked(short, **given))
+        assert message == NOT_WHOLE.format(length, 4)
+    ranked(WHOLE, **{**given, "metrics": ["hit@1", "ndcg"]})
+
+
+def test_auc_of_a_catalogue_of_unknown_size():
+    got = message_of(ArgumentError, lambda: ranked(WHOLE, INDICES, "auc"))
+    assert got == (
+        "auc needs whole rankings and the size of the catalogue, which a truth of item indices "
+        "does not give; type n_items= (for tables catalogue=), or with scores "
+        "Metrics.compute(scores, truth, ['auc'])"
+    )
+    # Side information gives the size, too: 4 items.
+    lists = [np.array([1]), np.array([2])]
+    side = {"popularity": [0.5] * 4, "metrics": ["auc", "popularity"]}
+    assert ranked(WHOLE, lists, **side)["auc"].tolist() == pytest.approx([3 / 3, 2 / 3])
+
+
+def test_a_user_without_relevant_items_needs_no_whole_ranking():
+    got = ranked([WHOLE[0], [3]], np.array([[0, 1, 0, 0], [0, 0, 0, 0]]), "auc")["auc"]
+    np.testing.assert_array_equal(got, [1, np.nan])
+
+
+def test_a_ranking_is_whole_without_excluded_items_and_other_candidates():
+    truth = np.array([[0, 1, 0, 0], [0, 1, 1, 0]])
+    exclude, candidates = [[0], [0]], [[0, 1, 2], [0, 1, 2, 3]]
+    for rules, whole, n_items in (
+        ({"exclude": exclude}, [[1, 3, 2], [3, 2, 1]], 3),
+        ({"candidates": candidates}, [[1, 0, 2], [3, 2, 1, 0]], 4),
+        ({"exclude": exclude, "candidates": candidates}, [[1, 2], [3, 2, 1]], 3),
+    ):
+        evaluator = Evaluator(truth, "auc(rel=1)", **rules)
+        evaluator.update_ranked(whole)
+        expected = 2 / 4 if n_items == 4 else 0 / 2
+        assert evaluator.compute()["auc(rel=1)"].tolist() == [1, expected]
+        short = [whole[1][:-1]]
+        message = message_of(
+            InputError, lambda short=short, one=evaluator: one.update_ranked(short, [1])
+        )
+        assert message == NOT_WHOLE.format(n_items - 1, n_items)
+
+
+@pytest.mark.parametrize("length", [5, 40])
+@pytest.mark.parametrize("apart", [1, 10**12])
+def test_lists_of_items_that_are_near_or_far_apart(apart, length):
+    rng = np.random.default_rng(0)
+    lists = [rng.permutation(50)[:length].tolist() for _ in range(30)]
+    truth = [rng.permutation(50)[: user % 4].tolist() for user in range(30)]
+    ranks = [
+        [rank for rank, item in enumerate(items, start=1) if item in relevant]
+        for items, relevant in zip(lists, truth, strict=True)
+    ]
+    found = [
+        (1 / hits[0] if hits else 0.0, len(hits) / len(relevant)) if relevant else (np.nan, np.nan)
+        for hits, relevant in zip(ranks, truth, strict=True)
+    ]
+    ranking = apart * np.array(lists)
+    relevant = [apart * np.array(items, np.int64) for items in truth]
+    got = Metrics.compute_ranked(ranking, relevant, ["mrr", "recall(denom=relevant)"])
+    np.testing.assert_array_equal(np.transpose(list(got.values())), found)
+    ranking[7, [2, 4]] = ranking[7, [1, 0]]
+    with pytest.raises(InputError, match=rf"user 7 names at rank 3 item {ranking[7, 1]} twice"):
+        Metrics.compute_ranked(ranking, relevant, "mrr")
