@@ -44,7 +44,7 @@ SEARCHED = {
 # Pages that come after those about the use of the library.
 _BEHIND = re.compile(r"benchmarks/|(changelog|contributing|reference/types|supply)\.md")
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-_FORMULA = re.compile(r"^```math\n(.*?)\n```\n\n((?:- \$`.*\n)*)", re.DOTALL | re.MULTILINE)
+_FORMULA = re.compile(r"^```math\n(.*)\n```\n\n((?:- \$`.*\n)*)", re.MULTILINE)
 _LETTER = re.compile(r"- \$`(.*)`\$: (.*)")
 _CALL = re.compile(r"<td><code>[^<]+")
 _BREAK = re.compile(r"\)(?=\.)|\((?=[^\s<]{30})")

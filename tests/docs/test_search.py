@@ -1,4 +1,4 @@
-"""The search of the site works where the site is a folder, without a server."""
+"""The site has the whole of its pages, and its search works from a folder, without a server."""
 
 import html
 import os
@@ -18,8 +18,6 @@ FOUND = re.compile(r'<a href="([^"]*)" class="md-search-result__link"')
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
     if find_spec("material") is None or find_spec("latex2mathml") is None:
         pytest.skip("the extra docs is not installed")
     folder = tmp_path_factory.mktemp("site")
@@ -30,6 +28,17 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.thorough
+def test_a_page_has_the_headings_of_its_source(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        built = (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text()
+        source = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        assert len(re.findall(r"<h[1-6][ >]", built.partition("<article")[2])) >= len(
+            re.findall(r"^#+ ", source, re.MULTILINE)
+        ), page
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize(
     "words, page",
     [
