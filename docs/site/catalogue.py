@@ -8,12 +8,14 @@ import inspect
 import math
 import re
 import textwrap
+import warnings
 from pathlib import Path
 from typing import Any
 
 import example
 import pictures
 
+from recmetrics import RecmetricsWarning
 from recmetrics._explain import explain, interval
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
@@ -333,6 +335,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def main() -> None:
     """Write all files, and remove the pages and pictures of metrics that are gone."""
+    warnings.simplefilter("ignore", RecmetricsWarning)  # of the example's items
     new = files()
     for folder in ("metrics", "pictures"):
         (DOCS / folder).mkdir(exist_ok=True)

@@ -65,7 +65,7 @@ def _page(text: str) -> str:
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
-    return "\n".join([*lines, "", details.strip("\n")])
+    return "\n".join([*lines, "", details.strip("\n")]).replace("``", "")
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:
