@@ -79,7 +79,7 @@ def _needs(metric: Metric) -> list[str]:
 
 
 def _markdown(metrics: list[Metric]) -> str:
-    """Write every metric with its aliases, options and formula, as the README shows them."""
+    """Write every metric with its aliases, options and formula, as their page shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics:
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())
