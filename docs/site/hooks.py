@@ -141,8 +141,8 @@ def _mathml(found: re.Match[str]) -> str:
         for letter, meaning in _LETTER.findall(legend)
     )
     return (
-        f'<div class="formula" data-search-exclude><div>{convert(latex, display="block")}</div>'
-        f"<dl>{terms}</dl></div>\n\n"
+        f'<div class="formula"><div data-search-exclude>{convert(latex, display="block")}</div>'
+        f"<dl data-search-exclude>{terms}</dl></div>\n\n"
     )
 
 
