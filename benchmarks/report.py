@@ -15,7 +15,8 @@ from typing import Any
 from speed import SECTIONS
 
 HERE = Path(__file__).resolve().parent
-PARTS = ("np.argpartition", "bottleneck")  # building blocks of others, not in the short table
+# Not in the short table: building blocks of others, and ranx without a selection before it.
+PARTS = ("np.argpartition", "bottleneck", "ranx, whole rows")
 HEADLINE = ("ranx", "torchmetrics")  # the rivals that the first lines of the README name
 _FIGURE = ("", *"0123456789*≤≥")  # what a cell of a column of figures starts with
 Results = dict[str, dict[str, Any]]
@@ -76,7 +77,17 @@ PICTURES = {"curves": "![Time relative to reading the scores once, by items and 
 HEAD = """\
 # Benchmarks
 
-`report.py` writes this page from `results.json`. Do not edit it.
+<!-- written by `python benchmarks/report.py` from results.json; do not edit -->
+"""
+
+FIRST = """\
+Run times relative to recmetrics, for two sizes (users x items): ndcg, recall, map and hit at 10 and
+20 of float32 scores, with 10 relevant items per user. Each library computes those that it defines
+in the same way ([all figures](#other-libraries-eight-metrics)):
+"""
+
+METHOD = """\
+## Method
 
 Most figures are relative to **the time to read the score matrix once with every core**. No
 evaluation that looks at all scores can be faster. To measure a ratio, two calls are timed
@@ -139,9 +150,11 @@ def with_texts(results: Results) -> Results:
 def page(results: Results) -> str:
     """Compose the whole of benchmarks/README.md."""
     parts = [HEAD]
+    if "rivals" in results:
+        parts += [f"{headline(results)}\n", FIRST, f"{relative(results)}\n"]
     if any(one["quick"] for one in results.values()):
         parts.append("> **A quick run of small sizes: these figures only show that it works.**\n")
-    parts += ["## Targets\n", table(*targets(results))]
+    parts += [METHOD, "## Targets\n", table(*targets(results))]
     for name, one in results.items():
         parts.append(f"## {one['title']}\n")
         parts.append(wrapped(one["about"]) + "\n")
@@ -284,6 +297,21 @@ def headline(results: Results) -> str:
 
 def short(results: Results) -> str:
     """Compose the table of the project's README: how many times longer each takes."""
+    environment = results["rivals"]["environment"]
+    machine = (
+        f"{environment['processor']}, {environment['cores']} cores, {environment['date']}. "
+        "Method and full results: [Benchmarks](benchmarks/README.md)."
+    )
+    about = (
+        "Run times relative to recmetrics, for two sizes (users x items): ndcg, recall, map and "
+        "hit at 10 and 20 of float32 scores. ranx gets the 20 best items of each user, selected by "
+        "NumPy."
+    )
+    return f"{wrapped(about)}\n\n{relative(results)}\n{wrapped(machine)}"
+
+
+def relative(results: Results) -> str:
+    """Tabulate how many times longer each library takes."""
     one = results["rivals"]
     # The milliseconds of others are those of the pairs that they were timed in, which differ.
     rows = [
@@ -291,27 +319,7 @@ def short(results: Results) -> str:
         for row in one["rows"]
         if row["what"] not in PARTS
     ]
-    head, body = pivot(one | {"rows": rows})
-    environment = one["environment"]
-    return "\n".join(
-        [
-            wrapped(
-                "The table shows run times relative to recmetrics, for two sizes (users x items). "
-                "The metrics are ndcg, recall, map and hit at 10 and 20; each tool computes only "
-                "the metrics that it defines in the same way as recmetrics. The scores are a "
-                "float32 matrix, and each user has 10 relevant items. For ranx, NumPy selects the "
-                "20 best items of each user; in the row 'whole rows', ranx gets all items. Each "
-                "tool is timed in turn with recmetrics. A ratio is the median over these pairs of "
-                "runs, so it can differ from the quotient of the two times:"
-            )
-            + "\n",
-            table(head, body),
-            wrapped(
-                f"{environment['processor']}, {environment['cores']} cores, {environment['date']}. "
-                "Method and full results: [benchmarks](benchmarks/README.md)."
-            ),
-        ]
-    )
+    return table(*pivot(one | {"rows": rows}))
 
 
 def between_marks(text: str, name: str, new: str) -> str:

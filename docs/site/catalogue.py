@@ -1,38 +1,41 @@
-"""The catalogue: a page for each metric of the registry, and one that lists them."""
+"""Write ``docs/metrics/``, the pictures of ``docs/pictures/``, and the README's list of metrics.
 
-import html
+A page for each metric of the registry, and one that lists them. The worked examples are those of
+``example.py``.
+"""
+
 import inspect
 import math
 import re
 import textwrap
+import warnings
+from pathlib import Path
 from typing import Any
 
 import example
 import pictures
-from latex2mathml.converter import convert
 
-import recmetrics  # noqa: F401 (fills the registry)
+from recmetrics import RecmetricsWarning
 from recmetrics._explain import explain, interval
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
 from recmetrics._spec.systems import CONVENTIONS
+from recmetrics.cli._metric_pages import _markdown as rows_of
+
+DOCS = Path(__file__).parents[1]
+README = DOCS.parent / "README.md"
+BLOCK = re.compile(r"(<!-- metrics: .*? -->\n)(.*?)(<!-- end of metrics -->)", re.DOTALL)
 
 KINDS = {
-    "hits": (
-        "Accuracy",
-        "Are the relevant items near the top? One value per user, read from the ground truth.",
-    ),
+    "hits": ("Accuracy", "One value per user, read from the ground truth."),
     "lists": (
         "Beyond accuracy, per user",
-        "What is the list like for who reads it? One value per user, read from the list itself and "
-        "from what is known about items and users. But for `serendipity` they ask nothing of the "
-        "truth.",
+        "One value per user, read from the list itself and from what is known about items and "
+        "users. Only `serendipity` also reads the truth.",
     ),
-    "exposure": (
-        "Catalogue metrics",
-        "What does the recommender do to its catalogue? One value for all lists together.",
-    ),
+    "exposure": ("Catalogue metrics", "One value for all lists together."),
 }
+WRITTEN = "<!-- written by `python docs/site/catalogue.py`; do not edit -->\n"
 
 # What the letters of the formulas mean, by the LaTeX that they are searched by.
 SYMBOLS = {
@@ -60,20 +63,26 @@ SYMBOLS = {
 }
 
 
+def files() -> dict[Path, str]:
+    """Every file that this script writes, with its text."""
+    pages = {"index": overview()} | {metric.name: page(metric) for metric in METRICS.values()}
+    return {
+        **{DOCS / "metrics" / f"{name}.md": text for name, text in pages.items()},
+        **{DOCS / "pictures" / f"{name}.svg": text for name, text in pictures.drawn().items()},
+        README: BLOCK.sub(
+            lambda found: f"{found[1]}\n{families()}\n{found[3]}", README.read_text()
+        ),
+    }
+
+
 def navigation() -> list[Any]:
     """The entries of the catalogue in the navigation."""
-    groups = [
-        {title: [{m.name: f"metrics/{m.name}.md"} for m in METRICS.values() if m.reads == kind]}
-        for kind, (title, _) in KINDS.items()
-    ]
-    return ["metrics/index.md", *groups]
+    return ["metrics/index.md", *({title: paths(kind)} for kind, (title, _) in KINDS.items())]
 
 
-def pages() -> dict[str, str]:
-    """Every page by its path."""
-    return {"metrics/index.md": overview()} | {
-        f"metrics/{metric.name}.md": page(metric) for metric in METRICS.values()
-    }
+def paths(kind: str) -> list[str]:
+    """The pages of the metrics of a kind."""
+    return [f"metrics/{metric.name}.md" for metric in METRICS.values() if metric.reads == kind]
 
 
 def searched() -> dict[str, list[str]]:
@@ -86,32 +95,42 @@ def searched() -> dict[str, list[str]]:
     return found
 
 
+def families() -> str:
+    """The list of the README: a line for each kind of metrics."""
+    lines = []
+    for kind, (title, _) in KINDS.items():
+        links = [
+            f"[{m.name}](docs/metrics/{m.name}.md)" for m in METRICS.values() if m.reads == kind
+        ]
+        lines.append(
+            textwrap.fill(f"- **{title}**: {', '.join(links)}", 110, subsequent_indent="  ")
+        )
+    return "\n".join(lines) + "\n"
+
+
+OVERVIEW = """\
+A metric string is `name`, `name@k` or `name(option=value, ...)@k`. Case and spaces do not matter.
+Without `@k`, the metric uses the whole list: k is then the number of items that may be recommended
+to the user. [Choosing a metric](../choosing.md) says which one answers which question.
+
+R is the number of relevant items of the user, including those that are excluded or not recommended.
+The names after the first one are aliases. The first value of an option is its default. The column
+"needs" lists [required arguments](../inputs.md#side-information).
+
+With `rel=NUMBER`, only items with a relevance of at least NUMBER are relevant; `ndcg`, `dcg` and
+`cg` then use the relevance 1 for these items and 0 for all others. `weigh=` corrects for items that
+are observed more often than others, by their
+[propensities](../guides/batch.md#propensities-correct-for-exposure-bias).
+"""
+
+
 def overview() -> str:
-    """The list of all metrics."""
-    parts = [
-        "# Metrics\n",
-        "A metric is asked for by a string: `name`, `name@k` or `name(option=value, ...)@k`. Case "
-        "and spaces do not matter. Without `@k` the whole list counts. "
-        "[Choosing](../choosing.md) says which to take.\n",
-    ]
+    """The list of all metrics, with the rows of ``recmetrics metrics --markdown``."""
+    parts = ["# Metrics\n", WRITTEN, OVERVIEW]
     for kind, (title, about) in KINDS.items():
-        rows = [
-            [
-                f"[`{written(m)}`]({m.name}.md)",
-                m.summary,
-                " ".join(f"`{option}`" for option in m.options),
-                ", ".join(" or ".join(f"`{need}`" for need in group) for group in m.needs),
-            ]
-            for m in METRICS.values()
-            if m.reads == kind
-        ]
-        head = ["metric", "what it is", "options", "needs"]
-        used = [place for place in range(4) if place < 2 or any(row[place] for row in rows)]
-        parts += [
-            f"## {title}\n",
-            f"{about}\n",
-            table([head[i] for i in used], [[row[i] for i in used] for row in rows]),
-        ]
+        rows = rows_of([metric for metric in METRICS.values() if metric.reads == kind])
+        linked = re.sub(r"^\| `(\w+)(@k)?`", r"| [`\1\2`](\1.md)", rows, flags=re.MULTILINE)
+        parts.append(f"## {title}\n\n{about}\n\n{linked}")
     return "\n".join(parts)
 
 
@@ -119,23 +138,21 @@ def page(metric: Metric) -> str:
     """All that is known about one metric."""
     summary, _, details = metric.description.partition("\n")
     prose, doctest = split_doctest(details)
+    whose = "all lists" if metric.reads == "exposure" else "one user"
     parts = [
         f"# {metric.name}\n",
+        WRITTEN,
         f"{summary}\n",
         formula(metric),
         prose,
         options(metric),
         worked(metric),
-        pictures.of(metric),
+        worth(metric),
         facts(metric),
         same_elsewhere(metric),
-        "## In code\n",
-        f"```pycon\n{doctest}\n```\n",
-        '??? quote "The definition in plain Python, for one user"\n'
-        if metric.reads != "exposure"
-        else '??? quote "The definition in plain Python, for all lists"\n',
-        textwrap.indent(f"```py\n{inspect.getsource(metric.reference)}```\n", "    "),
-        "The tests compare the compiled metric with this definition on random problems.\n",
+        f"## In code\n\n```pycon\n{doctest}\n```\n",
+        f"## In plain Python\n\nThe definition for {whose}; tests compare the metric with it.\n",
+        f"```py\n{inspect.getsource(metric.reference)}```\n",
     ]
     return "\n".join(part for part in parts if part)
 
@@ -147,23 +164,13 @@ def split_doctest(details: str) -> tuple[str, str]:
 
 
 def formula(metric: Metric) -> str:
-    """The formula as MathML, and what its letters mean."""
-    name = written(metric)
+    """The formula in LaTeX, and what its letters mean; docs/site/hooks.py makes MathML of it."""
     legend = "".join(
-        f"<dt>{math_of(letter)}</dt><dd>{html.escape(meaning)}</dd>"
+        f"- $`{letter}`$: {meaning}\n"
         for pattern, (letter, meaning) in SYMBOLS.items()
         if re.search(pattern, metric.written.latex)
     )
-    rendered = convert(metric.written.latex, display="block")
-    return (
-        f'<div class="formula"><div data-search-exclude><code>{name}</code> <span>=</span> '
-        f"{rendered}</div><dl data-search-exclude>{legend}</dl></div>\n"
-    )
-
-
-def math_of(latex: str) -> str:
-    """A few letters as MathML, in a line of text."""
-    return convert(latex, display="inline")
+    return f"```math\n\\text{{{written(metric)}}} = {metric.written.latex}\n```\n\n{legend}"
 
 
 def options(metric: Metric) -> str:
@@ -171,7 +178,7 @@ def options(metric: Metric) -> str:
     if not metric.options:
         return ""
     rows = [
-        [f"`{option.name}`", choices(option), default(option), html.escape(option.meaning)]
+        [f"`{option.name}`", choices(option), default(option), option.meaning]
         for option in metric.options.values()
     ]
     return "## Options\n\n" + table(["option", "values", "default", "meaning"], rows)
@@ -206,10 +213,44 @@ def worked(metric: Metric) -> str:
     parts = [
         "## Worked by hand\n",
         intro + "\n",
-        pictures.lists() if metric.reads == "exposure" else pictures.one_list(metric),
-        example.REMARKS.get(metric.name, "") + "\n",
+        "" if metric.reads == "exposure" else one_list(metric),
+        f"{remark}\n" if (remark := example.REMARKS.get(metric.name)) else "",
         table(["metric", "by hand", "value"], rows),
     ]
+    return "\n".join(part for part in parts if part)
+
+
+def one_list(metric: Metric) -> str:
+    """The items of the worked example, with what the metric reads of each."""
+    ranks = {item: str(rank) for rank, item in enumerate(example.RANKING[0], start=1)}
+    rows = [["rank", *(ranks.get(item, "-") for item in range(len(example.ITEMS)))]]
+    relevance = ["relevance", *(f"{grade:g}" for grade in example.TRUTH[0])]
+    if metric.reads == "hits":
+        rows += [relevance]
+    elif ("popularity",) in metric.needs:
+        rows += [["popularity", *(f"{share:g}" for share in example.POPULARITY)]]
+        rows += [relevance] if "rel" in metric.options else []
+    else:
+        vectors = [" ".join(f"{number:g}" for number in row) for row in example.FEATURES]
+        rows += [["features" if metric.name == "diversity" else "genres", *vectors]]
+    return table(["item", *example.ITEMS], rows)
+
+
+def worth(metric: Metric) -> str:
+    """What one hit is worth at each rank; and for the discounted gains, the discounts."""
+    parts = []
+    if pictures.has_worth(metric):
+        parts += [
+            "## What one relevant item is worth\n",
+            f"A user with two relevant items, one of them in the list: the value of "
+            f"`{metric.name}@{pictures.CUT}`, by the rank of that one.\n",
+            f"![Value by the rank of the hit](../pictures/{metric.name}.svg)\n",
+        ]
+    if metric.name in pictures.DISCOUNTS:
+        parts += [
+            "The weight of a rank under each `discount`:\n",
+            "![Discounts by rank](../pictures/discounts.svg)\n",
+        ]
     return "\n".join(parts)
 
 
@@ -290,3 +331,20 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join(
         "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines
     )
+
+
+def main() -> None:
+    """Write all files, and remove the pages and pictures of metrics that are gone."""
+    warnings.simplefilter("ignore", RecmetricsWarning)  # of the example's items
+    new = files()
+    for folder in ("metrics", "pictures"):
+        (DOCS / folder).mkdir(exist_ok=True)
+        for old in (DOCS / folder).iterdir():
+            if old not in new:
+                old.unlink()
+    for path, text in new.items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

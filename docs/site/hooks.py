@@ -1,10 +1,11 @@
 """What the site is made of beside the pages in this folder, and what may not be missing from it.
 
-Pages that say what the code says are generated at build: the catalogue of metrics, the reference of
-the public names, the examples, the benchmarks. A build fails where a link leads nowhere, a public
-name has no docstring, or a page would load something from the network.
+The reference of the public names and the examples are written at build; the README and the pages
+of other folders are copied. A build fails where a link leads nowhere, a public name has no
+docstring, or a page would load something from the network.
 """
 
+import html
 import logging
 import posixpath
 import re
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
@@ -21,8 +23,6 @@ sys.path[:0] = [str(ROOT), str(HERE), str(HERE.parent)]
 
 import addresses  # noqa: E402 (in the folder above)
 import catalogue  # noqa: E402 (beside this file)
-import differences  # noqa: E402
-import pictures  # noqa: E402
 import reference  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.recmetrics")
@@ -32,18 +32,20 @@ COPIED = {
     str(file.relative_to(ROOT)): f"benchmarks/{file.name.replace('README', 'index')}"
     for pattern in ("*.md", "*.png")
     for file in sorted((ROOT / "benchmarks").glob(pattern))
-} | {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+} | {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 # The page that a search for these words must lead to: docs/site/search.js tries each of them.
 SEARCHED = {
+    "guides/batch.md": ["confidence", "Jupyter"],
     "guides/tables.md": ["significance", "p-value"],
     "guides/training.md": ["TensorBoard", "MLflow", "wandb"],
-    "inputs.md": ["exclude"],
+    "inputs.md": ["exclude", "leave one out"],
     "recipes.md": ["implicit"],
 } | catalogue.searched()
 # Pages that come after those about the use of the library.
 _BEHIND = re.compile(r"benchmarks/|(changelog|contributing|reference/types|supply)\.md")
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-_MARK = re.compile(r"<!-- (picture|differences): ([\w.-]+) -->")
+_FORMULA = re.compile(r"^```math\n(.*)\n```\n\n((?:- \$`.*\n)*)", re.MULTILINE)
+_LETTER = re.compile(r"- \$`(.*)`\$: (.*)")
 _CALL = re.compile(r"<td><code>[^<]+")
 _BREAK = re.compile(r"\)(?=\.)|\((?=[^\s<]{30})")
 _LOADED = re.compile(
@@ -61,7 +63,7 @@ def on_config(config: Any) -> Any:
     filled = {
         "Metrics": catalogue.navigation(),
         "Reference": reference.navigation(),
-        "Examples": [{title: path} for path, title, _ in examples()],
+        "Examples": [path for path, _, _ in examples()],
         "Benchmarks": [path for path in COPIED.values() if re.match(r"benchmarks/.*\.md", path)],
     }
     config.nav = _fill(config.nav, filled)
@@ -73,17 +75,16 @@ def on_config(config: Any) -> Any:
 def _fill(nav: list[Any], filled: dict[str, list[Any]]) -> list[Any]:
     entries = []
     for entry in nav:
-        [(title, value)] = entry.items()
-        if isinstance(value, list):
-            value = _fill(value, filled) if value else filled[title]
-        if value:
-            entries.append({title: value})
+        if isinstance(entry, dict):
+            [(title, inside)] = entry.items()
+            entry = {title: _fill(inside, filled) if inside else filled[title]}
+        entries.append(entry)
     return entries
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
-    pages = catalogue.pages() | reference.pages()
+    pages = reference.pages()
     for path, title, code in examples():
         pages[path] = f'# {title}\n\n```py title="{path[:-3]}.py"\n{code}```\n'
     for source, path in COPIED.items():
@@ -105,7 +106,7 @@ def examples() -> list[tuple[str, str, str]]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lead links to files of the repository to the pages that show them; fill in the marks."""
+    """Lead links to files of the repository to their pages; write formulas as MathML."""
     page.meta["tags"] = SEARCHED.get(page.file.src_uri, [])  # the search reads these two
     page.meta["search"] = {"boost": 0.01 if _BEHIND.match(page.file.src_uri) else 1}
     folder = posixpath.join("docs", posixpath.dirname(page.file.src_uri))
@@ -125,7 +126,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             return match[0]
         return before + posixpath.relpath(shown, posixpath.dirname(page.file.src_uri)) + after
 
-    return _LINK.sub(lead, _MARK.sub(_filled, markdown))
+    return _LINK.sub(lead, _FORMULA.sub(_mathml, markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -133,9 +134,16 @@ def on_page_content(html: str, **_: Any) -> str:
     return _CALL.sub(lambda call: _BREAK.sub(r"\g<0><wbr>", call[0]), html)
 
 
-def _filled(mark: re.Match[str]) -> str:
-    kind, name = mark.groups()
-    return pictures.PICTURES[name]() if kind == "picture" else differences.of(name)
+def _mathml(found: re.Match[str]) -> str:
+    latex, legend = found.groups()
+    terms = "".join(
+        f"<dt>{convert(letter, display='inline')}</dt><dd>{html.escape(meaning)}</dd>"
+        for letter, meaning in _LETTER.findall(legend)
+    )
+    return (
+        f'<div class="formula"><div data-search-exclude>{convert(latex, display="block")}</div>'
+        f"<dl data-search-exclude>{terms}</dl></div>\n\n"
+    )
 
 
 def on_post_build(config: Any) -> None:

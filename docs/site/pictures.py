@@ -1,83 +1,40 @@
-"""Small pictures as inline SVG, in the colours of the page."""
+"""Small pictures as SVG."""
 
-import math
-
-import example
 import numpy as np
 
 from recmetrics import Metrics
-from recmetrics._spec.registry import Metric
+from recmetrics._spec.registry import METRICS, Metric
 from recmetrics.metrics._reference import weight_of
 
 DEPTH = 10  # ranks that are drawn
 CUT = 5  # the cutoff that is drawn
 DISCOUNTS = ("dcg", "ndcg")
+# Colours that can be read on white and on black: a page shows a picture in either.
+STYLE = """
+text { fill: #808080; text-anchor: middle; font: 12px sans-serif }
+.start { text-anchor: start }
+.word { font-size: 13px; font-weight: 600 }
+.hit { fill: #009688; fill-opacity: .45; stroke: #009688 }
+.box { fill: #009688; fill-opacity: .12; stroke: #009688 }
+.cut { stroke: #808080; stroke-dasharray: 3 3 }
+.arrow { fill: none; stroke: #808080; stroke-width: 1.5 }
+.head { fill: #808080 }
+.line { fill: none; stroke: #009688; stroke-width: 2 }
+.line1 { stroke: #f57c00 }
+.line2 { stroke: #8e75d8 }
+.line3 { stroke: #4c9f50 }
+"""
 
 
-def one_list(metric: Metric) -> str:
-    """The list of the worked example, with what the metric reads of each item below it."""
-    listed = [item for item in example.RANKING[0] if item >= 0]
-    others = [item for item in range(len(example.ITEMS)) if item not in listed]
-    what, about = _read_by(metric)
-    parts = [_item(item, 44 * place, what[item]) for place, item in enumerate(listed)]
-    parts += [_item(item, 210 + 44 * place, what[item]) for place, item in enumerate(others)]
-    parts += [
-        f'<text x="{20 + 44 * place}" y="12" class="small">{place + 1}</text>'
-        for place in range(len(listed))
-    ]
-    parts.append('<text x="210" y="12" class="small start">not listed</text>')
-    picture = _svg(f"The list, and {about}", 480, 84, "".join(parts))
-    return f"{picture}\nAbove each item its rank, below it {about}.\n"
+def drawn() -> dict[str, str]:
+    """Every picture by its name."""
+    worth = {metric.name: bars(metric) for metric in METRICS.values() if has_worth(metric)}
+    return {"flow": flow(), "house": house(), "discounts": discounts()} | worth
 
 
-def _read_by(metric: Metric) -> tuple[list[str], str]:
-    """What the metric reads of each item, and what that is called."""
-    if metric.reads == "hits":
-        return [f"{grade:g}" for grade in example.TRUTH[0]], "its relevance"
-    if ("popularity",) not in metric.needs:
-        vectors = [" ".join(f"{number:g}" for number in row) for row in example.FEATURES]
-        return vectors, "its features" if metric.name == "diversity" else "its genres"
-    shares = [f"{share:g}" for share in example.POPULARITY]
-    if "rel" not in metric.options:
-        return shares, "its popularity"
-    return shares, "its popularity; the coloured ones are relevant"
-
-
-def _item(item: int, x: int, below: str) -> str:
-    kind = "hit" if example.TRUTH[0][item] else "miss"  # relevant, or not
-    return (
-        f'<rect x="{x}" y="20" width="40" height="40" rx="4" class="{kind}"/>'
-        f'<text x="{x + 20}" y="45" class="letter">{example.ITEMS[item]}</text>'
-        f'<text x="{x + 20}" y="76" class="small">{below}</text>'
-    )
-
-
-def lists() -> str:
-    """The three lists of the worked example."""
-    parts = []
-    for row, ranking in enumerate(example.RANKING):
-        for place, item in enumerate(item for item in ranking if item >= 0):
-            x, y = 44 * place, 44 * row
-            parts.append(
-                f'<rect x="{x}" y="{y}" width="40" height="40" rx="4" class="hit"/>'
-                f'<text x="{x + 20}" y="{y + 26}" class="letter">{example.ITEMS[item]}</text>'
-            )
-    return _svg("Three lists", 180, 132, "".join(parts))
-
-
-def of(metric: Metric) -> str:
-    """What one hit is worth at each rank; and for the discounted gains, the discounts."""
-    parts = []
-    if metric.reads == "hits" and metric.default_k and not metric.whole_list:
-        parts += [
-            "## What one relevant item is worth\n",
-            f"A user with two relevant items, one of them in the list: the value of "
-            f"`{metric.name}@{CUT}`, by the rank of that one.\n",
-            bars(metric),
-        ]
-    if metric.name in DISCOUNTS:
-        parts += ["The weight of a rank under each `discount`:\n", discounts()]
-    return "\n".join(parts)
+def has_worth(metric: Metric) -> bool:
+    """Whether the value of a hit depends on its rank alone, down to a cutoff."""
+    return metric.reads == "hits" and bool(metric.default_k) and not metric.whole_list
 
 
 def bars(metric: Metric) -> str:
@@ -98,20 +55,19 @@ def bars(metric: Metric) -> str:
         shown = f"{value:.2f}".removeprefix("0") if value else "0"
         parts.append(
             f'<rect x="{x + 4}" y="{110 - height:.1f}" width="32" height="{max(height, 1):.1f}" '
-            f'class="hit"/><text x="{x + 20}" y="{104 - height:.1f}" class="small">{shown}</text>'
-            f'<text x="{x + 20}" y="126" class="small">{rank}</text>'
+            f'class="hit"/><text x="{x + 20}" y="{104 - height:.1f}">{shown}</text>'
+            f'<text x="{x + 20}" y="126">{rank}</text>'
         )
     x = 40 * CUT
     parts.append(f'<line x1="{x}" y1="8" x2="{x}" y2="130" class="cut"/>')
-    parts.append(f'<text x="{x + 4}" y="16" class="small start">k = {CUT}</text>')
+    parts.append(f'<text x="{x + 4}" y="16" class="start">k = {CUT}</text>')
     return _svg("Value by the rank of the hit", 400, 130, "".join(parts))
 
 
 def discounts() -> str:
     """The discounts over the first ranks."""
     parts = [
-        f'<text x="{20 + 40 * (rank - 1)}" y="146" class="small">{rank}</text>'
-        for rank in range(1, DEPTH + 1)
+        f'<text x="{20 + 40 * (rank - 1)}" y="146">{rank}</text>' for rank in range(1, DEPTH + 1)
     ]
     top = weight_of(1, "ln")
     for number, discount in enumerate(("log2", "log2_clip", "ln", "reciprocal")):
@@ -124,7 +80,7 @@ def discounts() -> str:
         x, y = 250, 20 + 20 * number
         parts.append(
             f'<line x1="{x}" y1="{y}" x2="{x + 24}" y2="{y}" class="line line{number}"/>'
-            f'<text x="{x + 32}" y="{y + 4}" class="small start">{discount}</text>'
+            f'<text x="{x + 32}" y="{y + 4}" class="start">{discount}</text>'
         )
     return _svg("Discounts by rank", 400, 150, "".join(parts))
 
@@ -195,11 +151,7 @@ def _arrow(*points: int) -> str:
 
 
 def _svg(title: str, width: int, height: int, inside: str) -> str:
-    top = math.ceil(height)
     return (
-        f'<div class="picture" data-search-exclude><svg viewBox="0 0 {width} {top}" '
-        f'width="{width}" role="img" aria-label="{title}">{inside}</svg></div>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'role="img" aria-label="{title}">\n<style>{STYLE}</style>\n{inside}\n</svg>\n'
     )
-
-
-PICTURES = {"flow": flow, "house": house}

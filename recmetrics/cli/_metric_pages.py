@@ -65,7 +65,7 @@ def _page(text: str) -> str:
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
-    return "\n".join([*lines, "", details.strip("\n")])
+    return "\n".join([*lines, "", details.strip("\n")]).replace("``", "")
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:
@@ -79,7 +79,7 @@ def _needs(metric: Metric) -> list[str]:
 
 
 def _markdown(metrics: list[Metric]) -> str:
-    """Write every metric with its aliases, options and formula, as the README shows them."""
+    """Write every metric with its aliases, options and formula, as their page shows them."""
     rows = [("metric", "options", "needs", "value"), ("---", "---", "---", "---")]
     for metric in metrics:
         options = " ".join(f"`{_first_is_default(option)}`" for option in metric.options.values())

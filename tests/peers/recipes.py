@@ -43,7 +43,7 @@ class Recipe(NamedTuple):
 
 def read(page=PAGE):
     """Read the code of the data and the recipes."""
-    _, data, *parts = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
+    _, *parts, data = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)
     recipes = []
     for part in parts:
         ((package, requirements),) = MARK.findall(part)

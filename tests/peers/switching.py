@@ -1,11 +1,11 @@
-"""Both tabs of each section of ``docs/switching.md`` end in the same means.
+"""Both calls of each section of ``docs/switching.md`` end in the same means.
 
 python tests/peers/switching.py                       every system, each in its own environment
 python tests/peers/switching.py ranx trec             only these
 python tests/peers/switching.py --environments DIR    keeps the environments
 
-A tab ends in a dictionary, ``there`` or ``here``. It runs after the data of the page, and sees no
-other tab.
+A call ends in a dictionary, ``there`` or ``here``. It runs after the data of the page, and sees no
+other call.
 """
 
 import argparse
@@ -15,17 +15,18 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 import peers
 
+from recmetrics._spec.systems import CONVENTIONS
+
 PAGE = Path(__file__).parents[2] / "docs" / "switching.md"
-BLOCK = re.compile(r"^(?P<indent> *)```(?:py|python)\n(?P<code>.*?)^(?P=indent)```\n", re.S | re.M)
+BLOCK = re.compile(r"^```(?:py|python)\n(.*?)^```\n", re.S | re.M)
 SINGLE = 1e-6  # of systems that compute in float32
 DUMP = "import json\njson.dump({m: float(v) for m, v in there.items()}, open('means', 'w'))"
-DATA_NEEDS = ["pandas", "scipy"]  # of the page's data and tabs, beside the system itself
+DATA_NEEDS = ["pandas", "scipy"]  # of the page's data and calls, beside the system itself
 
 
 class Section(NamedTuple):
@@ -37,26 +38,22 @@ class Section(NamedTuple):
     text: str
 
 
-def _blocks(text):
-    return [textwrap.dedent(block["code"]) for block in BLOCK.finditer(text)]
-
-
 def read(page=PAGE):
     """Read the code of the page's data, and the sections."""
-    data, *parts = re.split(r"^## ", page.read_text(), flags=re.M)
+    _, data, *parts = re.split(r"^## ", page.read_text(), flags=re.M)
+    conventions = {system.name: convention for convention, system in CONVENTIONS.items()}
     sections = []
     for part in parts:
-        (convention,) = re.findall(r"<!-- differences: (.*) -->", part)
-        there, here = _blocks(part)
-        sections.append(Section(convention, there, here, part))
-    return "\n".join(_blocks(data)), sections
+        there, here = BLOCK.findall(part)
+        sections.append(Section(conventions[part.partition("\n")[0]], there, here, part))
+    return "\n".join(BLOCK.findall(data)), sections
 
 
 DATA, SECTIONS = read()
 
 
 def means(code, name):
-    """Run a tab after the data; gives the dictionary that it ends in."""
+    """Run a call after the data; gives the dictionary that it ends in."""
     scope = {"__name__": "page"}
     exec(compile(DATA, "<data>", "exec"), scope)
     exec(compile(code, f"<{name}>", "exec"), scope)
@@ -64,9 +61,9 @@ def means(code, name):
 
 
 def means_in(python, code):
-    """Run the tab of another system by the Python of its environment."""
+    """Run the call of another system by the Python of its environment."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "tab.py"
+        file = Path(folder) / "call.py"
         file.write_text("\n".join([DATA, code, DUMP]))
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # ranx compiles for two minutes
         environment.pop("PYTHONPATH", None)
@@ -76,7 +73,7 @@ def means_in(python, code):
 
 
 def different(section, there, here):
-    """The metrics that only one tab has, or whose means differ by more than rounding."""
+    """The metrics that only one call has, or whose means differ by more than rounding."""
     tolerance = SINGLE if peers.facts(section.convention)["SINGLE"] else peers.EXACT
     return {
         metric: (there.get(metric), here.get(metric))

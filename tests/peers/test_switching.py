@@ -1,4 +1,4 @@
-"""Both tabs of each section of the page on switching end in the same means."""
+"""Both calls of each section of the page on switching end in the same means."""
 
 import numpy as np
 import peers
@@ -14,7 +14,7 @@ def by_convention(section):
 
 
 @pytest.mark.parametrize("section", RUNNABLE, ids=by_convention)
-def test_both_tabs_end_in_the_same_means(section):
+def test_both_calls_end_in_the_same_means(section):
     here = switching.means(section.here, "here")
     assert np.isfinite(list(here.values())).all()
     if peers.installed(section.convention) is None:
@@ -25,8 +25,8 @@ def test_both_tabs_end_in_the_same_means(section):
 
 
 @pytest.mark.parametrize("section", switching.SECTIONS, ids=by_convention)
-def test_a_section_says_where_its_tab_is_not_run(section):
-    assert ("no test runs its tab" in " ".join(section.text.split())) == (section not in RUNNABLE)
+def test_a_section_says_where_its_call_is_not_run(section):
+    assert ("no test runs its call" in " ".join(section.text.split())) == (section not in RUNNABLE)
 
 
 def test_the_data_has_what_systems_disagree_on():
