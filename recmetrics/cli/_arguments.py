@@ -327,6 +327,18 @@ IDENTIFY = (
     *(row for row in EVALUATE if row.name in _OF_INPUTS),
 )
 
+AUDIT_TIMES = (
+    *(
+        Row(
+            f"--{name} --{name}-col",
+            f"name of the column of {name}s (default {name})",
+            {**_COLUMN, "default": name},
+        )
+        for name in ("user", "item", "time")
+    ),
+    _JSON,
+)
+
 METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG),)
 
 DEMO = (

@@ -192,7 +192,7 @@ SEE = "; see 'recmetrics evaluate --help'"
     [
         (
             [],
-            "expected a command: demo, evaluate, compare, identify, metrics; see "
+            "expected a command: demo, evaluate, compare, identify, audit-times, metrics; see "
             "'recmetrics --help'",
         ),
         (
