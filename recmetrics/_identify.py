@@ -34,7 +34,8 @@ from recmetrics._spec import (
 from recmetrics._types import Candidates, NaNPolicy, Scores, TiePolicy, Truth, UserValues
 from recmetrics.comparison import Grid, Printed, _grids
 
-Measure: TypeAlias = Callable[[Mapping[str, Definition], tuple[str, ...]], Mapping[str, UserValues]]
+Definitions: TypeAlias = Mapping[str, Definition]
+Measure: TypeAlias = Callable[[Definitions, tuple[str, ...]], Mapping[str, UserValues]]
 """Computes definitions without some of the sets of items; undefined values are NaN."""
 
 _VALUE = re.compile(r"\s*(\d*\.?\d+)\s*(%?)\s*", re.ASCII)
@@ -42,11 +43,7 @@ _SAME = ".11g"  # to so many digits, two means are one: sums in another order di
 _ROUNDING = 1e-12
 _NEAREST = 10  # matches of a number without digits
 _NAMED = 4  # systems named in a printed row
-_USERS = {
-    "nan": "users without relevant items left out",
-    "zero": "users without relevant items count 0",
-    "one": "users without relevant items count 1",
-}
+_USERS = {"nan": "left out", "zero": "count 0", "one": "count 1"}
 _TIES = {"index": "equal scores by item index", "expected": "mean over the orders of equal scores"}
 
 
@@ -54,11 +51,10 @@ _TIES = {"index": "equal scores by item index", "expected": "mean over the order
 class Match:
     """A number, and the definitions nearest to those of systems that give it.
 
-    ``systems`` name themselves and their call, such as ``"trec_eval: ndcg_cut_10"``. The number is
-    the mean of ``metric`` with ``undefined`` and ``ties``, and without the sets of items in
-    ``without``. ``departures`` say in words where this differs from the definition of the systems.
-    ``distance`` is that of ``mean`` from the value asked for; ``n_definitions`` is the number of
-    definitions that give this mean.
+    ``systems`` have the name and the call of each, such as ``"trec_eval: ndcg_cut_10"``. The number
+    is the ``mean`` of ``metric`` with ``undefined`` and ``ties``, and without the sets of items in
+    ``without``; ``departures`` say in words how this differs from the definition of the systems.
+    ``distance`` is that from the value asked for. ``n_definitions`` have this mean.
     """
 
     metric: str
@@ -84,13 +80,11 @@ class Identification(Printed):
         A tuple of ``Match``, the fewest departures first; for a number, the nearest first.
     nearest
         The match with the least distance, also where no definition matches.
-    n_definitions, n_distinct
-        The number of definitions tried, and of their distinct means.
-    low, high
-        The least and the greatest of these means.
+    n_definitions, n_distinct, low, high
+        The number of definitions tried, and of their distinct means; the least and the greatest.
     by_chance
-        The expected number of distinct means that match a random number between these two, written
-        with as many digits; None for a value that is a number.
+        The expected number of distinct means that match a random number in this range, written with
+        as many digits; None for a value that is a number.
     """
 
     metric: str
@@ -103,84 +97,53 @@ class Identification(Printed):
     high: float
     by_chance: float | None
 
-    def __iter__(self) -> Iterator[Match]:
-        return iter(self.matches)
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a dict of plain values for each match."""
-        return [asdict(each) for each in self.matches]
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a dict for ``json.dumps``."""
         return asdict(self)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         columns = [
-            _words("metric", lambda each: each.metric),
+            _grids.Column("metric", lambda each: each.metric, is_number=False),
             _grids.Column("mean", lambda each: f"{each.mean:.6f}"),
-            _words("departs by", lambda each: "; ".join(each.departures) or "nothing"),
-            _words("from", _named),
+            _grids.Column("departs by", _told, is_number=False),
+            _grids.Column("from", _named, is_number=False),
             _grids.Column("definitions", lambda each: f"{each.n_definitions:,}"),
         ]
+        shown = f"means that round to {self.value}: {len(self.matches):,}"
+        if self.by_chance is None:
+            shown = "the nearest means; a value as text matches to the digits given"
+        elif not self.matches:
+            shown = f"no mean rounds to {self.value}; the nearest is shown"
+        else:
+            shown += f"; to a random number in this range with as many digits: {self.by_chance:.2g}"
+            shown += " on average"
         notes = [
             f"{self.n_definitions:,} definitions of {self.metric} have {self.n_distinct:,} "
-            f"distinct means, from {self.low:.6f} to {self.high:.6f}"
+            f"distinct means, from {self.low:.6f} to {self.high:.6f}",
+            shown,
+            "this holds for these scores and this truth alone",
         ]
-        if self.by_chance is None:
-            notes.append("the nearest means; a value as text matches to the digits given")
-        else:
-            notes.append(
-                f"means that round to {self.value}: {len(self.matches):,}; to a random number in "
-                f"this range with as many digits: {self.by_chance:.2g} on average"
-            )
-        if not self.matches:
-            near = self.nearest
-            told = "; ".join([near.metric, *near.departures])
-            notes.append(f"the nearest mean is {near.mean:.6f}: {told}, from {_named(near)}")
-        notes.append("this holds for these scores and this truth alone")
-        return [_grids.table(columns, self.matches)] if self.matches else [], notes
+        return [_grids.table(columns, self.matches or [self.nearest])], notes
 
 
-def _words(heading: str, text: Callable[[Match], str]) -> _grids.Column:
-    return _grids.Column(heading, text, is_number=False)
+def _told(match: Match) -> str:
+    """Write the departures of a match."""
+    return "; ".join(match.departures) or "nothing"
 
 
 def _named(match: Match) -> str:
     """Name some of the systems of a match."""
     names = list(dict.fromkeys(each.partition(":")[0] for each in match.systems))
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return ", ".join([*names[:_NAMED], *more])
+    return ", ".join(names[:_NAMED] + [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED))
 
 
 class _Tried(NamedTuple):
-    """A definition with a mean: that of a system, or one that was tried."""
+    """A definition that was tried, or that of a system."""
 
     spec: MetricSpec
     ties: TiePolicy
     undefined: NoTruth
     without: tuple[str, ...] = ()
-
-
-class _Own(NamedTuple):
-    """The definition of a system."""
-
-    system: str
-    tried: _Tried
-
-
-class _Departing(NamedTuple):
-    """How a definition departs from that of a system: in its rules, and in what is measured."""
-
-    rules: list[str]
-    measured: list[str]
-
-    @property
-    def number(self) -> tuple[int, int]:
-        """The number of departures; those in what is measured are the last."""
-        return len(self.measured), len(self.rules)
 
 
 def identify(
@@ -196,14 +159,12 @@ def identify(
 ) -> Identification:
     """Find the definitions of a metric that give a number, such as one of a paper.
 
-    It computes the mean of every definition in the table of conventions: with the options of each
-    system; with users without relevant items left out, or counted as 0 or 1; with equal scores by
+    It computes the mean of every definition: with the options of each system that ``convention=``
+    knows; with users without relevant items left out, or counted as 0 or 1; with equal scores by
     item index, or the mean over their orders; with and without ``exclude`` and ``candidates``; and
-    for the cutoffs k - 1, k and k + 1. A definition that departs least from that of one system is
-    the first match; another cutoff, or a set of items left out, is the last explanation.
-
-    Many definitions have different means, so some match by accident. ``by_chance`` says how many of
-    them a random number would match.
+    for the cutoffs k - 1, k and k + 1. Matches that depart least from the definition of one system
+    come first; other cutoffs and sets of items come last. With so many definitions, some match by
+    accident: ``by_chance`` says how many would match a random number.
 
     >>> import recmetrics
     >>> scores, truth = [[4, 3, 2, 1], [1, 2, 3, 4]], [[1, 0, 1, 1], [0, 0, 0, 1]]
@@ -244,9 +205,7 @@ def identify(
     sets: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
     source = read_scores(scores)
 
-    def measure(
-        definitions: Mapping[str, Definition], without: tuple[str, ...]
-    ) -> Mapping[str, UserValues]:
+    def measure(definitions: Definitions, without: tuple[str, ...]) -> Mapping[str, UserValues]:
         request = Request.of(definitions, rules)
         own = {name: each for name, each in sets.items() if name not in without}
         users = read_users(source, truth, own, request)
@@ -272,44 +231,33 @@ def identify_by(
         msg = f"metric must be one of {able}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg)
     number, decimals = _read(value, asked)
-    own = list(_definitions_of_systems(asked))
-    cutoffs = [None] if asked.k is None else [k for k in (asked.k - 1, asked.k, asked.k + 1) if k]
-    specs = dict.fromkeys(replace(each.tried.spec, k=k) for each in own for k in cutoffs)
-    definitions = _defined(specs, policies)
-    groups: dict[str, tuple[float, list[_Tried]]] = {}
-    for left_out in range(len(sets) + 1):
-        for without in combinations(sets, left_out):
-            for text, values in _measured(measure, definitions, without).items():
-                for undefined, mean in _means(values):
-                    tried = _Tried(*definitions[text][:2], undefined, without)
-                    groups.setdefault(f"{mean:{_SAME}}", (mean, []))[1].append(tried)
+    own = list(_of_systems(asked))
+    groups: dict[str, list[tuple[float, _Tried]]] = {}
+    for mean, tried in _means(measure, _definitions(asked, own, policies), sets):
+        groups.setdefault(f"{mean:{_SAME}}", []).append((mean, tried))
     if not groups:
         msg = f"no user has a value of {metric}; expected scores and truth of at least one user"
         raise InputError(msg)
-    means = np.array([mean for mean, _ in groups.values()])
-    distance = np.abs(means - number)
-    half = math.inf if decimals is None else 0.5 * 10.0**-decimals
-    order = np.argsort(distance, kind="stable")
-    chosen = order[:_NEAREST] if decimals is None else order[distance[order] <= half + _ROUNDING]
-    members = [tried for _, tried in groups.values()]
-    found = {
-        place: _match(members[place], own, means[place], distance[place])
-        for place in {*chosen.tolist(), int(order[0])}
-    }
-    matches = [found[place] for place in chosen.tolist()]
-    if decimals is not None:
-        matches.sort(key=lambda pair: pair[0])  # stable: then by distance
+    means = np.array([members[0][0] for members in groups.values()])
     low, high = float(means.min()), float(means.max())
-    by_chance = None
+    distance = np.abs(means - number)
+    chosen, by_chance = np.argsort(distance, kind="stable")[:_NEAREST].tolist(), None
+    nearest = chosen[0]
     if decimals is not None:
+        half = 0.5 * 10.0**-decimals
+        chosen = np.flatnonzero(distance <= half + _ROUNDING).tolist()
         # The share of the range that rounds to each mean.
-        covered = np.minimum(means + half, high) - np.maximum(means - half, low)
-        by_chance = float(covered.sum() / (high - low)) if high > low else 1.0
+        rounded = np.minimum(means + half, high) - np.maximum(means - half, low)
+        by_chance = float(rounded.sum() / (high - low)) if high > low else 1.0
+    members = list(groups.values())
+    found = {i: _match(members[i], own, float(distance[i])) for i in {*chosen, nearest}}
+    if decimals is not None:
+        chosen.sort(key=lambda i: (found[i][0], distance[i]))
     return Identification(
         metric=metric,
         value=value,
-        matches=tuple(match for _, match in matches),
-        nearest=found[int(order[0])][1],
+        matches=tuple(found[i][1] for i in chosen),
+        nearest=found[nearest][1],
         n_definitions=sum(map(len, members)),
         n_distinct=len(groups),
         low=low,
@@ -319,7 +267,7 @@ def identify_by(
 
 
 def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
-    """Read the number, and how many decimals it is given with; None for a number."""
+    """Read the number, and the decimals of text."""
     decimals, number = None, math.nan
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
         exact = Decimal(text[1]).scaleb(-2 if text[2] else 0)
@@ -337,41 +285,55 @@ def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
     return number, decimals
 
 
-def _definitions_of_systems(asked: MetricSpec) -> Iterator[_Own]:
-    """Give the definition of each system that has the options of ``asked``, and its own."""
+def _of_systems(asked: MetricSpec) -> Iterator[tuple[str, _Tried]]:
+    """Give the call and the definition of each system with these options, and of this library."""
     form = asked.name if asked.k is None else f"{asked.name}@k"
-    undefined = cast(NoTruth, define(asked).undefined)
     options: dict[str, Any] = dict(asked.options)
-    plain = Line(form, str(asked), undefined, options)
+    plain = Line(form, str(asked), cast(NoTruth, define(asked).undefined), options)
     for system in (*CONVENTIONS.values(), System(name="recmetrics", lines=(plain,))):
         for line in (*system.lines, *system.variants):
-            if line.metric != form:
-                continue
-            spec = make_spec(asked.name, asked.k, line.options)
-            if all(spec.values[name] == chosen for name, chosen in asked.options):
-                ties = define(spec, None, line.ties).ties
-                call = f"{system.name}: {line.call.format(k=asked.k)}"
-                yield _Own(call, _Tried(spec, ties, line.undefined))
+            spec = make_spec(asked.name, asked.k, line.options) if line.metric == form else None
+            if spec and all(spec.values[name] == each for name, each in asked.options):
+                tried = _Tried(spec, define(spec, None, line.ties).ties, line.undefined)
+                yield f"{system.name}: {line.call.format(k=asked.k)}", tried
 
 
-def _defined(
-    specs: Mapping[MetricSpec, None], policies: Sequence[TiePolicy]
-) -> dict[str, Definition]:
-    """Give the specs under each order of equal scores that they have a value for."""
+def _definitions(
+    asked: MetricSpec, own: Sequence[tuple[str, _Tried]], policies: Sequence[TiePolicy]
+) -> Definitions:
+    """Give the options of all systems at each cutoff, in each order of equal scores there is."""
+    cutoffs = [None] if asked.k is None else [k for k in (asked.k - 1, asked.k, asked.k + 1) if k]
+    specs = dict.fromkeys(replace(tried.spec, k=k) for _, tried in own for k in cutoffs)
     found: dict[str, Definition] = {}
     for spec in specs:
         for ties in policies:
+            definition = define(spec, None, ties)
             with suppress(ArgumentError):
                 Request({str(spec): spec}, ties=ties)
-                definition = define(spec, None, ties)
-                text = str(spec) if ties == "index" else f"{spec}, ties={ties}"
                 if definition not in found.values():
-                    found[text] = definition
+                    found[str(spec) if ties == "index" else f"{spec}, ties={ties}"] = definition
     return found
 
 
+def _means(
+    measure: Measure, definitions: Definitions, sets: Sequence[str]
+) -> Iterator[tuple[float, _Tried]]:
+    """Compute the means of all definitions, without each of the sets, and with it."""
+    for left_out in range(len(sets) + 1):
+        for without in combinations(sets, left_out):
+            for text, values in _measured(measure, definitions, without).items():
+                spec, ties, _ = definitions[text]
+                known = values[~np.isnan(values)]
+                total, n_missing = float(known.sum()), values.size - known.size
+                if known.size:
+                    yield total / known.size, _Tried(spec, ties, "nan", without)
+                if values.size:
+                    yield total / values.size, _Tried(spec, ties, "zero", without)
+                    yield (total + n_missing) / values.size, _Tried(spec, ties, "one", without)
+
+
 def _measured(
-    measure: Measure, definitions: Mapping[str, Definition], without: tuple[str, ...]
+    measure: Measure, definitions: Definitions, without: tuple[str, ...]
 ) -> Mapping[str, UserValues]:
     """Compute the definitions that can be computed: 2^relevance may be too large."""
     try:
@@ -384,47 +346,39 @@ def _measured(
         return measure(others, without)
 
 
-def _means(values: UserValues) -> Iterator[tuple[NoTruth, float]]:
-    """Give the mean for each treatment of users without a value."""
-    known = values[~np.isnan(values)]
-    total, n_missing = float(known.sum()), values.size - known.size
-    if known.size:
-        yield "nan", total / known.size
-    if values.size:
-        yield "zero", total / values.size
-        yield "one", (total + n_missing) / values.size
-
-
 def _match(
-    group: Sequence[_Tried], own: Sequence[_Own], mean: float, distance: float
+    members: Sequence[tuple[float, _Tried]], own: Sequence[tuple[str, _Tried]], distance: float
 ) -> tuple[tuple[int, int], Match]:
-    """Find the definitions of a mean that depart least from those of systems."""
+    """Find the definitions of a mean that depart least from those of systems, and by how much."""
     pairs = [
-        (_departing(tried, each.tried), tried, each.system)
-        for tried in group
-        for each in own
-        if tried.spec.options == each.tried.spec.options
+        (*_departures(tried, of_system), tried, system)
+        for _, tried in members
+        for system, of_system in own
+        if tried.spec.options == of_system.spec.options
     ]
     # Of equally near definitions, the one with the fewest options.
-    departing, tried, _ = min(pairs, key=lambda p: (p[0].number, len(p[1].spec.options)))
-    systems = dict.fromkeys(system for other, _, system in pairs if other == departing)
+    rules, measured, tried, _ = min(
+        pairs, key=lambda pair: (len(pair[1]), len(pair[0]), len(pair[2].spec.options))
+    )
     match = Match(
         metric=str(tried.spec),
-        mean=float(mean),
-        distance=float(distance),
-        systems=tuple(systems),
-        departures=(*departing.rules, *departing.measured),
+        mean=members[0][0],
+        distance=distance,
+        systems=tuple(dict.fromkeys(p[3] for p in pairs if p[:2] == (rules, measured))),
+        departures=(*rules, *measured),
         undefined=tried.undefined,
         ties=tried.ties,
         without=tried.without,
-        n_definitions=len(group),
+        n_definitions=len(members),
     )
-    return departing.number, match
+    return (len(measured), len(rules)), match
 
 
-def _departing(tried: _Tried, own: _Tried) -> _Departing:
-    rules = [_USERS[tried.undefined]] if tried.undefined != own.undefined else []
+def _departures(tried: _Tried, own: _Tried) -> tuple[list[str], list[str]]:
+    """Say how a definition departs from that of a system: in rules, and in what is measured."""
+    users = f"users without relevant items {_USERS[tried.undefined]}"
+    rules = [users] if tried.undefined != own.undefined else []
     rules += [_TIES[tried.ties]] if tried.ties != own.ties else []
     measured = [f"without {name}" for name in tried.without]
     measured += [f"k = {tried.spec.k}"] if tried.spec.k != own.spec.k else []
-    return _Departing(rules, measured)
+    return rules, measured

@@ -47,9 +47,6 @@ FORMS = {
     "polars": pl.DataFrame,
     "pyarrow": pa.table,
     "pandas dates": lambda t: pd.DataFrame(dated(t)),
-    "pandas UTC": lambda t: pd.DataFrame(dated(t)).assign(
-        time=lambda f: f.time.dt.tz_localize("UTC")
-    ),
     "polars dates": lambda t: pl.DataFrame(dated(t)).with_columns(pl.col("time").cast(pl.Date)),
     "pyarrow dates": lambda t: pa.table(dated(t)),
     "fractions": lambda t: pl.DataFrame(t).with_columns(pl.col("time") / 7),
@@ -62,6 +59,15 @@ def test_every_check_by_hand(form):
     assert found.findings == EXPECTED
     assert (found.n_train, found.n_truth, found.n_users, found.one_each) == (6, 4, 3, False)
     assert found.after_own_test.share == pytest.approx(1 / 3)
+
+
+def test_times_of_zones_are_compared_as_they_are():
+    def zoned(table, zone):
+        return FORMS["pandas dates"](table).assign(
+            time=lambda f: f.time.dt.tz_localize("UTC").dt.tz_convert(zone)
+        )
+
+    assert audit_times(zoned(TRAIN, "Asia/Tokyo"), zoned(TRUTH, "UTC")).findings == EXPECTED
 
 
 def test_it_prints_as_a_report():
@@ -95,6 +101,9 @@ def test_a_fair_split_has_nothing_odd():
     truth = pd.DataFrame({"u": [1, 2], "i": [2, 1], "t": [4.0, 5.0]}).query("u == 2")
     found = audit_times(train, truth, user="u", item="i", time="t")
     assert found.findings == {}
+    at_once = truth.assign(i=3, t=3.0)  # an item that is trained and tested at the same time
+    both = audit_times(pd.concat([train, at_once]), at_once, user="u", item="i", time="t")
+    assert list(both.findings) == ["at_own_test", "in_both"]
     assert str(found) == "3 training rows, 1 test rows of 1 users: nothing odd"
     assert audit_times(train, truth[:0], user="u", item="i", time="t").n_users == 0
 
