@@ -199,7 +199,7 @@ def _without_truth(definition: Definition) -> str:
 
 
 def _graded(spec: MetricSpec) -> str:
-    if spec.stratum is not None:
+    if spec.stratum is not None and spec.metric.reads == "hits":
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
         rest = tuple(option for option in spec.options if option[0] != STRATUM.name)
         return f"{only}; {_graded(replace(spec, options=rest))}"

@@ -324,12 +324,12 @@ def _means(
             for text, values in _measured(measure, definitions, without).items():
                 spec, ties, _ = definitions[text]
                 known = values[~np.isnan(values)]
-                total, n_missing = float(known.sum()), values.size - known.size
-                if known.size:
+                total, n_users = float(known.sum()), values.size
+                if known.size:  # without a value, every treatment of users gives its own number
                     yield total / known.size, _Tried(spec, ties, "nan", without)
-                if values.size:
-                    yield total / values.size, _Tried(spec, ties, "zero", without)
-                    yield (total + n_missing) / values.size, _Tried(spec, ties, "one", without)
+                    yield total / n_users, _Tried(spec, ties, "zero", without)
+                    ones = total + n_users - known.size
+                    yield ones / n_users, _Tried(spec, ties, "one", without)
 
 
 def _measured(
