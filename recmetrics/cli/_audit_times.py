@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
 
 from recmetrics._io import Source
@@ -41,9 +42,7 @@ def audit_time_files(args: Namespace) -> None:
     if not args.json:
         show(str(found))
         return
-    findings = {name: each._asdict() for name, each in found.findings.items()}
-    document = {
-        name: getattr(found, name) for name in ("n_train", "n_truth", "n_users", "one_each")
-    }
-    document |= {"after_first_test": found.after_first_test._asdict(), "findings": findings}
+    document = asdict(found)
+    for name in ("findings", "information"):
+        document[name] = {key: each._asdict() for key, each in document[name].items()}
     write(json.dumps(document, indent=2, allow_nan=False) + "\n")

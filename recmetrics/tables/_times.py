@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,19 +31,18 @@ class TimeFinding(NamedTuple):
     ``rows`` is the number of rows behind it, and ``user`` and ``item`` are those of the first one.
     """
 
-    n: int = 0
-    of: int = 0
-    rows: int = 0
-    user: Any = None
-    item: Any = None
+    n: int
+    of: int
+    rows: int
+    user: Any
+    item: Any
 
     @property
     def share(self) -> float:
         """``n / of``."""
-        return self.n / max(1, self.of)
+        return self.n / self.of
 
 
-_NONE = TimeFinding()
 _MEANINGS = {
     "after_own_test": "users with training rows after their earliest test row",
     "at_own_test": "users with training rows at the time of their earliest test row",
@@ -55,48 +55,34 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class TimeAudit:
-    """The result of ``audit_times``: one ``TimeFinding`` for each check; it prints as a report.
+    """The result of ``audit_times``; it prints as a report.
 
-    ``n_train`` and ``n_truth`` count rows, ``n_users`` the users of the truth. ``one_each`` is True
-    if each of these has one test row. Then ``after_first_test`` is for information and no finding:
-    a split that holds out the last item of each user always has it.
+    ``n_train`` and ``n_truth`` count rows, ``n_users`` the users of the truth. ``findings`` has a
+    ``TimeFinding`` for each check that found something. ``information`` has what is no finding: if
+    each user has one test row, training rows after the earliest of these are to be expected.
     """
 
     n_train: int
     n_truth: int
     n_users: int
-    one_each: bool
-    after_own_test: TimeFinding = _NONE
-    at_own_test: TimeFinding = _NONE
-    after_first_test: TimeFinding = _NONE
-    new_items: TimeFinding = _NONE
-    in_both: TimeFinding = _NONE
-    without_train: TimeFinding = _NONE
-
-    @property
-    def findings(self) -> dict[str, TimeFinding]:
-        """All findings, keyed by name."""
-        names = [name for name in _MEANINGS if name != "after_first_test" or not self.one_each]
-        return {name: found for name in names if (found := getattr(self, name)).n}
+    findings: Mapping[str, TimeFinding]
+    information: Mapping[str, TimeFinding]
 
     def __str__(self) -> str:
         head = (
             f"{self.n_train:,} training rows, {self.n_truth:,} test rows of {self.n_users:,} users"
         )
-        lines = [_line(name, found) for name, found in self.findings.items()]
-        head += "" if lines else ": nothing odd"
-        if self.one_each and self.after_first_test.n:
-            lines.append(_line("after_first_test", self.after_first_test))
-            lines.append("    each user has one test row, so this is no finding")
-        return "\n".join([head, *lines])
-
-
-def _line(name: str, found: TimeFinding) -> str:
-    rows = f", {found.rows:,} rows" if found.rows != found.n else ""
-    return (
-        f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
-        f"first (user {found.user!r}, item {found.item!r})"
-    )
+        lines = [head if self.findings else f"{head}: nothing odd"]
+        for name, found in [*self.findings.items(), *self.information.items()]:
+            rows = f", {found.rows:,} rows" if found.rows != found.n else ""
+            lines.append(
+                f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
+                f"first (user {found.user!r}, item {found.item!r})"
+            )
+        lines += (
+            ["    each user has one test row, so this is no finding"] if self.information else []
+        )
+        return "\n".join(lines)
 
 
 def audit_times(
@@ -109,10 +95,8 @@ def audit_times(
     >>> train = pd.DataFrame({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [10, 30, 15]})
     >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [2, 2], "time": [20, 40]})
     >>> found = audit_times(train, truth)
-    >>> found.after_own_test.user, found.after_own_test.share
-    ('a', 0.5)
-    >>> list(found.findings)  # print(found) writes a report
-    ['after_own_test', 'new_items', 'in_both']
+    >>> found.findings["after_own_test"]  # print(found) writes a report
+    TimeFinding(n=1, of=2, rows=1, user='a', item=2)
 
     Parameters
     ----------
@@ -142,7 +126,15 @@ def audit_times(
     )
     times = np.concatenate([times_of(*table, time) for table in both])
     _require_one_clock(*both, time)
-    return _found(both[0][0], both[1][0], users, items, times, (user, item))
+    found = _found(both[0][0], both[1][0], users, items, times, (user, item))
+    n_train, n_truth = (len(frame) for frame, _ in both)
+    n_users = len(np.unique(users[n_train:]))
+    expected = {"after_first_test"} if n_truth == n_users else set()
+    findings, information = (
+        {name: each for name, each in found.items() if each.n and (name in expected) == is_expected}
+        for is_expected in (False, True)
+    )
+    return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
 def _require_one_clock(train: tuple[Frame, str], truth: tuple[Frame, str], time: str) -> None:
@@ -161,36 +153,32 @@ def _found(
     items: IntArray,
     times: FloatArray,
     columns: tuple[str, str],
-) -> TimeAudit:
+) -> dict[str, TimeFinding]:
     """Compare users, items and times, those of train first."""
     of_train, of_truth = _split(train, users)
     trained, tested = _split(train, items)
     pair_of_train, pair_of_truth = _split(train, combine([users, items]))
     before, after = _split(train, times)
     own_test = _earliest(of_truth, after, users)[of_train]
-    first_test, first_train = _earliest(tested, after, items), _earliest(trained, before, items)
-    n_users, n_items = len(np.unique(of_truth)), len(np.unique(tested))
+    is_new = (_earliest(tested, after, items) < _earliest(trained, before, items))[tested]
+    each_train, each_truth = np.arange(len(train)), np.arange(len(truth))
 
-    def finding(rows: BoolArray, counted: IntArray | None, of: int, frame: Frame) -> TimeFinding:
-        n_rows = int(np.count_nonzero(rows))
-        if not n_rows:
-            return _NONE
-        first = [value_at(frame, name, int(rows.argmax())) for name in columns]
-        n = n_rows if counted is None else len(np.unique(counted[rows]))
-        return TimeFinding(n, of, n_rows, *first)
+    def finding(rows: BoolArray, counted: IntArray, every: IntArray, frame: Frame) -> TimeFinding:
+        first = [
+            value_at(frame, name, int(rows.argmax())) if rows.any() else None for name in columns
+        ]
+        n, of = (len(np.unique(codes)) for codes in (counted[rows], every))
+        return TimeFinding(n, of, int(np.count_nonzero(rows)), *first)
 
-    return TimeAudit(
-        n_train=len(train),
-        n_truth=len(truth),
-        n_users=n_users,
-        one_each=len(truth) == n_users,
-        after_own_test=finding(before > own_test, of_train, n_users, train),
-        at_own_test=finding(before == own_test, of_train, n_users, train),
-        after_first_test=finding(before > after.min(initial=np.inf), None, len(train), train),
-        new_items=finding((first_test < first_train)[tested], tested, n_items, truth),
-        in_both=finding(np.isin(pair_of_truth, pair_of_train), None, len(truth), truth),
-        without_train=finding(~np.isin(of_truth, of_train), of_truth, n_users, truth),
-    )
+    late, again = before > after.min(initial=np.inf), np.isin(pair_of_truth, pair_of_train)
+    return {
+        "after_own_test": finding(before > own_test, of_train, of_truth, train),
+        "at_own_test": finding(before == own_test, of_train, of_truth, train),
+        "after_first_test": finding(late, each_train, each_train, train),
+        "new_items": finding(is_new, tested, tested, truth),
+        "in_both": finding(again, each_truth, each_truth, truth),
+        "without_train": finding(~np.isin(of_truth, of_train), of_truth, of_truth, truth),
+    }
 
 
 def _split(train: Frame, values: Array) -> tuple[Array, Array]:
