@@ -22,11 +22,9 @@ from recmetrics._spec import (
     CONVENTIONS,
     METRICS,
     Definition,
-    Line,
     MetricSpec,
     NoTruth,
     Request,
-    System,
     define,
     make_spec,
     parse,
@@ -288,14 +286,14 @@ def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
 def _of_systems(asked: MetricSpec) -> Iterator[tuple[str, _Tried]]:
     """Give the call and the definition of each system with these options, and of this library."""
     form = asked.name if asked.k is None else f"{asked.name}@k"
-    options: dict[str, Any] = dict(asked.options)
-    plain = Line(form, str(asked), cast(NoTruth, define(asked).undefined), options)
-    for system in (*CONVENTIONS.values(), System(name="recmetrics", lines=(plain,))):
+    for system in CONVENTIONS.values():
         for line in (*system.lines, *system.variants):
             spec = make_spec(asked.name, asked.k, line.options) if line.metric == form else None
             if spec and all(spec.values[name] == each for name, each in asked.options):
                 tried = _Tried(spec, define(spec, None, line.ties).ties, line.undefined)
                 yield f"{system.name}: {line.call.format(k=asked.k)}", tried
+    _, ties, undefined = define(asked)
+    yield f"recmetrics: {asked}", _Tried(asked, ties, cast(NoTruth, undefined))
 
 
 def _definitions(
