@@ -19,6 +19,7 @@ from recmetrics._errors import (
 from recmetrics._evaluation import Evaluation, EvaluationCounts
 from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
 from recmetrics._explain import explain
+from recmetrics._identify import Identification, identify
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
 from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._stream import EventCounts, StreamEvaluator
@@ -37,6 +38,7 @@ __all__ = [
     "Evaluator",
     "EventCounts",
     "Finding",
+    "Identification",
     "InputError",
     "InputTypeError",
     "InvalidItems",
@@ -57,6 +59,7 @@ __all__ = [
     "audit_ranked",
     "compare",
     "explain",
+    "identify",
     "overlap",
     "overlap_ranked",
     "popularity_from",

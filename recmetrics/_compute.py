@@ -707,6 +707,7 @@ class Metrics:
     novelty_at_k = staticmethod(alone(beyond.novelty_at_k))
     popularity_at_k = staticmethod(alone(beyond.popularity_at_k))
     long_tail_at_k = staticmethod(alone(beyond.long_tail_at_k))
+    share_at_k = staticmethod(alone(beyond.share_at_k))
     serendipity_at_k = staticmethod(alone(beyond.serendipity_at_k))
     calibration_at_k = staticmethod(alone(beyond.calibration_at_k))
     coverage_at_k = staticmethod(alone(system.coverage_at_k))

@@ -198,7 +198,7 @@ def _without_truth(definition: Definition) -> str:
 
 
 def _graded(spec: MetricSpec) -> str:
-    if spec.stratum is not None:
+    if spec.stratum is not None and spec.metric.reads == "hits":
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
         return f"{only}; {_graded(spec.of_all_strata())}"
     rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")

@@ -93,6 +93,7 @@ def one_list(u, items, truth, side):
         similarity=[[cosine(a, b) for b in features] for a in features],
         genres=np.asarray(side["genres"]).tolist(),
         profile=np.asarray(side["profile"])[u].tolist(),
+        strata=side.get("strata", {}),
     )
 
 
@@ -157,7 +158,7 @@ def specs(draw, metric, max_k=24):
     """Any spec of a metric, over all of its options."""
     options = []
     for option in metric.options.values():
-        values = option.choices or numbers(option)
+        values = option.choices or ([None] if option.is_name else numbers(option))
         if option.name == "max_rel":
             values = [None, 4.0, 5.5]  # at least the largest grade of the problems
         value = draw(st.sampled_from(list(values)))

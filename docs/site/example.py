@@ -30,6 +30,7 @@ SIDE = {
     "features": FEATURES,
     "genres": GENRES,
     "profile": PROFILE,
+    "strata": {"tail": [1, 2, 7]},  # B, C and H
 }
 NUMBERS = {
     "rel": 2,
@@ -37,6 +38,7 @@ NUMBERS = {
     "max_rel": 4,
     "tail": 0.5,
     "beta": 2,
+    "of": "tail",
 }  # what numeric options are tried with
 
 _IDEAL = "3 + 2/log2(3) + 1/log2(4) + 1/log2(5) + 1/log2(6)"
@@ -136,6 +138,10 @@ BY_HAND = {
     "popularity@5": "(1/2 + 1/4 + 1/8 + 0) / 4",
     "long_tail@5": "(1 + 1 + 1 + 1) / 4",
     "long_tail(tail=0.5)@5": "(0 + 1 + 1 + 1) / 4",
+    "share@5": "4 / 4",
+    "share(discount=log2)@5": "1 / 1",
+    "share(denom=k)@5": "4 / 5",
+    "share(of=tail)@5": "(0 + 1 + 1 + 0) / 4",
     "serendipity@5": "((1 - 1/2) + 0 + (1 - 1/8) + (1 - 0)) / 4",
     "serendipity(rel=2)@5": "(1 - 1/8) / 4",
     "calibration@5": "1/2 * ln((1/2) / (0.99 * 5/8 + 0.01 * 1/2)) + "
@@ -180,6 +186,7 @@ REMARKS = {
     "somebody has are C and G, with 1/8.",
     "long_tail": "The popularities sum up to 2. With `tail=0.8` the head must have 0.4 of it: E, "
     "with 3/4. With `tail=0.5` it must have 1: E and A.",
+    "share": "The stratum `tail` has B, C and H. Without `of`, all four items count.",
     "calibration": "The profile is half one genre, half the other. A, B, C and D are 5/8 the one "
     "(1, 0, 1, 1/2) and 3/8 the other.",
     "coverage": "A, B, C, D and E are in a list.",

@@ -45,6 +45,8 @@ SECTIONS = {
     "Side information": ["popularity_from", "propensity_from", "popularity_strata"],
     "Questions before and after": [
         "explain",
+        "identify",
+        "Identification",
         "audit",
         "audit_ranked",
         "Audit",

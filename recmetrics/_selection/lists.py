@@ -21,6 +21,7 @@ class Lists(NamedTuple):
     length: IntArray  # (rows,) the number of items of each row; later entries are not read
     relevant: Rows
     ranks: IntArray | None = None  # (rows, width) of the items; None where they are 1, 2, 3, ...
+    any_order: bool = False  # every order of the items has the same chance
 
     def to_rank(self, k: int) -> "Lists":
         """The items of ranks up to ``k``."""
@@ -101,7 +102,8 @@ class ListReader:
         for text, (spec, _, _) in request.of_lists.items():
             k = cutoffs.of[text]
             out = self.values[text] = np.empty(n_users)
-            self._runs.append((spec, side.prepared.get(spec, side), k or WHOLE_LIST, out))
+            own = side.prepared.get(spec, side.strata.get(spec.stratum or "", side))
+            self._runs.append((spec, own, k or WHOLE_LIST, out))
         self._sink = sink
 
     def offer(self, items: IntArray | slice) -> None:

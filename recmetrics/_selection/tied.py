@@ -10,7 +10,7 @@ import numpy as np
 
 from recmetrics._inputs import Rows, Users
 from recmetrics._selection.hits import Hits, empty_hits, join
-from recmetrics._selection.lists import Reader
+from recmetrics._selection.lists import Lists, Reader
 from recmetrics._spec import Request
 from recmetrics._threads import row_blocks
 from recmetrics._types import BoolArray, IntArray
@@ -25,7 +25,7 @@ class EqualScores(NamedTuple):
 
 
 class TiedRanker:
-    """Users with one score for all items; the items of their lists are not known."""
+    """Users with one score for all items; their lists have all of these in any order."""
 
     def __init__(self, scores: EqualScores, users: Users) -> None:
         self.n_users, self.n_items = scores.shape
@@ -35,12 +35,15 @@ class TiedRanker:
         self,
         k: int | None,  # noqa: ARG002
         rules: Request,  # noqa: ARG002
-        reader: Reader | None,  # noqa: ARG002
+        reader: Reader | None,
     ) -> tuple[Hits, int]:
         """Give the relevant items of each user all ranks of the whole list.
 
         Users whose relevant items are all excluded are not counted: their ceiling is 0.
         """
+        if reader is not None:
+            for rows in row_blocks(self.n_users, _ENTRIES // max(1, self.n_items)):
+                reader.read(_all_items(rows, self._users, self.n_items))
         entries = sum(int(sets.mean_items) for sets in self._users.present)
         blocks = row_blocks(self.n_users, _ENTRIES // max(1, entries))
         return join([_tied(rows, self._users, self.n_items) for rows in blocks]), 0
@@ -60,6 +63,18 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
     hits.last[slots] = n_recommendable[user_of]
     hits.gain[slots] = found.values
     return hits._replace(n_hits=n_hits, length=n_recommendable)
+
+
+def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
+    """The lists of some users: all items that may be recommended."""
+    may_be = np.full((rows.stop - rows.start, n_items), users.candidates is None)
+    for sets, belongs in ((users.candidates, True), (users.exclude, False)):
+        if sets is not None:
+            own = sets.rows(rows)
+            may_be[own.users(), own.items] = belongs
+    items = np.argsort(~may_be, axis=1, kind="stable")
+    relevant = users.truth.rows(rows)
+    return Lists(rows, items, np.count_nonzero(may_be, axis=1), relevant, any_order=True)
 
 
 def recommendable(

@@ -46,4 +46,4 @@ from recmetrics._spec.registry import (
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define
-from recmetrics._spec.systems import CONVENTIONS, Line, System, TableTies
+from recmetrics._spec.systems import CONVENTIONS, Line, NoTruth, System, TableTies

@@ -212,6 +212,7 @@ class Metric:
     read_with: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     check_truth: Callable[[Any, dict[str, Any]], None] | None = None
     reads: Reads = "hits"
+    any_order: bool = False  # it has a chance level, though it reads lists: from all their items
     whole_list: bool = False  # with a cutoff, too, the items below it count
     counts_all_items: bool = False  # without a cutoff; no recommendable item may lack
     needs: tuple[tuple[str, ...], ...] = ()  # one keyword argument of each group
@@ -367,6 +368,8 @@ def _option(name: str, default: Any, hint: Any) -> Option:
     kind, about = get_args(hint)
     if isinstance(about, Number):
         return Option(name, default, about.meaning, above=about.above, below=about.below)
+    if kind == str | None:
+        return Option(name, default, about, is_name=True)
     parts = get_args(kind) if get_origin(kind) is not Literal else (kind,)
     choices = next(get_args(part) for part in parts if get_origin(part) is Literal)
     return Option(name, default, about, choices, takes_callable=len(parts) > 1)

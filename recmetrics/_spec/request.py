@@ -362,8 +362,9 @@ def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
 
 def _refuse_level(request: Request, level: str) -> None:
     """Refuse a metric that has no chance level, or no ceiling."""
-    for text in request.definitions:
-        _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
+    for text, definition in request.definitions.items():
+        if level != "chance" or not definition.spec.metric.any_order:
+            _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
     for text, (spec, _, _) in request.definitions.items():
         if level == "chance":
             _refuse_divisor(text, spec, "chance level", "leave it out")

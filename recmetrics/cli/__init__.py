@@ -8,6 +8,8 @@
     _recommendations   its form RECS: tables of recommendations and truth
     _queries           its form GROUPS: a table of groups, such as queries
     _compare_files     ``compare``: models by their per-user files
+    _identify_files    ``identify``: the definitions that give a number, of these files
+    _audit_times       ``audit-times``: the times of a split
     _metric_pages      ``metrics``: all metrics, or one in full
     _demo              ``demo``, with _simulation (its data) and _als (its model)
     _table_files       tables of ids and numbers, read by polars

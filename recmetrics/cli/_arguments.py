@@ -43,6 +43,12 @@ class Row(NamedTuple):
         name: str = self.settings.get("dest", first.lstrip("-").replace("-", "_"))
         return name
 
+    @property
+    def default(self) -> Any:
+        """The argument where the option is not given."""
+        is_flag = self.settings.get("action") == "store_true"
+        return self.settings.get("default", False if is_flag else None)
+
 
 def whole(least: int) -> Callable[[str], int]:
     """Read an integer that is at least ``least``."""
@@ -302,6 +308,37 @@ COMPARE = (
     _JSON,
 )
 
+_OF_INPUTS = {
+    *("exclude", "candidates", "user", "item", "relevance", "rank", "score", "in_order"),
+    *("rank_gaps", "include_missing", "catalogue", "repeats", "unknown"),
+    *("nan", "n_threads", "json"),
+}
+IDENTIFY = (
+    Row(
+        "--value",
+        "the number: 0.0932 matches the means that round to it, and so does '9.32 %%'",
+        {"metavar": "NUMBER", "required": True},
+    ),
+    Row(
+        "-m --metric",
+        "the metric, such as ndcg@10",
+        {"dest": "metric", "metavar": "METRIC", "required": True},
+    ),
+    *(row for row in EVALUATE if row.name in _OF_INPUTS),
+)
+
+AUDIT_TIMES = (
+    *(
+        Row(
+            f"--{name} --{name}-col",
+            f"name of the column of {name}s (default {name})",
+            {**_COLUMN, "default": name},
+        )
+        for name in ("user", "item", "time")
+    ),
+    _JSON,
+)
+
 METRICS_PAGES = (Row("--markdown", "print the catalogue as a Markdown table", _FLAG),)
 
 DEMO = (
@@ -328,7 +365,7 @@ DEMO = (
     Row("--no-plot", "write no picture", _FLAG, instead_of="picture"),
 )
 
-FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *EVALUATE)}
+FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *IDENTIFY, *EVALUATE)}
 FLAGS["metrics"] = "-m"
 """The option of each argument, for errors of the library."""
 WITH_FILE = {

@@ -11,9 +11,19 @@ from typing import Any, NamedTuple, NoReturn
 from recmetrics import RecmetricsError, __version__
 from recmetrics._errors import did_you_mean
 from recmetrics._io import reason
-from recmetrics.cli._arguments import COMPARE, DEMO, EVALUATE, METRICS_PAGES, Row
+from recmetrics.cli._arguments import (
+    AUDIT_TIMES,
+    COMPARE,
+    DEMO,
+    EVALUATE,
+    IDENTIFY,
+    METRICS_PAGES,
+    Row,
+)
+from recmetrics.cli._audit_times import audit_time_files
 from recmetrics.cli._compare_files import compare_files
 from recmetrics.cli._demo import demo
+from recmetrics.cli._identify_files import identify_files
 from recmetrics.cli._metric_pages import metric_pages
 from recmetrics.cli._pipeline import evaluate
 from recmetrics.cli._terminal import CommandError, tell, with_options, write
@@ -61,6 +71,15 @@ Give one file for each model, written by 'recmetrics evaluate --per-user'. The
 name of a model is that of its file, or NAME in NAME=FILE. Files with the same
 NAME are runs of one model, such as seeds. -m takes every word up to the next
 option, so the files come first, or after --.
+"""
+_IDENTIFY = """\
+Find the definitions of a metric, and the systems that use them, that give a
+number. SCORES and TRUTH, or RECS and TRUTH, are those of 'recmetrics evaluate'.
+"""
+_AUDIT_TIMES = """\
+Look for rows of a split that were not known at the time of the test. TRAIN and
+TRUTH are tables (.csv, .tsv or .parquet) with the columns user, item and time.
+Times are numbers, or dates such as 2020-01-31 or 2020-01-31T12:00:00.
 """
 _DEMO = """\
 Simulate implicit feedback, train a matrix factorisation with a validation step
@@ -124,6 +143,23 @@ _COMMANDS = {
         COMPARE,
         ("[NAME=]FILE", "per-user values, .npz or .csv", 1_000),
         _COMPARE_EXAMPLES,
+    ),
+    "identify": _Command(
+        identify_files,
+        "find the definition of a metric that gave a number",
+        _IDENTIFY,
+        IDENTIFY,
+        ("SCORES TRUTH", "predicted scores and truth, or RECS and TRUTH", 2),
+        "  recmetrics identify scores.npy test.npz --value 0.0932 -m ndcg@10 \\\n"
+        "      --exclude train.npz\n",
+    ),
+    "audit-times": _Command(
+        audit_time_files,
+        "look for rows of a split that were not known at the time of the test",
+        _AUDIT_TIMES,
+        AUDIT_TIMES,
+        ("TRAIN TRUTH", "tables of the training set and of the test set", 2),
+        "  recmetrics audit-times train.csv test.csv --time timestamp\n",
     ),
     "metrics": _Command(
         metric_pages,
@@ -190,7 +226,7 @@ def _parser(name: str, description: str, examples: str, **more: Any) -> _Parser:
 
 def _refuse(name: str, argv: Sequence[str]) -> None:
     """Show the help or the version, or refuse a word that is no command."""
-    commands = "\n".join(f"  {each:<10}{it.summary}" for each, it in _COMMANDS.items())
+    commands = "\n".join(f"  {each:<13}{it.summary}" for each, it in _COMMANDS.items())
     described = f"Ranking metrics for recommender systems, per user.\n\ncommands:\n{commands}"
     examples = f"  recmetrics demo\n{_EVALUATE_EXAMPLES}{_COMPARE_EXAMPLES}"
     examples += _COMMANDS["metrics"].examples

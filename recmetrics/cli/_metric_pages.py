@@ -91,7 +91,8 @@ def _markdown(metrics: list[Metric]) -> str:
 
 def _first_is_default(option: Option) -> str:
     if option.choices or option.default is None:
-        return f"{option.name}={','.join(option.choices) or 'NUMBER'}"
+        value = "NAME" if option.is_name else "NUMBER"
+        return f"{option.name}={','.join(option.choices) or value}"
     return f"{option.name}={option.default:g}"
 
 
@@ -102,6 +103,8 @@ def _default(option: Option) -> str:
 def _values(option: Option) -> str:
     if option.choices:
         return ", ".join(option.choices)
+    if option.is_name:
+        return "a name"
     limits = [f"above {option.above:g}"] if math.isfinite(option.above) else []
     limits += [f"below {option.below:g}"] if math.isfinite(option.below) else []
     return " ".join(["a number", " and ".join(limits)]).strip()

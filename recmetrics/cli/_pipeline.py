@@ -6,6 +6,8 @@ import json
 import re
 import warnings
 from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 
@@ -35,24 +37,37 @@ _NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
     form = _form(args)
-    _refuse_options(args, form)
+    refuse_options(args, form)
     sources = sources_of(args, form.lower())
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
+    with told(sources) as notes:
+        measured = _MEASURE[form](args, sources)
+    _report(args, measured, notes)
+    refuse_nothing(notes)
+
+
+@contextmanager
+def told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
+    """Write the warnings of the library in the words of the command, and collect them."""
+    notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught, naming(sources):
         warnings.simplefilter("always", RecmetricsWarning)
-        measured = _MEASURE[form](args, sources)
-    told = [str(each.message) for each in caught if issubclass(each.category, RecmetricsWarning)]
-    notes = [with_options(with_files(each, sources)) for each in told]
-    nothing = [note for note in notes if _NOTHING.search(note)]
+        yield notes
+    for each in caught:
+        if issubclass(each.category, RecmetricsWarning):
+            notes.append(with_options(with_files(str(each.message), sources)))
+            if not _NOTHING.search(notes[-1]):
+                tell(f"note: {notes[-1]}")
+
+
+def refuse_nothing(notes: Sequence[str]) -> None:
+    """End in an error where the numbers say nothing about the model."""
     for note in notes:
-        if note not in nothing:
-            tell(f"note: {note}")
-    _report(args, measured, notes)
-    if nothing:
-        msg = f"nothing was measured: {nothing[0]}"
-        raise CommandError(msg)
+        if _NOTHING.search(note):
+            msg = f"nothing was measured: {note}"
+            raise CommandError(msg)
 
 
 def _form(args: Namespace) -> str:
@@ -72,14 +87,12 @@ def _form(args: Namespace) -> str:
     raise CommandError(msg)
 
 
-def _refuse_options(args: Namespace, form: str) -> None:
+def refuse_options(args: Namespace, form: str) -> None:
     """Refuse options that do not go with the form of the first file."""
     path = Path(args.files[0])
     for row in EVALUATE:
         takers = row.forms.split()
-        is_flag = row.settings.get("action") == "store_true"
-        default = row.settings.get("default", False if is_flag else None)
-        if getattr(args, row.name) == default or form in takers:
+        if getattr(args, row.name) == row.default or form in takers:
             continue
         option = FLAGS[row.name]
         wanted = ", or ".join(f"{each}, {FORMS[each]}" for each in takers)

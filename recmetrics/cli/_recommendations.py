@@ -25,35 +25,21 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     """Read the tables, and compute."""
     columns = _columns(args, sources["truth"])
     user, item = columns["recs"].ids
-    tables: dict[str, Any] = {
-        name: read_frame(source, columns[name])
-        for name, source in sources.items()
-        if name in columns
-    }
+    tables = read_tables(args, sources)
     strata: dict[str, Any] = {
         name: read_frame(source, columns["strata"])
         for name, source in strata_of(args, sources).items()
     }
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
-    recs, truth = tables.pop("recs"), tables.pop("truth")
     result, counts = library.evaluate_table(
-        recs,
-        truth,
+        recs := tables.pop("recs"),
+        tables.pop("truth"),
         args.metrics or [text for text in default_metrics(args.convention) if "@" in text],
-        user=user,
-        item=item,
-        rank=args.rank,
-        score=args.score,
-        relevance=args.relevance,
-        in_order=args.in_order,
-        rank_gaps=args.rank_gaps,
-        include_missing=args.include_missing is not False,
-        repeats=args.repeats,
-        unknown=args.unknown,
         strata=strata,
         return_summary=True,
         **tables,
+        **options_of(args),
         **rules_of(args),
     )
     train = tables.get("popularity")
@@ -84,6 +70,27 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         convention=args.convention,
     )
     return Measured(evaluation, result[user].to_list())
+
+
+def read_tables(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
+    """Read the tables but those of strata."""
+    columns = _columns(args, sources["truth"])
+    return {
+        name: read_frame(source, columns[name])
+        for name, source in sources.items()
+        if name in columns
+    }
+
+
+def options_of(args: Namespace) -> dict[str, Any]:
+    """Give the options that say how the lists are read, under the names of the library."""
+    names = ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown")
+    return {
+        "user": args.user or "user",
+        "item": args.item or "item",
+        "include_missing": args.include_missing is not False,
+        **{name: getattr(args, name) for name in names},
+    }
 
 
 def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:

@@ -26,15 +26,10 @@ _TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 def evaluate_scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     """Read the matrices, and compute."""
     metrics = args.metrics or default_metrics(args.convention)
-    scores = read_array(sources["scores"], _SCORES)
-    shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
-    truth = _read_matrix(sources["truth"], shape, graded=True)
-    sets: dict[str, Any] = {}
+    scores, truth, sets, shape = read_matrices(sources)
     given: dict[str, Any] = {}
     for name, source in sources.items():
-        if name in ("exclude", "candidates"):
-            sets[name] = _read_matrix(source, shape, graded=False)
-        elif name in SIDE and (of_train := SIDE[name].of_train) is not None:
+        if name in SIDE and (of_train := SIDE[name].of_train) is not None:
             given[name] = of_train(_read_matrix(source, shape, graded=False), shape[1])
         elif name in SIDE:
             given[name] = read_array(source, _TABLE)
@@ -57,6 +52,18 @@ def evaluate_scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
         more = {name: given[name] for name in ("strata", "propensity") if name in given}
         levels = _levels(args, truth, metrics, n_items=shape[1], **sets, **more)
     return Measured(evaluation, levels=levels, audit=report)
+
+
+def read_matrices(
+    sources: Mapping[str, Source],
+) -> tuple[Any, Any, dict[str, Any], tuple[int, int]]:
+    """Read the scores, the truth and the sets of items; also gives the shape of the scores."""
+    scores = read_array(sources["scores"], _SCORES)
+    shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
+    truth = _read_matrix(sources["truth"], shape, graded=True)
+    given = (name for name in ("exclude", "candidates") if name in sources)
+    sets = {name: _read_matrix(sources[name], shape, graded=False) for name in given}
+    return scores, truth, sets, shape
 
 
 def _read_matrix(source: Source, shape: tuple[int, int], *, graded: bool) -> Any:

@@ -32,6 +32,7 @@ class Columns(NamedTuple):
     required: bool = False  # whether each of the numbers must be there
     maybe: Collection[str] | None = ()
     maybe_ids: Collection[str] = ()  # read as text where they are there
+    times: Collection[str] = ()  # of the numbers, those that may be dates
 
     def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
         """Give the columns to read, and those to read if they hold numbers."""
@@ -133,6 +134,8 @@ def _read_text(source: Source, columns: Columns) -> pl.DataFrame:
         numbers = text.cast(polars.Float64, strict=False)
         if numbers.null_count():  # blanks around a number are rare: a second reading
             numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
+        if numbers.null_count() and name in columns.times:
+            numbers = _dates(text)
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
         elif name in maybe:
@@ -143,6 +146,16 @@ def _read_text(source: Source, columns: Columns) -> pl.DataFrame:
             wrong = f"holds {cell!r} as {name}; expected a number"
             raise _in_row(source, row, wrong)
     return frame
+
+
+def _dates(text: pl.Series) -> pl.Series:
+    """Read dates as ISO 8601 writes them; null where polars cannot read one."""
+    import polars
+
+    try:
+        return text.str.to_datetime(strict=False, time_zone="UTC")
+    except polars.exceptions.ComputeError:  # no row has a date
+        return polars.repeat(None, len(text), eager=True)
 
 
 def _in_row(source: Source, row: int, wrong: str) -> CommandError:

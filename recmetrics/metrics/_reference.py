@@ -1,7 +1,7 @@
 """The inputs and the shared helpers of the plain-Python definitions of the metrics."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -105,6 +105,7 @@ class OneList(NamedTuple):
     similarity: list[list[float]]  # of every two items
     genres: list[list[float]]  # of each item
     profile: list[float]  # the user's genres
+    strata: Mapping[str, Collection[int]] = {}  # the items of each
 
 
 class AllLists(NamedTuple):

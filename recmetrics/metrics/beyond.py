@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import warn
-from recmetrics._inputs import HEAD_SLACK, Rows, Side, is_in_tail
+from recmetrics._inputs import HEAD_SLACK, ItemSets, Rows, SharedSet, Side, is_in_tail
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Lists
 from recmetrics._spec import Number, choice, metric
 from recmetrics._types import FloatArray, IntArray, Scores, Truth, UserValues
-from recmetrics.metrics._reference import OneList, is_hit, ratio
+from recmetrics.metrics._reference import OneList, is_hit, ratio, weight_of
 from recmetrics.metrics.accuracy import Rel
 
 Array = npt.NDArray[Any]
@@ -467,6 +467,125 @@ def long_tail_at_k(
     >>> popularity = [0.5, 0.4, 0.1]  # the head is item 0: half of the interactions
     >>> Metrics.long_tail_at_k([[3, 2, 1]], [[0, 0, 1]], k=2, tail=0.5, popularity=popularity)
     array([0.5])
+    """
+
+
+# --- share ---------------------------------------------------------------------------------------
+
+
+ShareDenom = Literal["list", "k"]
+_SHARE_BY_K = choice(ShareDenom, "k")
+
+
+def share_reference(user: OneList, k: int, *, discount: str, denom: str, of: str | None) -> float:
+    listed = user.items[:k]
+    if not listed:
+        return math.nan
+    weights = [1.0 if discount == "no" else weight_of(rank, discount) for rank in range(1, k + 1)]
+    pairs = zip(listed, weights, strict=False)
+    total = sum(weight for item, weight in pairs if of is None or item in user.strata[of])
+    return total / sum(weights if denom == "k" else weights[: len(listed)])
+
+
+def _share(
+    lists: Lists, chosen: ItemSets | Side, k: int, out: FloatArray, discount: int | None, denom: int
+) -> None:
+    """Compute the share of the places; ``chosen`` is the ``Side`` where all items are."""
+    every = Rows(np.zeros(2, np.int64), np.empty(0, np.int64), np.empty(0))
+    by_k, own = denom == _SHARE_BY_K, every
+    if isinstance(chosen, SharedSet):
+        own = every._replace(start=np.array([0, len(chosen.items)]), items=chosen.items)
+    elif isinstance(chosen, ItemSets):
+        own = chosen.rows(lists.rows)
+    given = lists.items, lists.length, lists.ranks
+    if lists.any_order and own is not every:
+        # Each place has the same chance to go to the stratum: its share of all items.
+        _share_of_places(*given, *own[:2], False, WHOLE_LIST, False, None, out)
+        of_all = np.empty_like(out)
+        _share_of_places(*given, *every[:2], True, k, by_k, discount, of_all)
+        out *= of_all
+    else:
+        _share_of_places(*given, *own[:2], own is every, k, by_k, discount, out)
+
+
+@kernel
+def _share_of_places(
+    items: IntArray,
+    length: IntArray,
+    ranks: Any,
+    start: IntArray,
+    chosen: IntArray,
+    is_every: bool,
+    k: int,
+    by_k: bool,
+    discount: Any,
+    out: FloatArray,
+) -> None:
+    for user in range(out.size):
+        row = min(user, start.size - 2)  # a stratum of all users is one row
+        cut = _cut(k, length[user])
+        total = 0.0
+        whole = 0.0
+        for i in range(cut):
+            rank = i + 1
+            if ranks is not None:
+                rank = ranks[user, i]
+            exposure = _exposure(rank, discount)
+            whole += exposure
+            if is_every or _position(chosen, start[row], start[row + 1], items[user, i]) >= 0:
+                total += exposure
+        if by_k and k != WHOLE_LIST:
+            whole = 0.0
+            for rank in range(1, k + 1):
+                whole += _exposure(rank, discount)
+        out[user] = total / whole if cut > 0 else np.nan
+
+
+@helper
+def _exposure(rank: int, discount: Any) -> float:
+    return 1.0 if discount is None else 1.0 / np.log2(rank + 1.0)
+
+
+@metric(
+    reads="lists",
+    any_order=True,
+    kernel=_share,
+    reference=share_reference,
+    formula="sum of {discount} over the items of {top} in {of}, divided by that of {denom}",
+    words={
+        "of": {None: "the stratum", "of": "the stratum", float: "the stratum {number}"},
+        "discount": {"no": "1", "log2": "1 / log2(rank + 1)"},
+        "denom": {"list": "all its items", "k": "the ranks 1 .. {k}"},
+    },
+    varies=("discount", "denom"),
+    latex=r"\frac{\sum_{r=1}^{m} [i_r \in S]}{m}",
+    citation="Singh, Joachims: Fairness of exposure in rankings, KDD 2018",
+    undefined="an empty list",
+)
+def share_at_k(
+    pred_scores: Scores,
+    ground_truth: Truth,
+    k: int = 100,
+    *,
+    discount: Annotated[
+        Literal["no", "log2"], "exposure of a place: 1, or 1 / log2(rank + 1)"
+    ] = "no",
+    denom: Annotated[
+        ShareDenom, "divide by the places of the list, or by k places even if the list is shorter"
+    ] = "list",
+    of: Annotated[str | None, "the stratum whose items are counted; not set: all items"] = None,
+    **shared: Unpack[Shared],
+) -> UserValues:
+    """Share of the places of the list, or of their exposure, that go to a stratum of items.
+
+    The stratum is one of ``strata=``, such as the items of a provider, of a genre, or of the tail:
+    ``share(of=tail)@k`` is ``long_tail@k`` of a list that is not empty. Without ``of``, the share
+    is 1. It counts items whether they are relevant or not.
+
+    >>> from recmetrics import Metrics
+    >>> strata = {"tail": [0, 3]}
+    >>> Metrics.share_at_k([[4, 3, 2, 1]], [[0, 0, 0, 1]], k=3, of="tail", strata=strata)
+    array([0.33333333])
     """
 
 

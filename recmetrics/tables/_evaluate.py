@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, read_side_
 from recmetrics.tables._values import StringMetric, measure_lists
 
 
-class TableOptions(SideTables, total=False):
-    """The keywords of ``evaluate_table`` that do not change the type of its result."""
+class ListOptions(TypedDict, total=False):
+    """The keywords that say how the lists and the truth are read."""
 
     user: str
     item: str
@@ -31,14 +31,29 @@ class TableOptions(SideTables, total=False):
     in_order: bool
     rank_gaps: RankGaps | None
     relevance: str | None
-    by: str | Sequence[str] | None
     include_missing: bool
-    undefined: Undefined | None
-    convention: Convention | None
     n_threads: int | None
     catalogue: AnyTable | None
     repeats: Invalid
     unknown: Invalid
+
+
+DEFAULTS: dict[str, Any] = {
+    "user": "user",
+    "item": "item",
+    "in_order": False,
+    "include_missing": True,
+    "repeats": "raise",
+    "unknown": "raise",
+}
+
+
+class TableOptions(ListOptions, SideTables, total=False):
+    """The keywords of ``evaluate_table`` that do not change the type of its result."""
+
+    by: str | Sequence[str] | None
+    undefined: Undefined | None
+    convention: Convention | None
     strata: Mapping[str, AnyTable] | None
 
 
@@ -75,15 +90,7 @@ def evaluate_table(
 ) -> Table | tuple[Table, TableSummary]: ...
 
 
-@takes(
-    TableOptions,
-    user="user",
-    item="item",
-    in_order=False,
-    include_missing=True,
-    repeats="raise",
-    unknown="raise",
-)
+@takes(TableOptions, **DEFAULTS)
 def evaluate_table(
     recs: Table,
     truth: Table,

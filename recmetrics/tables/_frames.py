@@ -104,12 +104,12 @@ def as_strings(what: str, ids: Series) -> str:
     return _AS_STRINGS[ids.implementation].format(what, ids.name)
 
 
-def require_same_kind(recs: Frame, frame: Frame, what: str) -> None:
+def require_same_kind(recs: Frame, frame: Frame, what: str, first: str = "recs") -> None:
     """Refuse a table of another library than that of recs: its ids would have to be converted."""
     if frame.implementation is not recs.implementation:
         kinds = [table.implementation.value for table in (recs, frame)]
         msg = (
-            f"recs is a {kinds[0]} table and {what} a {kinds[1]} one, expected both of one "
+            f"{first} is a {kinds[0]} table and {what} a {kinds[1]} one, expected both of one "
             "library; convert one of them"
         )
         raise InputTypeError(msg)
@@ -189,6 +189,23 @@ def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
     if isinstance(dtype, _WIDE):
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy(), np.float64)
+
+
+def times_of(frame: Frame, what: str, column: str) -> FloatArray:
+    """Read a column of numbers, or of dates as microseconds; refuse null and NaN."""
+    series = frame.get_column(column)
+    if series.dtype == nw.Datetime or series.dtype == nw.Date:
+        _refuse_null(series, what, "a time")
+        if getattr(series.dtype, "time_zone", None) is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return series.to_numpy().astype("datetime64[us]").astype(np.float64)
+    if series.dtype == nw.String:
+        msg = (
+            f"{what}, column {column!r} holds text, expected numbers or dates; convert it, such as "
+            f"by pandas.to_datetime({what}[{column!r}])"
+        )
+        raise InputTypeError(msg)
+    return numbers_of(frame, what, column)
 
 
 def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:

@@ -191,7 +191,11 @@ SEE = "; see 'recmetrics evaluate --help'"
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "expected a command: demo, evaluate, compare, metrics; see 'recmetrics --help'"),
+        (
+            [],
+            "expected a command: demo, evaluate, compare, identify, audit-times, metrics; see "
+            "'recmetrics --help'",
+        ),
         (
             ["evalute"],
             "unknown command 'evalute'; did you mean 'evaluate'?; see 'recmetrics --help'",

@@ -62,6 +62,7 @@ HAND = {
     "popularity@2": (0.5 + 0.25) / 2,
     "popularity@5": (0.5 + 0.25 + 0 + 0.125) / 4,
     # All shares: 1.875. Item 4 alone has 1 / 1.875 = 53 %, with item 0 80 %, with item 1 93 %.
+    "share@4": 4 / 4,
     "long_tail@4": 4 / 4,
     "long_tail(tail=0.47)@4": 4 / 4,
     "long_tail(tail=0.46)@4": 3 / 4,

@@ -96,7 +96,9 @@ def test_no_metric_passes_as_another():
         "genres": rng.integers(0, 2, (9, 3)) + np.eye(9, 3),
         "profile": rng.random((4, 3)),
     }
+    side["strata"] = {"some": [0, 1, 4]}  # without it, every share is 1
     texts = [f"{each.name}@4" if each.default_k else each.name for each in METRICS.values()]
+    texts = [text.replace("share", "share(of=some)") for text in texts]
     got = Metrics.compute(scores, truth, texts, **side)
     values = np.stack([np.broadcast_to(each, 4) for each in got.values()])
     apart = np.abs(values[:, np.newaxis] - values).max(axis=2)

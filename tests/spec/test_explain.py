@@ -87,6 +87,11 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
             "left out",
         ),
         (
+            "share(discount=log2, denom=k, of=tail)@5",
+            "sum of 1 / log2(rank + 1) over the items of the top 5 in the stratum tail, divided by "
+            "that of the ranks 1 .. 5",
+        ),
+        (
             "long_tail(tail=0.5)@5",
             "share of the top 5 outside the head, the smallest set of most popular items with at "
             "least 1 - 0.5 of the interactions",

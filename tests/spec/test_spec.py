@@ -99,8 +99,8 @@ def test_parse_inverts_str(metric, data):
 @EVERY_OPTION
 @given(data=st.data())
 def test_no_digit_of_a_number_is_lost(metric, option, data):
-    if option.choices:
-        value = data.draw(st.sampled_from(option.choices))
+    if option.choices or option.is_name:
+        value = data.draw(st.sampled_from(option.choices or ("tail", "A-1.b_2")))
     else:
         value = data.draw(
             st.floats(

@@ -1,0 +1,193 @@
+"""``audit_times``: find rows of a split that were not known at the time of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from recmetrics._errors import InputTypeError
+from recmetrics._types import BoolArray, FloatArray, IntArray
+from recmetrics.tables._frames import (
+    Frame,
+    Table,
+    read_frame,
+    require_columns,
+    require_same_kind,
+    times_of,
+    value_at,
+)
+from recmetrics.tables._ids import as_integers
+from recmetrics.tables._numbering import combine, number
+
+Array = TypeVar("Array", IntArray, FloatArray)
+
+
+class TimeFinding(NamedTuple):
+    """The number of users, items or rows that a finding concerns, ``of`` so many.
+
+    ``rows`` is the number of rows behind it, and ``user`` and ``item`` are those of the first one.
+    """
+
+    n: int
+    of: int
+    rows: int
+    user: Any
+    item: Any
+
+    @property
+    def share(self) -> float:
+        """``n / of``."""
+        return self.n / self.of
+
+
+_MEANINGS = {
+    "after_own_test": "users with training rows after their earliest test row",
+    "at_own_test": "users with training rows at the time of their earliest test row",
+    "after_first_test": "training rows after the earliest test row of all users",
+    "new_items": "test items whose earliest row is in the test",
+    "in_both": "test rows whose user and item are also a training row",
+    "without_train": "users without a training row",
+}
+
+
+@dataclass(frozen=True)
+class TimeAudit:
+    """The result of ``audit_times``; it prints as a report.
+
+    ``n_train`` and ``n_truth`` count rows, ``n_users`` the users of the truth. ``findings`` has a
+    ``TimeFinding`` for each check that found something. ``information`` has what is no finding: if
+    each user has one test row, training rows after the earliest of these are to be expected.
+    """
+
+    n_train: int
+    n_truth: int
+    n_users: int
+    findings: Mapping[str, TimeFinding]
+    information: Mapping[str, TimeFinding]
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.n_train:,} training rows, {self.n_truth:,} test rows of {self.n_users:,} users"
+        )
+        lines = [head if self.findings else f"{head}: nothing odd"]
+        for name, found in [*self.findings.items(), *self.information.items()]:
+            rows = f", {found.rows:,} rows" if found.rows != found.n else ""
+            lines.append(
+                f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
+                f"first (user {found.user!r}, item {found.item!r})"
+            )
+        lines += (
+            ["    each user has one test row, so this is no finding"] if self.information else []
+        )
+        return "\n".join(lines)
+
+
+def audit_times(
+    train: Table, truth: Table, *, user: str = "user", item: str = "item", time: str = "time"
+) -> TimeAudit:
+    """Look for training rows that were not known at the time of the test, and the like.
+
+    >>> import pandas as pd
+    >>> from recmetrics.tables import audit_times
+    >>> train = pd.DataFrame({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [10, 30, 15]})
+    >>> truth = pd.DataFrame({"user": ["a", "b"], "item": [2, 2], "time": [20, 40]})
+    >>> found = audit_times(train, truth)
+    >>> found.findings["after_own_test"]  # print(found) writes a report
+    TimeFinding(n=1, of=2, rows=1, user='a', item=2)
+
+    Parameters
+    ----------
+    train, truth
+        The training set and the test set: pandas or polars DataFrames or pyarrow Tables of one
+        library, with a row for each interaction.
+    user, item, time
+        The names of these columns, in both tables. Ids are those of ``evaluate_table``; times are
+        numbers, such as seconds, or dates.
+
+    Returns
+    -------
+    TimeAudit
+        The findings, one for each check.
+
+    Raises
+    ------
+    InputError, InputTypeError, ArgumentError
+        If a table cannot be read, lacks a column, or has a row without an id or a time.
+    """
+    both = (read_frame(train, "train"), "train"), (read_frame(truth, "truth"), "truth")
+    for frame, what in both:
+        require_columns(frame, what, [user, item, time])
+    require_same_kind(both[0][0], both[1][0], "truth", "train")
+    users, items = (
+        number(as_integers([(*table, name) for table in both]))[0] for name in (user, item)
+    )
+    times = np.concatenate([times_of(*table, time) for table in both])
+    _require_one_clock(*both, time)
+    found = _found(both[0][0], both[1][0], users, items, times, (user, item))
+    n_train, n_truth = (len(frame) for frame, _ in both)
+    n_users = len(np.unique(users[n_train:]))
+    expected = {"after_first_test"} if n_truth == n_users else set()
+    findings, information = (
+        {name: each for name, each in found.items() if each.n and (name in expected) == is_expected}
+        for is_expected in (False, True)
+    )
+    return TimeAudit(n_train, n_truth, n_users, findings, information)
+
+
+def _require_one_clock(train: tuple[Frame, str], truth: tuple[Frame, str], time: str) -> None:
+    """Refuse numbers in one table and dates in the other."""
+    kinds = [frame.schema[time].is_numeric() for frame, _ in (train, truth)]
+    if kinds[0] != kinds[1]:
+        held = [f"{what} holds {frame.schema[time]}" for frame, what in (train, truth)]
+        msg = f"column {time!r}: {held[0]}, {held[1]}, expected numbers or dates in both"
+        raise InputTypeError(msg)
+
+
+def _found(
+    train: Frame,
+    truth: Frame,
+    users: IntArray,
+    items: IntArray,
+    times: FloatArray,
+    columns: tuple[str, str],
+) -> dict[str, TimeFinding]:
+    """Compare users, items and times, those of train first."""
+    of_train, of_truth = _split(train, users)
+    trained, tested = _split(train, items)
+    pair_of_train, pair_of_truth = _split(train, combine([users, items]))
+    before, after = _split(train, times)
+    own_test = _earliest(of_truth, after, users)[of_train]
+    is_new = (_earliest(tested, after, items) < _earliest(trained, before, items))[tested]
+    each_train, each_truth = np.arange(len(train)), np.arange(len(truth))
+
+    def finding(rows: BoolArray, counted: IntArray, every: IntArray, frame: Frame) -> TimeFinding:
+        first = [
+            value_at(frame, name, int(rows.argmax())) if rows.any() else None for name in columns
+        ]
+        n, of = (len(np.unique(codes)) for codes in (counted[rows], every))
+        return TimeFinding(n, of, int(np.count_nonzero(rows)), *first)
+
+    late, again = before > after.min(initial=np.inf), np.isin(pair_of_truth, pair_of_train)
+    return {
+        "after_own_test": finding(before > own_test, of_train, of_truth, train),
+        "at_own_test": finding(before == own_test, of_train, of_truth, train),
+        "after_first_test": finding(late, each_train, each_train, train),
+        "new_items": finding(is_new, tested, tested, truth),
+        "in_both": finding(again, each_truth, each_truth, truth),
+        "without_train": finding(~np.isin(of_truth, of_train), of_truth, of_truth, truth),
+    }
+
+
+def _split(train: Frame, values: Array) -> tuple[Array, Array]:
+    """Split the rows of both tables."""
+    return values[: len(train)], values[len(train) :]
+
+
+def _earliest(codes: IntArray, times: FloatArray, every: IntArray) -> FloatArray:
+    """The first time of each of all codes, infinite where it has none."""
+    earliest = np.full(int(every.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(earliest, codes, times)
+    return earliest

@@ -1,0 +1,65 @@
+"""``recmetrics identify``: the same as ``identify``, of files of scores and of tables."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from commands import printed, refused
+
+from recmetrics import identify
+
+SCORES = np.array([[5.0, 4, 3, 2], [1, 2, 3, 4], [2, 3, 4, 1]])
+TRUTH = np.array([[0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]])
+TRAIN = np.array([[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", SCORES)
+    for name, matrix in {"test": TRUTH, "train": TRAIN}.items():
+        sp.save_npz(f"{name}.npz", sp.csr_array(matrix))
+
+
+ASKED = ("--value", "0.50", "-m", "recall@2")
+
+
+def test_scores(capsys):
+    expected = identify(SCORES, TRUTH, "0.50", "recall@2", exclude=TRAIN)
+    both = ("identify", "scores.npy", "test.npz", "--exclude", "train.npz", *ASKED)
+    assert printed(capsys, *both) == f"{expected}\n"
+    document = json.loads(printed(capsys, *both, "--json"))
+    assert document == json.loads(json.dumps(expected.to_dict())) | {"notes": []}
+
+
+def test_tables(capsys):
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    users, items = np.nonzero(np.ones(SCORES.shape))
+    pl.DataFrame({"u": users, "i": items, "score": SCORES.ravel()}).write_csv("recs.csv")
+    users, items = np.nonzero(TRUTH)
+    pl.DataFrame({"u": users, "i": items}).write_csv("truth.csv")
+    columns = ("--user", "u", "--item", "i")
+    expected = identify(SCORES, TRUTH, "0.50", "dcg@2").to_dict()
+    found = json.loads(
+        printed(
+            capsys, "identify", "recs.csv", "truth.csv", *columns, *ASKED[:-1], "dcg@2", "--json"
+        )
+    )
+    assert found["n_definitions"] == expected["n_definitions"] / 2  # equal scores have one order
+    for name in ("n_distinct", "low", "high", "by_chance"):
+        assert found[name] == pytest.approx(expected[name])
+    refusal = refused(
+        capsys, "identify", "recs.csv", "truth.csv", *columns, *ASKED, "--exclude", "x"
+    )
+    assert refusal.startswith("--exclude goes with SCORES")
+
+
+def test_errors_say_what_to_type(capsys):
+    files = ("identify", "scores.npy", "test.npz")
+    assert "give the files: recmetrics identify SCORES TRUTH" in refused(capsys, *files[:2], *ASKED)
+    assert refused(capsys, *files).startswith("the following arguments are required: --value, -m")
+    wrong = refused(capsys, *files, "--value", "50", "-m", "recall@2")
+    assert wrong.startswith("--value must be from 0 to 1")
+    assert wrong.endswith("for a percentage type '50 %'")
+    assert "-m must be one of hit" in refused(capsys, *files, "--value", "1", "-m", "coverage@2")

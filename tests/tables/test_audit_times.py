@@ -1,0 +1,166 @@
+"""The times of a split: every check by hand, in every library's tables, and by the command."""
+
+import datetime
+import json
+
+import numpy as np
+import pytest
+from asserts import message_of
+from commands import printed, refused
+
+from recmetrics import ArgumentError, InputError, InputTypeError
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+pl = pytest.importorskip("polars", reason="polars is not installed")
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("narwhals", reason="narwhals is not installed")
+
+from recmetrics.tables import TimeFinding, audit_times  # noqa: E402
+
+# ann is tested at 20 and 50, bob at 40, cem at 30; cem and item 9 are in no training row.
+TRAIN = {
+    "user": ["ann", "ann", "ann", "bob", "bob", "dan"],
+    "item": [1, 2, 3, 1, 4, 5],
+    "time": [10, 25, 30, 40, 15, 60],
+}
+TRUTH = {"user": ["ann", "ann", "bob", "cem"], "item": [4, 1, 5, 9], "time": [20, 50, 40, 30]}
+EXPECTED = {
+    "after_own_test": TimeFinding(1, 3, 2, "ann", 2),
+    "at_own_test": TimeFinding(1, 3, 1, "bob", 1),
+    # 25, 30, 40 and 60 are after 20
+    "after_first_test": TimeFinding(4, 6, 4, "ann", 2),
+    # item 5 is tested at 40 and trained at 60, item 9 is tested alone; of the items 1, 4, 5 and 9
+    "new_items": TimeFinding(2, 4, 2, "bob", 5),
+    "in_both": TimeFinding(1, 4, 1, "ann", 1),
+    "without_train": TimeFinding(1, 3, 1, "cem", 9),
+}
+
+
+def dated(table):
+    """The same with dates, 1 day for each unit of time."""
+    start = datetime.datetime(2020, 1, 1)
+    return table | {"time": [start + datetime.timedelta(days=t) for t in table["time"]]}
+
+
+FORMS = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "pandas dates": lambda t: pd.DataFrame(dated(t)),
+    "polars dates": lambda t: pl.DataFrame(dated(t)).with_columns(pl.col("time").cast(pl.Date)),
+    "pyarrow dates": lambda t: pa.table(dated(t)),
+    "fractions": lambda t: pl.DataFrame(t).with_columns(pl.col("time") / 7),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_check_by_hand(form):
+    found = audit_times(FORMS[form](TRAIN), FORMS[form](TRUTH))
+    assert found.findings == EXPECTED
+    assert (found.n_train, found.n_truth, found.n_users, found.information) == (6, 4, 3, {})
+    assert found.findings["after_own_test"].share == pytest.approx(1 / 3)
+
+
+def test_times_of_zones_are_compared_as_they_are():
+    def zoned(table, zone):
+        return FORMS["pandas dates"](table).assign(
+            time=lambda f: f.time.dt.tz_localize("UTC").dt.tz_convert(zone)
+        )
+
+    assert audit_times(zoned(TRAIN, "Asia/Tokyo"), zoned(TRUTH, "UTC")).findings == EXPECTED
+
+
+def test_it_prints_as_a_report():
+    assert str(audit_times(pd.DataFrame(TRAIN), pd.DataFrame(TRUTH))).splitlines() == [
+        "6 training rows, 4 test rows of 3 users",
+        "  users with training rows after their earliest test row: 1 of 3 (33.3%), 2 rows, "
+        "first (user 'ann', item 2)",
+        "  users with training rows at the time of their earliest test row: 1 of 3 (33.3%), "
+        "first (user 'bob', item 1)",
+        "  training rows after the earliest test row of all users: 4 of 6 (66.7%), "
+        "first (user 'ann', item 2)",
+        "  test items whose earliest row is in the test: 2 of 4 (50.0%), "
+        "first (user 'bob', item 5)",
+        "  test rows whose user and item are also a training row: 1 of 4 (25.0%), "
+        "first (user 'ann', item 1)",
+        "  users without a training row: 1 of 3 (33.3%), first (user 'cem', item 9)",
+    ]
+
+
+def test_one_test_row_each_is_no_finding():
+    train = pd.DataFrame({"user": [1, 2, 2], "item": [1, 1, 2], "time": [1, 5, 9]})
+    found = audit_times(train, pd.DataFrame({"user": [1, 2], "item": [2, 1], "time": [8, 10]}))
+    assert list(found.findings) == ["new_items", "in_both"]
+    assert found.information == {"after_first_test": TimeFinding(1, 3, 1, 2, 2)}
+    assert str(found).endswith("item 2)\n    each user has one test row, so this is no finding")
+
+
+def test_a_fair_split_has_nothing_odd():
+    train = pd.DataFrame({"u": [1, 1, 2], "i": [1, 2, 2], "t": [1.0, 2.0, 3.0]})
+    truth = pd.DataFrame({"u": [1, 2], "i": [2, 1], "t": [4.0, 5.0]}).query("u == 2")
+    found = audit_times(train, truth, user="u", item="i", time="t")
+    assert found.findings == {}
+    at_once = truth.assign(i=3, t=3.0)  # an item that is trained and tested at the same time
+    both = audit_times(pd.concat([train, at_once]), at_once, user="u", item="i", time="t")
+    assert list(both.findings) == ["at_own_test", "in_both"]
+    assert str(found) == "3 training rows, 1 test rows of 1 users: nothing odd"
+    assert audit_times(train, truth[:0], user="u", item="i", time="t").n_users == 0
+
+
+def test_errors_say_what_to_type():
+    train, truth = pd.DataFrame(TRAIN), pd.DataFrame(TRUTH)
+
+    def said(error, *tables, **columns):
+        return message_of(error, lambda: audit_times(*tables, **columns))
+
+    assert "train has no column 'time'" in said(InputError, train.drop(columns="time"), truth)
+    assert "truth is of type int, expected a pandas" in said(InputTypeError, train, 3)
+    assert said(InputTypeError, train, pl.DataFrame(TRUTH)).startswith(
+        "train is a pandas table and truth"
+    )
+    assert "time must" not in said(ArgumentError, train, truth, time=3)
+    text = said(InputTypeError, train.astype({"time": str}), truth)
+    assert "holds text, expected numbers or dates" in text
+    assert "pandas.to_datetime(train['time'])" in text
+    mixed = said(InputTypeError, train, pd.DataFrame(dated(TRUTH)))
+    assert mixed.startswith("column 'time': train holds Int64, truth holds Datetime")
+    for missing in (np.nan, None):
+        told = said(InputError, train.assign(time=[1, 2, 3, 4, 5, missing]), truth)
+        assert "column 'time': row 5 (counted from 0) is null or NaN" in told
+    none = pd.DataFrame(dated(TRAIN)).assign(time=lambda f: f.time.where(f.time.dt.day != 11))
+    assert "expected a time in every row" in said(InputError, none, pd.DataFrame(dated(TRUTH)))
+
+
+# --- The command ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "suffix, form", [(".csv", "polars"), (".csv", "polars dates"), (".parquet", "pandas dates")]
+)
+def test_the_command_prints_the_same(tmp_path, capsys, suffix, form):
+    files = [tmp_path / f"{name}{suffix}" for name in ("train", "truth")]
+    for file, table in zip(files, (TRAIN, TRUTH), strict=True):
+        frame = FORMS[form](table)
+        frame = pl.from_pandas(frame) if isinstance(frame, pd.DataFrame) else frame
+        frame = frame.rename({"time": "at"})
+        frame.write_csv(file) if suffix == ".csv" else frame.write_parquet(file)
+    out = printed(capsys, "audit-times", *files, "--time", "at")
+    assert out.splitlines()[1].startswith(
+        "  users with training rows after their earliest test row"
+    )
+    document = json.loads(printed(capsys, "audit-times", *files, "--time", "at", "--json"))
+    got = {
+        name: (each["n"], each["of"], each["rows"]) for name, each in document["findings"].items()
+    }
+    assert got == {name: (each.n, each.of, each.rows) for name, each in EXPECTED.items()}
+
+
+def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(TRAIN).write_csv("train.csv")
+    pl.DataFrame(TRUTH).with_columns(pl.lit("soon").alias("time")).write_csv("soon.csv")
+    assert "give the files TRAIN TRUTH" in refused(capsys, "audit-times", "train.csv")
+    both = ("audit-times", "train.csv", "soon.csv")
+    assert "holds 'soon' as time; expected a number" in refused(capsys, *both)
+    assert "no column 'at'" in refused(capsys, *both, "--time", "at")
+    assert "--user and --item have the same column" in refused(capsys, *both, "--user", "item")
