@@ -2,8 +2,8 @@
 
     _summarise    ``summary`` and ``Summary``: the means, intervals and quantiles of one model
     _compare      ``compare``: reads the results, resamples, tests
-    _samples      results in any form -> one array of values per model and metric; groups, weights
-    _align        results in tables: which columns are metrics, and users in one order
+    _reading      one result in any form -> a table; groups, weights and settings
+    _samples      tables of all models -> one array per model and metric, users in one order
     _statistics   means, quantiles, bootstrap, tests and corrections
     _records      the numbers: ``Mean``, ``Difference``, ``MetricSummary``; as data frames, for JSON
     _comparison   ``Comparison``: the numbers, printed, exported and drawn; its compact table
@@ -17,8 +17,8 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import CompactTable, Comparison
 from recmetrics.comparison._grids import Grid, Printed, plural
+from recmetrics.comparison._reading import read_weights
 from recmetrics.comparison._records import Difference, Mean, MetricSummary
-from recmetrics.comparison._samples import read_weights
 from recmetrics.comparison._statistics import Correction, Test, mean_of
 from recmetrics.comparison._summarise import Summary, summary
 

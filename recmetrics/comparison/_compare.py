@@ -3,45 +3,21 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputTypeError
-from recmetrics.comparison._align import spec_if_known
+from recmetrics._errors import ArgumentError
+from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._grids import split
+from recmetrics.comparison._reading import check_share, read_columns, read_seed, spec_if_known
 from recmetrics.comparison._records import Difference, Mean
-from recmetrics.comparison._samples import (
-    Results,
-    check_runs,
-    check_share,
-    read_columns,
-    read_groups,
-    read_results,
-    read_seed,
-    read_weights,
-)
-from recmetrics.comparison._statistics import (
-    N_RESAMPLES,
-    Correction,
-    Floats,
-    Sample,
-    Test,
-    bounded,
-    correct,
-    defined,
-    effect_size,
-    effective_users,
-    mean_of,
-    p_value,
-    spread_of,
-    sums_of_runs,
-)
+from recmetrics.comparison._samples import Samples, Values, check_runs, read_samples
+from recmetrics.comparison._statistics import N_RESAMPLES, Correction, Sample, Test
 
 
 def compare(
@@ -181,32 +157,28 @@ def compare(
         As in ``Metrics.compute``.
     """
     asked = read_columns(metrics, model, by, weights)
-    read = read_results(results, {} if levels is None else levels, asked)
-    by, weights = (
-        read.labels.get(each, each) if isinstance(each, str) else each for each in (by, weights)
-    )
-    if baseline is not None and baseline not in read.models:
-        known = ", ".join(map(repr, read.models))
+    samples = read_samples(results, {} if levels is None else levels, by, weights, asked)
+    if baseline is not None and baseline not in samples.models:
+        known = ", ".join(map(repr, samples.models))
         msg = f"baseline must be one of {known}, got {baseline!r}"
         raise ArgumentError(msg)
-    check_runs(read, paired_runs)
-    weighted = None if weights is None else read_weights(weights, read.n_users)
-    groups = {} if by is None else _sorted(read_groups(by, read.n_users))
+    check_runs(samples, paired_runs)
     found = Comparison(
-        models=read.models,
-        levels=read.levels,
-        metrics=read.metrics,
-        groups=tuple(groups),
+        models=samples.models,
+        levels=samples.levels,
+        metrics=samples.metrics,
+        groups=tuple(samples.groups)[1:],
         means=(),
         differences=(),
         baseline=baseline,
         confidence=check_share("confidence", confidence, 0.5),
         tests=_check_tests(tests),
         correction=correction,
-        lower_is_better=_lower(read.metrics, lower_is_better),
+        lower_is_better=_lower(samples.metrics, lower_is_better),
         n_resamples=_check_resamples(n_resamples),
-        n_weightless=None if weighted is None else int(np.count_nonzero(weighted == 0)),
+        n_weightless=None if samples.weights is None else int((samples.weights == 0).sum()),
         paired_runs=paired_runs,
+        samples=samples,
     )
     if weights is not None and "wilcoxon" in found.tests:
         msg = (
@@ -219,10 +191,9 @@ def compare(
         raise ArgumentError(msg)
     seed = read_seed(rng)
     records: list[Mean | Difference] = []
-    for group, users in {None: np.arange(read.n_users), **groups}.items():
-        counted = users if weighted is None else users[weighted[users] > 0]
-        own = _Group(read, group, counted, weighted, seed, found).describe()
-        records += bounded(own, found.confidence, found.n_resamples, seed)
+    for group in samples.groups:
+        own = _described(found, group, seed)
+        records += statistics.bounded(own, found.confidence, found.n_resamples, seed)
     overall, of_groups = split(each for each in records if isinstance(each, Difference))
     return replace(
         found,
@@ -231,134 +202,100 @@ def compare(
     )
 
 
-class _Values(NamedTuple):
-    """The defined values of a model, or differences of two, of some users."""
-
-    values: Floats
-    weights: Floats | None
-    sample: Sample
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Some users, or all, without those of weight 0; the values and settings of the comparison."""
-
-    results: Results
-    label: Any  # None for all users
-    users: npt.NDArray[np.intp]
-    weights: Floats | None  # of all users
-    seed: int
-    settings: Comparison
-
-    def describe(self) -> list[tuple[Mean | Difference, Sample]]:
-        """Compute means and differences, in the order of metrics, and what to resample."""
-        found: list[tuple[Mean | Difference, Sample]] = []
-        for metric in self.results.metrics:
-            is_system = metric in self.results.system
-            if is_system and self.label is not None:
-                continue  # one value for all users: none for a group
-            own = replace(self, users=np.zeros(1, np.intp), weights=None) if is_system else self
-            known: dict[str, _Values] = {}
-            for model in self.results.having(metric):
-                known[model] = own._values(metric, (model,), known)
-            means = [own._mean(metric, model, each) for model, each in known.items()]
-            if is_system:
-                n_effective = None if self.weights is None else math.nan
-                of_all: dict[str, Any] = {
-                    "n_users": None,
-                    "n_undefined": None,
-                    "n_effective": n_effective,
-                }
-                means = [replace(each, **of_all) for each in means]
-            means = _marked(means, self.results.models, self.settings.lower_is_better)
-            found += zip(means, (each.sample for each in known.values()), strict=True)
-            for pair in () if is_system else _pairs(self.settings):
-                values = self._values(metric, pair, known)
-                found.append((self._difference(metric, pair, values), values.sample))
-        return found
-
-    def _values(
-        self, metric: str, models: tuple[str, ...], known: Mapping[str, _Values]
-    ) -> _Values:
-        """Take the values of one model, or subtract those of another; leave out the undefined."""
-        values = self.results.values[models[0]][metric][self.users]
-        for against in models[1:]:
-            values = values - self.results.values[against][metric][self.users]
-        users, undefined = self.users, np.isnan(values)
-        if undefined.any():
-            users, values = users[~undefined], values[~undefined]
-        weights = None if self.weights is None else self.weights[users]
-        runs = [self.results.runs[model][metric] for model in models]
-        if len(runs) == 2 and min(map(len, runs)) == 1:
-            # One has the same users as each run of the other.
-            sums = [sums_of_runs(runs[0][:, users] - runs[1][:, users], weights, self.seed)]
-        else:
-            # Of as many users as the model alone has, a pair has the same: they are summed once.
-            sums = [
-                known[model].sample.model
-                if model in known and known[model].values.size == users.size
-                else sums_of_runs(each[:, users], weights, self.seed)
-                for model, each in zip(models, runs, strict=True)
-            ]
-        against_sums = sums[1] if len(sums) > 1 else ()
-        return _Values(values, weights, Sample(sums[0], against_sums, self.settings.paired_runs))
-
-    def _mean(self, metric: str, model: str, found: _Values) -> Mean:
-        of_runs: dict[str, Any] = {}
-        if self.results.n_runs():
-            weights = None if self.weights is None else self.weights[self.users]
-            runs = self.results.runs[model][metric][:, self.users]
-            means, _ = defined(np.array([mean_of(run, weights) for run in runs]))
-            of_runs = {"n_runs": len(runs), "run_std": spread_of(means)}
-        return Mean(
-            metric=metric,
-            group=self.label,
-            model=model,
-            mean=mean_of(found.values, found.weights),
-            n_users=found.values.size,
-            n_undefined=self.users.size - found.values.size,
-            n_effective=None if found.weights is None else effective_users(found.weights),
-            **of_runs,
-        )
-
-    def _difference(self, metric: str, pair: tuple[str, str], found: _Values) -> Difference:
-        values, weights, _ = found
-        above, below = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
-        is_lower = metric in self.settings.lower_is_better
-        p_values: dict[str, float] = {
-            test: p_value(test, values, self.seed, weights) for test in self.settings.tests
+def _described(
+    found: Comparison, group: Any, seed: int
+) -> Iterator[tuple[Mean | Difference, Sample]]:
+    """Compute means and differences of a group, None: of all users, and what to resample."""
+    samples = found.samples
+    for metric in samples.metrics:
+        is_system, is_lower = metric in samples.system, metric in found.lower_is_better
+        if is_system and group is not None:
+            continue  # one value for all users: none for a group
+        alone = {model: samples.of(group, metric, model) for model in samples.having(metric)}
+        sums = {
+            model: statistics.sums_of_runs(
+                samples.runs[model][metric][:, each.users], each.weights, seed
+            )
+            for model, each in alone.items()
         }
-        return Difference(
-            metric=metric,
-            group=self.label,
-            model=pair[0],
-            against=pair[1],
-            difference=mean_of(values, weights),
-            n_users=values.size,
-            n_undefined=self.users.size - values.size,
-            effect_size=effect_size(values, weights),
-            wins=below if is_lower else above,
-            ties=values.size - above - below,
-            losses=above if is_lower else below,
-            p_values=p_values,
-            corrected=p_values,
-        )
+        means = [_mean(samples, metric, group, model, each) for model, each in alone.items()]
+        compared = {
+            each.mean for each in means if each.model in found.models and each.mean == each.mean
+        }
+        best = (min if is_lower else max)(compared) if len(compared) > 1 else None
+        for mean in means:
+            is_best = mean.model in found.models and mean.mean == best
+            yield replace(mean, best=is_best), Sample(sums[mean.model])
+        for pair in () if is_system else _pairs(found):
+            own = samples.of(group, metric, *pair)
+            runs = [samples.runs[model][metric] for model in pair]
+            if min(map(len, runs)) == 1:
+                # One has the same users as each run of the other.
+                differences = runs[0][:, own.users] - runs[1][:, own.users]
+                sample = Sample(statistics.sums_of_runs(differences, own.weights, seed))
+            else:
+                # A pair of as many users as the model alone has the same: they are summed once.
+                both = (
+                    sums[model]
+                    if alone[model].users.size == own.users.size
+                    else statistics.sums_of_runs(each[:, own.users], own.weights, seed)
+                    for model, each in zip(pair, runs, strict=True)
+                )
+                sample = Sample(next(both), next(both), found.paired_runs)
+            yield _difference(found, metric, group, pair, own, seed), sample
 
 
-def _marked(means: list[Mean], models: Collection[str], lower: Collection[str]) -> list[Mean]:
-    """Mark the best of the models, or none where all are equal."""
-    values = [each.mean for each in means if each.model in models and each.mean == each.mean]
-    if len(set(values)) < 2:
-        return means
-    best = min(values) if means[0].metric in lower else max(values)
-    return [replace(each, best=each.model in models and each.mean == best) for each in means]
+def _mean(samples: Samples, metric: str, group: Any, model: str, own: Values) -> Mean:
+    mean = Mean(
+        metric=metric,
+        group=group,
+        model=model,
+        mean=statistics.mean_of(own.values, own.weights),
+        n_effective=None if samples.weights is None else math.nan,
+    )
+    if metric not in samples.system:
+        n_effective = None if own.weights is None else statistics.effective_users(own.weights)
+        mean = replace(mean, n_users=own.users.size, n_undefined=own.n_undefined)
+        mean = replace(mean, n_effective=n_effective)
+    if not samples.n_runs():
+        return mean
+    runs = samples.runs[model][metric][:, own.users]
+    means = np.array([statistics.mean_of(run, own.weights) for run in runs])
+    run_std = statistics.spread_of(statistics.defined(means)[0])
+    return replace(mean, n_runs=len(runs), run_std=run_std)
+
+
+def _difference(
+    found: Comparison, metric: str, group: Any, pair: tuple[str, str], own: Values, seed: int
+) -> Difference:
+    values = own.values
+    above, below = (int(np.count_nonzero(values * sign > 0)) for sign in (1, -1))
+    wins, losses = (below, above) if metric in found.lower_is_better else (above, below)
+    p_values: dict[str, float] = {
+        test: statistics.p_value(test, values, seed, own.weights) for test in found.tests
+    }
+    return Difference(
+        metric=metric,
+        group=group,
+        model=pair[0],
+        against=pair[1],
+        difference=statistics.mean_of(values, own.weights),
+        n_users=values.size,
+        n_undefined=own.n_undefined,
+        effect_size=statistics.effect_size(values, own.weights),
+        wins=wins,
+        ties=values.size - above - below,
+        losses=losses,
+        p_values=p_values,
+        corrected=p_values,
+    )
 
 
 def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     """Correct each test for all of ``differences``; the first test decides on significance."""
     tests, alpha = settings.tests, 1 - settings.confidence
     by_test = [
-        correct([each.p_values[test] for each in differences], settings.correction)
+        statistics.correct([each.p_values[test] for each in differences], settings.correction)
         for test in tests
     ]
     return [
@@ -374,35 +311,24 @@ def _pairs(settings: Comparison) -> list[tuple[str, str]]:
     return [(later, earlier) for earlier, later in combinations(settings.models, 2)]
 
 
-def _lower(metrics: Sequence[str], lower_is_better: Collection[str]) -> frozenset[str]:
-    if isinstance(lower_is_better, str):
-        lower_is_better = (lower_is_better,)
-    asked: object = lower_is_better
-    for metric in asked if isinstance(asked, Iterable) else (asked,):
+def _lower(metrics: Sequence[str], lower_is_better: Any) -> frozenset[str]:
+    """The metrics for which lower is better, as the library or the caller knows."""
+    is_one = isinstance(lower_is_better, str) or not isinstance(lower_is_better, Iterable)
+    asked = (lower_is_better,) if is_one else tuple(lower_is_better)
+    for metric in asked:
         if metric not in metrics:
-            known = ", ".join(repr(each) for each in metrics)
+            known = ", ".join(map(repr, metrics))
             msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
             raise ArgumentError(msg)
     specs = {metric: spec_if_known(metric) for metric in metrics}
-    known_lower = {
-        name for name, spec in specs.items() if spec and not spec.metric.higher_is_better
-    }
-    return frozenset(known_lower.union(lower_is_better))
+    lower = (name for name, spec in specs.items() if spec and not spec.metric.higher_is_better)
+    return frozenset((*lower, *asked))
 
 
-def _sorted(groups: Mapping[Any, npt.NDArray[np.intp]]) -> dict[Any, npt.NDArray[np.intp]]:
-    try:
-        return {group: groups[group] for group in sorted(groups)}
-    except TypeError:
-        msg = "by must hold labels of one type, such as strings or integers"
-        raise InputTypeError(msg) from None
-
-
-def _check_tests(tests: Test | Sequence[Test]) -> tuple[Test, ...]:
-    asked: object = tests
-    given = tuple(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else (asked,)
-    known = get_args(Test)
-    if not given or any(test not in known for test in given) or len(set(given)) != len(given):
+def _check_tests(tests: Any) -> tuple[Test, ...]:
+    is_one = isinstance(tests, str) or not isinstance(tests, Iterable)
+    given = (tests,) if is_one else tuple(tests)
+    if not given or not {*given} <= {*get_args(Test)} or len({*given}) != len(given):
         msg = f"tests must be one or several of 't', 'wilcoxon' and 'permutation', got {tests!r}"
         raise ArgumentError(msg)
     return given

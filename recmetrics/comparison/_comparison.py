@@ -48,7 +48,7 @@ class Comparison(Compared, Printed):
     __slots__ = ()
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # one mark for all
-        return _render.grids(self), _render.legend(self)
+        return _render.tables(self), _render.legend(self)
 
     def compact(
         self, metrics: str | Sequence[str] | None = None, *, digits: int | None = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import math
 import re
+import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -35,7 +37,7 @@ class Column:
 
     heading: str
     text: Callable[[Any], str]
-    shown: bool = True
+    is_shown: bool = True
     is_number: bool = True
     label: Callable[[Any], Any] | None = None  # a cell is empty below one of the same label
     is_strong: Callable[[Any], bool] = lambda _: False
@@ -50,16 +52,32 @@ class Grid:
     strong: frozenset[tuple[int, int]]
 
 
-def named(field: str, is_shown: bool = True) -> Column:
-    """Make a column of names at the left, which are not repeated from row to row."""
+def named(field: str, is_shown: bool = True, *, is_repeated: bool = False) -> Column:
+    """Make a column of names at the left, by default not repeated from row to row."""
     label = attrgetter(field)
-    return Column(field, lambda record: one_line(label(record)), is_shown, False, label)
+    label_if_once = None if is_repeated else label
+    return Column(field, lambda record: one_line(label(record)), is_shown, False, label_if_once)
 
 
 def count(heading: str, field: str, is_shown: bool = True, places: int = 0) -> Column:
     """Make a column of numbers of users or runs."""
     form = f",.{places}f"
     return Column(heading, lambda record: shown(getattr(record, field), form), is_shown)
+
+
+def number(
+    heading: str,
+    value: Callable[[Any], float | None],
+    places: Mapping[str, int],
+    sign: str = "",
+    **more: Any,
+) -> Column:
+    """Make a column of numbers; ``places`` are the decimals of each metric."""
+
+    def text(record: Any) -> str:
+        return shown(value(record), f"{sign}.{places[record.metric]}f")
+
+    return Column(heading, text, **more)
 
 
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
@@ -83,22 +101,18 @@ def left_out(records: Sequence[Any]) -> Column:
 
 def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
     """Write a row for each record."""
-    columns = [column for column in columns if column.shown]
-    rows = []
+    columns = [column for column in columns if column.is_shown]
+    rows: list[list[str]] = []
+    strong: set[tuple[int, int]] = set()
     above: list[Any] = []
-    for record in records:
+    for i, record in enumerate(records):
         row = [column.text(record) for column in columns]
         labels = [column.label(record) for column in columns if column.label is not None]
         pairs = zip(labels, above, strict=False)  # nothing is above the first
-        same = next((i for i, (own, last) in enumerate(pairs) if own != last), len(above))
+        same = next((j for j, (own, last) in enumerate(pairs) if own != last), len(above))
         rows.append([""] * same + row[same:])
         above = labels
-    strong = {
-        (i, j)
-        for i, record in enumerate(records)
-        for j, column in enumerate(columns)
-        if column.is_strong(record)
-    }
+        strong |= {(i, j) for j, column in enumerate(columns) if column.is_strong(record)}
     return Grid(columns, rows, frozenset(strong))
 
 
@@ -125,7 +139,8 @@ class Printed:
         grids, notes = self._page("[ ]")
         if width is not None:
             notes = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
-        return "\n\n".join([*(_fitted(grid, width) for grid in grids), "\n".join(notes)])
+        most = sys.maxsize if width is None else width
+        return "\n\n".join([*(_fitted(grid, most) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
@@ -174,39 +189,36 @@ def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
     return "\n".join(lines)
 
 
-def _aligned(grid: Grid, widths: Sequence[int]) -> str:
-    """Align the columns in ``widths``, in which cells fold at blanks."""
-    lines = []
-    for number, row in enumerate(([column.heading for column in grid.columns], *grid.rows)):
-        folded = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
-        for i in range(max(map(len, folded))):
-            cells = []
-            for parts, width, column in zip(folded, widths, grid.columns, strict=True):
-                cell = parts[i] if i < len(parts) else ""
-                space = " " * (width - _width(cell))
-                cells.append(space + cell if column.is_number else cell + space)
-            lines.append((" " * _GAP).join(cells).rstrip())
-        if not number:
-            lines.append((" " * _GAP).join("-" * width for width in widths).rstrip())
-    return "\n".join(lines)
-
-
-def _fitted(grid: Grid, most: int | None) -> str:
+def _fitted(grid: Grid, most: int) -> str:
     """Align the columns in ``most`` columns of a terminal, or write each row as a block."""
-    cells = list(zip(*([column.heading for column in grid.columns], *grid.rows), strict=True))
-    whole = [max(map(_width, texts)) for texts in cells]
-    room = sum(whole) if most is None else most - _GAP * (len(grid.columns) - 1)
-    if most is None or sum(whole) <= room:
-        return _aligned(grid, whole)
-    least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
-    if sum(least) > room:
-        return _in_blocks(grid, most)
-    # A heading folds before the cells below it have to.
-    widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in cells]
-    while sum(widths) > room:
-        _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
-        widths[widest] -= 1
-    return _aligned(grid, widths)
+    rows = [[column.heading for column in grid.columns], *grid.rows]
+    cells = list(zip(*rows, strict=True))
+    widths = [max(map(_width, texts)) for texts in cells]
+    room = most - _GAP * (len(widths) - 1)
+    if sum(widths) > room:
+        least = [max(map(_width, " ".join(texts).split()), default=0) for texts in cells]
+        if sum(least) > room:
+            return _in_blocks(grid, most)
+        # A heading folds before the cells below it have to.
+        widths = [max(map(_width, [*head.split(), *texts]), default=0) for head, *texts in cells]
+        while sum(widths) > room:
+            _, widest = max((w, i) for i, w in enumerate(widths) if w > least[i])
+            widths[widest] -= 1
+    head, *below = (_aligned(row, widths, grid.columns) for row in rows)
+    rule = (" " * _GAP).join("-" * width for width in widths).rstrip()
+    return "\n".join([*head, rule, *chain(*below)])
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> list[str]:
+    """Write the lines of a row, whose cells fold at blanks."""
+    lines = []
+    for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
+        cells = []
+        for cell, width, column in zip(parts, widths, columns, strict=True):
+            space = " " * (width - _width(cell))
+            cells.append(space + cell if column.is_number else cell + space)
+        lines.append((" " * _GAP).join(cells).rstrip())
+    return lines
 
 
 def _in_blocks(grid: Grid, most: int) -> str:

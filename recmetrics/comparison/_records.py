@@ -16,6 +16,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._spec import MetricSpec, parse
 from recmetrics._types import Convention
+from recmetrics.comparison._samples import Samples
 from recmetrics.comparison._statistics import Correction, Test
 
 _OPTIONAL = ("n_effective", "n_runs", "run_std", "model")
@@ -157,6 +158,7 @@ class Compared:
     n_resamples: int
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
+    samples: Samples
 
     @property
     def n_runs(self) -> dict[str, int]:
@@ -201,7 +203,7 @@ def document(
     numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
 ) -> dict[str, Any]:
     """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
-    names = (field.name for field in fields(numbers) if field.name != "records")
+    names = (field.name for field in fields(numbers) if field.name not in ("records", "samples"))
     named = {name: getattr(numbers, name) for name in names}
     return {
         "format": "recmetrics-1",
@@ -239,17 +241,15 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
         raise ArgumentError(msg)
     wanted = _FRAMES if backend is None else (backend,)
-    name = next((each for each in wanted if find_spec(each) is not None), None)
+    name = next(filter(find_spec, wanted), None)
     if name is None:
         msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    if len({type(each.get("group")) for each in records} - {type(None)}) > 1:
-        # No column holds labels of several types.
-        records = [
-            {**each, "group": None if each["group"] is None else str(each["group"])}
-            for each in records
-        ]
+    groups = [each.get("group") for each in records]
+    if len({*map(type, groups)} - {type(None)}) > 1:  # which no column holds
+        named = (None if group is None else str(group) for group in groups)
+        records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
     if name == "pyarrow":
         return package.Table.from_pylist(records)
     return package.DataFrame(records)

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
+from operator import attrgetter
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recmetrics.comparison._grids import (
-    UNDEFINED,
-    Column,
-    Grid,
-    as_latex,
-    count,
-    counted,
-    decimals_of,
-    escape_latex,
-    in_latex,
-    interval,
-    intervals_by,
-    left_out,
-    named,
-    one_line,
-    percent,
-    plural,
-    shown,
-    split,
-    table,
-    weighted_by,
-)
+from recmetrics.comparison import _grids as grids
+from recmetrics.comparison._grids import UNDEFINED, Column, Grid, named, number, one_line, split
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -45,8 +26,7 @@ _TESTS = {
 _FEW_RUNS = 10  # below which the legend says that their part of the intervals is rough
 _UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
-
-
+_BETTER = "significantly better than the model with that letter"
 Form: TypeAlias = Literal["text", "markdown", "latex"]
 
 
@@ -57,34 +37,20 @@ def to_latex(comparison: Compared) -> str:
         if group is not None:
             parts.append(f"% group {one_line(group)}")
         grid = models_by_metrics(comparison, comparison.metrics, "latex", group)
-        parts.append(in_latex(grid, str))
-    parts += [in_latex(grid) for grid in _difference_grids(comparison)]
+        parts.append(grids.in_latex(grid, str))
+    parts += [grids.in_latex(grid) for grid in _differences(comparison)]
     notes = legend(comparison)
     if comparison.differences:
         names = [f"{_letter(i)} is {one_line(name)}" for i, name in enumerate(comparison.models)]
-        notes.append(
-            "superscripts: significantly better than the model with that letter, where "
-            + ", ".join(names)
-        )
-    return as_latex(parts, notes)
+        notes.append(f"superscripts: {_BETTER}, where {', '.join(names)}")
+    return grids.as_latex(parts, notes)
 
 
-def grids(comparison: Compared) -> list[Grid]:
+def tables(comparison: Compared) -> list[Grid]:
     """The tables: means and differences of all users, then of each group."""
-    means = [_means(comparison, each) for each in split(comparison.means) if each]
     # Both tables of all users first, then both of the groups.
-    pairs = zip_longest(means, _difference_grids(comparison))
+    pairs = zip_longest(_means(comparison), _differences(comparison))
     return [grid for pair in pairs for grid in pair if grid is not None]
-
-
-def plot_legend(comparison: Compared) -> list[str]:
-    """The notes below the plot, which has the means and differences of all users alone."""
-    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
-    if comparison.differences:
-        lines += [f"* significant: {_significance(comparison)}", *_few_users(comparison)]
-    if comparison.n_runs and comparison.differences:
-        lines.append(_UNCOVERED)
-    return lines
 
 
 def legend(comparison: Compared) -> list[str]:
@@ -103,6 +69,14 @@ def legend(comparison: Compared) -> list[str]:
     return [*lines, *_left_out(comparison)]
 
 
+def plot_legend(comparison: Compared) -> list[str]:
+    """The notes below the plot, which has the means and differences of all users alone."""
+    lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
+    if comparison.differences:
+        lines += [f"* significant: {_significance(comparison)}", *_few_users(comparison)]
+    return [*lines, _UNCOVERED] if comparison.n_runs and comparison.differences else lines
+
+
 def compact_legend(
     comparison: Compared, metrics: Sequence[str], best: str, marks: str
 ) -> list[str]:
@@ -111,49 +85,40 @@ def compact_legend(
     if comparison.differences:
         baseline = comparison.baseline
         only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
-        lines += [
-            f"{marks}: significantly better than the model with that letter{only}",
-            f"significant: {_significance(comparison)}",
-            *_few_users(comparison),
-        ]
+        lines += [f"{marks}: {_BETTER}{only}", f"significant: {_significance(comparison)}"]
+        lines += _few_users(comparison)
     if comparison.n_runs:
         names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
         lines.append(f"means over runs: {names}; {_UNCOVERED}")
     return [*lines, *_left_out(comparison)]
 
 
-def _intervals(comparison: Compared) -> Iterable[str]:
+def _intervals(comparison: Compared) -> Iterator[str]:
     """Say how the intervals are computed, and what they cover where there are runs."""
     counts = comparison.n_runs
     drawn = "users and runs" if counts else "users"
-    how = intervals_by(comparison.confidence, comparison.n_resamples, drawn)
+    how = grids.intervals_by(comparison.confidence, comparison.n_resamples, drawn)
     if len(counts) > 1 and comparison.paired_runs:
         how += "; the same runs of all models are drawn"
     elif len(counts) > 1:
         how += "; the runs of each model are drawn independently"
     yield how
     if counts:
-        has_single = len(counts) < len(comparison.models)
-        single = "the variation over runs of models with a single run, or " if has_single else ""
-        covered = f"intervals do not cover {single}what all runs share, such as the data"
-        few = [count for count in counts.values() if count < _FEW_RUNS]
-        if few:
-            covered += (
-                f"; with {_between(few, 'run')}, the estimate of the variation over runs is rough "
-                "and too small"
-            )
-        yield covered
+        some = "the variation over runs of models with a single run, or "
+        single = some if len(counts) < len(comparison.models) else ""
+        few = _between([count for count in counts.values() if count < _FEW_RUNS], "run")
+        estimate = "the estimate of the variation over runs is rough and too small"
+        rough = f"; with {few}, {estimate}" if few else ""
+        yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
 
 
-def _models(comparison: Compared, metrics: Sequence[str]) -> Iterable[str]:
+def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     """Say how users count, which models are not compared, and where lower is better."""
-    yield from weighted_by(comparison.n_weightless)
-    if comparison.levels:
-        names = ", ".join(map(one_line, comparison.levels))
-        yield f"not compared: {names}"
+    yield from grids.weighted_by(comparison.n_weightless)
     lower = [metric for metric in metrics if metric in comparison.lower_is_better]
-    if lower:
-        yield f"lower is better: {', '.join(one_line(each) for each in lower)}"
+    for told, names in (("not compared", comparison.levels), ("lower is better", lower)):
+        if names:
+            yield f"{told}: {', '.join(map(one_line, names))}"
 
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
@@ -161,7 +126,7 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     tested, _ = split(comparison.differences)
     n_metrics = len({each.metric for each in tested})
     n_pairs = len(tested) // n_metrics
-    family = f"{counted(n_metrics, 'metric')} x {counted(n_pairs, 'pair')}"
+    family = f"{grids.counted(n_metrics, 'metric')} x {grids.counted(n_pairs, 'pair')}"
     if with_groups and comparison.groups:
         family += f", and separately over the differences of all {len(comparison.groups)} groups"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
@@ -172,34 +137,30 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     return f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
 
 
-def _left_out(comparison: Compared) -> Iterable[str]:
+def _left_out(comparison: Compared) -> Iterator[str]:
     records: list[Any] = [*comparison.means, *comparison.differences]
     if any(each.n_undefined for each in records):
         yield "left out: users whose value is undefined; for a pair, undefined in either model"
 
 
-def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterable[str]:
+def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
-    why = f"too few for a test at {percent(comparison.confidence)}; at least {needed} are needed"
-    tested, _ = split(comparison.differences)
-    few = (each for each in comparison.differences if each.n_users < needed)
-    overall, of_groups = split(few)
-    if overall:
-        some = f" in {len(overall)} of {len(tested)} differences"
-        yield f"{_users(overall)}{'' if len(overall) == len(tested) else some}: {why}"
+    percent = grids.percent(comparison.confidence)
+    why = f"too few for a test at {percent}; at least {needed} are needed"
+    n_tested = len(split(comparison.differences)[0])
+    few, of_groups = split(each for each in comparison.differences if each.n_users < needed)
+    if few:
+        some = f" in {len(few)} of {n_tested} differences" if len(few) < n_tested else ""
+        yield f"{_between([each.n_users for each in few], 'user')}{some}: {why}"
     if of_groups and with_groups:
         n_groups = len({each.group for each in of_groups})
-        some = f"{n_groups} of {counted(len(comparison.groups), 'group')}"
-        yield f"{_users(of_groups)} in {some}: {why}"
-
-
-def _users(differences: Sequence[Difference]) -> str:
-    return _between([each.n_users for each in differences], "user")
+        some = f"{n_groups} of {grids.counted(len(comparison.groups), 'group')}"
+        yield f"{_between([each.n_users for each in of_groups], 'user')} in {some}: {why}"
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:
-    return decimals_of(each for each in comparison.means if each.model in comparison.models)
+    return grids.decimals_of(each for each in comparison.means if each.model in comparison.models)
 
 
 def pair(difference: Difference) -> str:
@@ -207,40 +168,28 @@ def pair(difference: Difference) -> str:
     return f"{one_line(difference.model)} - {one_line(difference.against)}"
 
 
-def _means(comparison: Compared, means: Sequence[Mean]) -> Grid:
-    by_group = means[0].group is not None
-    places = _decimals(comparison)
-
-    return table(
-        [
-            named("group", by_group),
+def _means(comparison: Compared) -> Iterator[Grid]:
+    """The means of all users, then of the groups."""
+    places, has_runs = _decimals(comparison), bool(comparison.n_runs)
+    for means in filter(None, split(comparison.means)):
+        columns = [
+            named("group", means[0].group is not None),
             named("metric"),
-            Column("model", lambda each: one_line(each.model), is_number=False),
-            Column(
-                "mean",
-                lambda each: shown(each.mean, f".{places[each.metric]}f"),
-                is_strong=lambda each: each.best,
-            ),
-            interval(comparison.confidence, places),
-            count("users", "n_users"),
-            count("effective", "n_effective", comparison.n_weightless is not None, 1),
-            count("runs", "n_runs", bool(comparison.n_runs)),
-            Column(
-                "run std",
-                lambda each: shown(each.run_std, f".{places[each.metric]}f"),
-                bool(comparison.n_runs),
-            ),
-            left_out(means),
+            named("model", is_repeated=True),
+            number("mean", attrgetter("mean"), places, is_strong=attrgetter("best")),
+            grids.interval(comparison.confidence, places),
+            grids.count("users", "n_users"),
+            grids.count("effective", "n_effective", comparison.n_weightless is not None, 1),
+            grids.count("runs", "n_runs", has_runs),
+            number("run std", attrgetter("run_std"), places, is_shown=has_runs),
+            grids.left_out(means),
             Column("", lambda each: "best" if each.best else "", is_number=False),
-            _worst(comparison, places, by_group),
-        ],
-        means,
-    )
+            _worst(comparison, places, means[0].group),
+        ]
+        yield grids.table(columns, means)
 
 
-def _worst(
-    comparison: Compared, places: Mapping[str, int], by_group: bool, sign: str = ""
-) -> Column:
+def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: str = "") -> Column:
     """Make the column of the worst group, beside the records of all users."""
 
     def text(each: Mean | Difference) -> str:
@@ -248,45 +197,34 @@ def _worst(
         worst = comparison.worst_group(each.metric, each.model, against)
         if worst is None:
             return UNDEFINED
-        return f"{one_line(worst.group)} ({shown(worst.value, f'{sign}.{places[each.metric]}f')})"
+        form = f"{sign}.{places[each.metric]}f"
+        return f"{one_line(worst.group)} ({grids.shown(worst.value, form)})"
 
-    is_shown = bool(comparison.groups) and not by_group
-    return Column("worst group", text, is_shown, is_number=False)
-
-
-def _difference_grids(comparison: Compared) -> list[Grid]:
-    return [_differences(comparison, each) for each in split(comparison.differences) if each]
+    return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
 
 
-def _differences(comparison: Compared, differences: Sequence[Difference]) -> Grid:
-    by_group = differences[0].group is not None
+def _differences(comparison: Compared) -> Iterator[Grid]:
+    """The differences of all users, then of the groups."""
     places = _decimals(comparison)
-    # A single pair needs no column: it is the heading of the differences.
-    is_alone = len({(each.model, each.against) for each in differences}) == 1
-    several = len(comparison.tests) > 1
-
-    return table(
-        [
-            named("group", by_group),
+    for differences in filter(None, split(comparison.differences)):
+        # A single pair needs no column: it is the heading of the differences.
+        is_alone = len({(each.model, each.against) for each in differences}) == 1
+        heading = pair(differences[0]) if is_alone else "difference"
+        p_of = ("p ({})" if len(comparison.tests) > 1 else "p").format
+        columns = [
+            named("group", differences[0].group is not None),
             named("metric"),
             Column("pair", pair, not is_alone, is_number=False),
-            Column(
-                pair(differences[0]) if is_alone else "difference",
-                lambda each: shown(each.difference, f"+.{places[each.metric]}f"),
-            ),
-            interval(comparison.confidence, places, "+"),
-            *(
-                Column(f"p ({test})" if several else "p", partial(_p, test))
-                for test in comparison.tests
-            ),
+            number(heading, attrgetter("difference"), places, "+"),
+            grids.interval(comparison.confidence, places, "+"),
+            *(Column(p_of(test), partial(_p, test)) for test in comparison.tests),
             Column("", lambda each: "*" if each.significant else "", is_number=False),
-            Column("d_z", lambda each: shown(each.effect_size, "+.2f")),
+            Column("d_z", lambda each: grids.shown(each.effect_size, "+.2f")),
             Column("w/t/l", lambda each: f"{each.wins}/{each.ties}/{each.losses}"),
-            left_out(differences),
-            _worst(comparison, places, by_group, "+"),
-        ],
-        differences,
-    )
+            grids.left_out(differences),
+            _worst(comparison, places, differences[0].group, "+"),
+        ]
+        yield grids.table(columns, differences)
 
 
 def models_by_metrics(
@@ -297,61 +235,55 @@ def models_by_metrics(
     digits: int | None = None,
 ) -> Grid:
     """The means of a group, with the letters of the models that they are better than."""
-    better: dict[tuple[str, str], list[str]] = {}
-    letters: dict[str, str] = {}
-    if comparison.differences:
-        letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
+    models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
+    letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
+    letters = letters if comparison.differences else {}
+    better: dict[tuple[str, str], str] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
             is_lower = each.metric in comparison.lower_is_better
             pair = (each.model, each.against)
             winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
-            better.setdefault((each.metric, winner), []).append(letters[loser])
+            marks = better.get((each.metric, winner), "") + letters[loser]
+            better[each.metric, winner] = "".join(sorted(marks))
     means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
 
     def column(metric: str) -> Column:
-        places = default[metric] if digits is None else digits
-        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
+        of_models = {model: better.get((metric, model), "") for model in models}
         width = max(map(len, of_models.values()))
+        decimals = f".{places[metric] if digits is None else digits}f"
 
         def is_best(model: str) -> bool:
             return (metric, model) in means and means[metric, model].best
 
         def text(model: str) -> str:
             found = means.get((metric, model))
-            mean = UNDEFINED if found is None else shown(found.mean, f".{places}f")
-            marks = of_models[model]
+            mean = UNDEFINED if found is None else grids.shown(found.mean, decimals)
             if form == "latex":
-                return _in_latex(mean, marks, is_best(model))
-            if form == "markdown":
-                return f"{mean} {marks}".rstrip()
-            mean = f"[{mean}]" if is_best(model) else f" {mean} "
-            return f"{mean} {marks:<{width}}" if width else mean
+                return _in_latex(mean, of_models[model], is_best(model))
+            if form == "text":
+                mean = f"[{mean}]" if is_best(model) else f" {mean} "
+                return f"{mean} {of_models[model]:<{width}}" if width else mean
+            return f"{mean} {of_models[model]}".rstrip()
 
         heading = one_line(metric)
-        return Column(
-            escape_latex(heading) if form == "latex" else heading, text, is_strong=is_best
-        )
-
-    models, default = [*comparison.models, *comparison.levels], _decimals(comparison)
+        heading = grids.escape_latex(heading) if form == "latex" else heading
+        return Column(heading, text, is_strong=is_best)
 
     def name(model: str) -> str:
         text = one_line(model)
         return _in_latex(text, letters.get(model, "")) if form == "latex" else text
 
-    shown_metrics = [metric for metric in metrics if (metric, models[0]) in means]
-    return table(
-        [
-            Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
-            Column("model", name, is_number=False),
-            *map(column, shown_metrics),
-        ],
-        models,
-    )
+    columns = [
+        Column("", lambda model: letters.get(model, ""), form != "latex", is_number=False),
+        Column("model", name, is_number=False),
+        *(column(metric) for metric in metrics if (metric, models[0]) in means),
+    ]
+    return grids.table(columns, models)
 
 
 def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
-    text = escape_latex(text)
+    text = grids.escape_latex(text)
     text = rf"\textbf{{{text}}}" if is_best else text
     return f"{text}$^{{{marks}}}$" if marks else text
 
@@ -364,8 +296,10 @@ def _p(test: Test, difference: Difference) -> str:
 
 
 def _between(numbers: Sequence[int], what: str) -> str:
-    low, high = min(numbers), max(numbers)
-    return counted(high, what) if low == high else f"{low} to {high} {plural(what)}"
+    """Write the range of numbers of things; nothing for none."""
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    several = grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
+    return several if numbers else ""
 
 
 def _letter(index: int) -> str:

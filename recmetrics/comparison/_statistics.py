@@ -7,7 +7,7 @@ importing it takes longer than importing the package.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -90,10 +90,10 @@ def sums_of_runs(runs: Floats, weights: Floats | None, seed: int) -> tuple[Sums,
     )
 
 
-def bootstrap_intervals(
-    samples: Sequence[Sample], confidence: float, n_resamples: int, seed: int
-) -> list[tuple[float, float]]:
-    """Compute percentile bootstrap intervals of means, weighted or not, of users.
+def bounded(
+    found: Iterable[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
+) -> list[_Record]:
+    """Give records the bounds of the percentile bootstrap intervals of their samples.
 
     Samples of one size use the same draws, which depend only on the size and the seed. The interval
     of fewer than two values is NaN. With several runs, a resample also draws runs, with
@@ -103,7 +103,7 @@ def bootstrap_intervals(
     number of users. The method is implemented here, because importing scipy.stats takes longer than
     all resamples. For up to 4,096 users, the numbers are those of ``scipy.stats.bootstrap``.
     """
-    found = [(math.nan, math.nan)] * len(samples)
+    records, samples = map(list, zip(*found, strict=True))
     of_size: dict[int, list[int]] = {}
     for place, sample in enumerate(samples):
         of_size.setdefault(sample.model[0].totals.size, []).append(place)
@@ -111,21 +111,8 @@ def bootstrap_intervals(
         if size >= 2:
             means = _resampled([samples[place] for place in places], n_resamples, seed)
             for place, low, high in zip(places, *_middle(means, confidence), strict=True):
-                found[place] = low, high
-    return found
-
-
-def bounded(
-    found: Sequence[tuple[_Record, Sample]], confidence: float, n_resamples: int, seed: int
-) -> list[_Record]:
-    """Give records, of which each has its sample, the bounds of their intervals."""
-    samples = [sample for _, sample in found]
-    intervals = bootstrap_intervals(samples, confidence, n_resamples, seed)
-    records: list[Any] = [record for record, _ in found]
-    return [
-        replace(record, low=low, high=high)
-        for record, (low, high) in zip(records, intervals, strict=True)
-    ]
+                records[place] = replace(records[place], low=low, high=high)
+    return records
 
 
 @without_warnings  # of means that overflow

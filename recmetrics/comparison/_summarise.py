@@ -5,57 +5,29 @@ from __future__ import annotations  # help() shows the names of types, not what 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from recmetrics._errors import InputError
+from recmetrics._errors import InputError, InputTypeError, ShapeError
+from recmetrics._io import Source, read_per_user
 from recmetrics._spec import lacking
 from recmetrics._types import Convention
-from recmetrics.comparison._align import spec_if_known
-from recmetrics.comparison._grids import (
-    Column,
-    Grid,
-    Printed,
-    count,
-    decimals_of,
-    interval,
-    intervals_by,
-    left_out,
-    named,
-    one_line,
-    plural,
-    shown,
-    split,
-    table,
-    weighted_by,
-)
+from recmetrics.comparison import _grids as grids
+from recmetrics.comparison import _reading as reading
+from recmetrics.comparison import _statistics as statistics
+from recmetrics.comparison._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics.comparison._records import MetricSummary, document, frame_of
-from recmetrics.comparison._samples import (
-    Result,
-    check_share,
-    read_columns,
-    read_levels,
-    read_result,
-    read_seed,
-)
-from recmetrics.comparison._statistics import (
-    N_RESAMPLES,
-    NOTHING,
-    Floats,
-    Sample,
-    bounded,
-    defined,
-    effective_users,
-    mean_of,
-    quantiles_of,
-    spread_of,
-    sums_of,
-)
+from recmetrics.comparison._statistics import N_RESAMPLES, Floats, Sample
 
-_QUANTILES = (0.1, 0.5, 0.9)
+_FORMS = (
+    "what Metrics.compute returns, an object whose .compute() returns that, a data frame with a "
+    "float column per metric, or the path of a file that 'recmetrics evaluate --per-user' wrote"
+)
 
 
 def summary(
@@ -145,22 +117,22 @@ def summary(
     one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
-    read = read_result(values, by, weights, read_columns(metrics, model, by, weights))
-    of_levels = read_levels(levels, read.values)
-    confidence = check_share("confidence", confidence, 0.0)
-    seed = read_seed(rng)
-    parts: list[tuple[Any, ...]] = [(name, None, each) for name, each in read.models.items()]
-    for name, users in read.models.items():
-        parts += [(name, g, users[np.isin(users, each)]) for g, each in read.groups.items()]
+    read = _read(values, by, weights, reading.read_columns(metrics, model, by, weights))
+    of_levels = _read_levels(levels or {}, read.values)
+    confidence = reading.check_share("confidence", confidence, 0.0)
+    seed = reading.read_seed(rng)
+    parts: list[tuple[Any, ...]] = [(name, None, rows) for name, rows in read.models.items()]
+    for name, rows in read.models.items():
+        parts += [(name, g, rows[np.isin(rows, each)]) for g, each in read.groups.items()]
     found: list[tuple[MetricSummary, Sample]] = []
     for name, group, members in parts:
         users = members if read.weights is None else members[read.weights[members] > 0]
         found += [
-            _described(read, of_levels, metric, users, {"model": name, "group": group}, seed)
+            _described(read, of_levels, metric, name, group, users, seed)
             for metric, column in read.values.items()
             if column.ndim or group is None  # one value for all users: none for a group
         ]
-    records = bounded(found, confidence, N_RESAMPLES, seed)
+    records = statistics.bounded(found, confidence, N_RESAMPLES, seed)
     if all(math.isnan(each.mean) and each.n_undefined for each in records if each.group is None):
         first = records[0]
         msg = (
@@ -169,6 +141,9 @@ def summary(
             "belongs to these users"
         )
         raise InputError(msg)
+    n_weightless = None
+    if read.weights is not None:
+        n_weightless = max(int((read.weights[each] == 0).sum()) for each in read.models.values())
     return Summary(
         records=tuple(records),
         groups=tuple(read.groups),
@@ -178,63 +153,117 @@ def summary(
         noun=noun,
         notes=tuple(notes),
         n_resamples=N_RESAMPLES,
-        n_weightless=None
-        if read.weights is None
-        else max(int((read.weights[each] == 0).sum()) for each in read.models.values()),
+        n_weightless=n_weightless,
     )
 
 
+class _Result(NamedTuple):
+    """The values per metric, (n_users,) or (); the users in groups, their weights, the models."""
+
+    values: dict[str, Floats]
+    groups: dict[Any, reading.Rows]
+    weights: Floats | None
+    models: dict[Any, reading.Rows]  # the rows of each; None names the only one
+    has_missing: bool  # an Evaluator, some of whose users were never updated
+
+
+def _read(values: Any, by: Any, weights: Any, asked: reading.Columns) -> _Result:
+    """Read the result of one model, or of several, the group of each user, and their weights."""
+    if isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
+        msg = (
+            f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
+            "recmetrics.compare takes several runs of a model, {'a': [run1, run2], 'b': other}"
+        )
+        raise InputTypeError(msg)
+    counts = values.counts() if callable(getattr(values, "counts", None)) else {}
+    if isinstance(values, str | PathLike):
+        values = read_per_user(Source("values", Path(values))).values
+    table = reading.read_table("values", values, asked, _FORMS)
+    n_users = reading.require_alike([table])
+    empty = next((metric for metric, each in table.values.items() if each.shape == (0,)), None)
+    if empty is not None:
+        msg = f"values holds no user: metric {empty!r} has shape (0,)"
+        raise InputError(msg)
+    labels = {}
+    if table.frame is not None:
+        labels = {column: table.frame[column].to_list() for column in asked.others}
+    unread = asked.model if table.frame is None else None
+    groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
+    models: dict[Any, reading.Rows] = {None: np.arange(n_users)}
+    if table.model is not None:
+        models = dict(table.rows_by_model())
+    has_missing = any(getattr(each, "not_updated", 0) for each in counts.values())
+    return _Result(table.values, groups, relative, models, has_missing)
+
+
+def _read_levels(
+    levels: Mapping[str, Mapping[str, Any]], values: Mapping[str, Floats]
+) -> dict[str, dict[str, Floats]]:
+    """Read reference levels: for the metrics of the values, those of its users or one number."""
+    read: dict[str, dict[str, Floats]] = {name: {} for name in levels}
+    for name, columns in levels.items():
+        for metric in values.keys() & columns.keys():
+            what, shape = f"metric {metric!r} of {name!r}", values[metric].shape
+            read[name][metric] = array = reading.read_numbers(what, columns[metric])
+            if array.shape not in ((), shape):
+                msg = (
+                    f"{what} has shape {array.shape}; expected that of the values, {shape}, or one "
+                    "number"
+                )
+                raise ShapeError(msg)
+    return read
+
+
 def _described(
-    read: Result,
-    levels: Mapping[str, Mapping[str, Floats]],
+    read: _Result,
+    levels: Mapping[str, Any],
     metric: str,
-    users: npt.NDArray[np.intp],
-    names: dict[str, Any],
+    model: Any,
+    group: Any,
+    users: reading.Rows,
     seed: int,
 ) -> tuple[MetricSummary, Sample]:
     """Compute the statistics of a metric over some users, and what to resample."""
     column = read.values[metric]
     weights = None if read.weights is None else read.weights[users]
-    named_levels = {
-        name: mean_of(each[metric][users], weights) if each[metric].ndim else float(each[metric])
+    at_levels = {
+        name: statistics.mean_of(own[users], weights) if own.ndim else float(own)
         for name, each in levels.items()
-        if metric in each
+        if (own := each.get(metric)) is not None
     }
+    told: dict[str, Any] = {"metric": metric, "group": group, "model": model, "levels": at_levels}
     if not column.ndim:
-        value = float(column)
-        record = MetricSummary(
-            metric=metric,
-            **names,
-            mean=value,
-            why=_why(metric) if math.isnan(value) else "",
-            n_effective=None if weights is None else math.nan,
-            levels=named_levels,
-        )
-        return record, NOTHING
-    row, weights = defined(column[users], weights)
+        why = _why(metric) if np.isnan(column) else ""
+        n_effective = None if weights is None else math.nan
+        record = MetricSummary(**told, mean=float(column), why=why, n_effective=n_effective)
+        return record, statistics.NOTHING
+    row, weights = statistics.defined(column[users], weights)
     otherwise = ", or no update" if read.has_missing else ""
-    q10, median, q90 = quantiles_of(row, weights, _QUANTILES)
+    q10, median, q90 = statistics.quantiles_of(row, weights, (0.1, 0.5, 0.9))
     record = MetricSummary(
-        metric=metric,
-        **names,
-        mean=mean_of(row, weights),
-        std=spread_of(row, weights),
+        **told,
+        mean=statistics.mean_of(row, weights),
+        std=statistics.spread_of(row, weights),
         q10=q10,
         median=median,
         q90=q90,
         n_users=row.size,
         n_undefined=users.size - row.size,
         why=_why(metric) + otherwise if row.size < users.size else "",
-        n_effective=None if weights is None else effective_users(weights),
-        levels=named_levels,
+        n_effective=None if weights is None else statistics.effective_users(weights),
     )
-    is_finite = np.isfinite(row).all()
-    return record, Sample((sums_of(row, weights, seed),)) if is_finite else NOTHING
+    if not np.isfinite(row).all():
+        return record, statistics.NOTHING
+    return record, Sample((statistics.sums_of(row, weights, seed),))
+
+
+def _at(level: str, record: MetricSummary) -> float | None:
+    return record.levels.get(level)
 
 
 def _why(metric: str) -> str:
     """Say why users have no value of a metric."""
-    spec = spec_if_known(metric)
+    spec = reading.spec_if_known(metric)
     return "no value" if spec is None else lacking([spec])
 
 
@@ -321,39 +350,30 @@ class Summary(Printed):
         return frame_of(self.to_records(), backend)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
-        grids = [self._grid(each) for each in split(self.records) if each]
-        return grids, [
-            intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
+        tables = [self._grid(each) for each in split(self.records) if each]
+        return tables, [
+            grids.intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
             f"q10, median, q90: quantiles of the {plural(self.noun)}' values",
-            *weighted_by(self.n_weightless, self.noun),
+            *grids.weighted_by(self.n_weightless, self.noun),
             *self._left_out(),
             *map(one_line, self.notes),
         ]
 
     def _grid(self, records: Sequence[MetricSummary]) -> Grid:
-        places = decimals_of(self.records)
-
-        def number(heading: str, value: Any) -> Column:
-            return Column(heading, lambda each: shown(value(each), f".{places[each.metric]}f"))
-
-        return table(
-            [
-                named("model", bool(self.models)),
-                named("group", records[0].group is not None),
-                Column("metric", lambda each: one_line(each.metric), is_number=False),
-                number("mean", attrgetter("mean")),
-                *(
-                    number(one_line(level), lambda each, level=level: each.levels.get(level))
-                    for level in self.levels
-                ),
-                interval(self.confidence, places),
-                *(number(name, attrgetter(name)) for name in ("q10", "median", "q90")),
-                count(plural(self.noun), "n_users"),
-                count("effective", "n_effective", self.n_weightless is not None, 1),
-                left_out(records),
-            ],
-            records,
-        )
+        places = grids.decimals_of(self.records)
+        columns = [
+            named("model", bool(self.models)),
+            named("group", records[0].group is not None),
+            named("metric", is_repeated=True),
+            number("mean", attrgetter("mean"), places),
+            *(number(one_line(name), partial(_at, name), places) for name in self.levels),
+            grids.interval(self.confidence, places),
+            *(number(name, attrgetter(name), places) for name in ("q10", "median", "q90")),
+            grids.count(plural(self.noun), "n_users"),
+            grids.count("effective", "n_effective", self.n_weightless is not None, 1),
+            grids.left_out(records),
+        ]
+        return grids.table(columns, records)
 
     def _left_out(self) -> Iterator[str]:
         """Say how many of all users are left out of which metrics, and why."""

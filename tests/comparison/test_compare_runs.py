@@ -9,7 +9,7 @@ import pytest
 import recmetrics
 from recmetrics import ArgumentError, InputError, InputTypeError, ShapeError, compare
 from recmetrics.comparison import _statistics
-from recmetrics.comparison._samples import read_seed
+from recmetrics.comparison._reading import read_seed
 
 NAN = math.nan
 POP = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
@@ -148,9 +148,9 @@ def test_few_runs_cover_less_as_the_docstring_says(n_runs, covered):
     n_experiments, found = 400, 0
     for seed in range(n_experiments):
         runs = rng.normal(0, 1, (n_runs, 1)) + rng.normal(0, 0.01, (n_runs, 5))
-        sample = _statistics.Sample(_statistics.sums_of_runs(runs, None, 0))
-        [(low, high)] = _statistics.bootstrap_intervals([sample], 0.95, 400, seed)
-        found += low <= 0 <= high
+        models = {"a": [{"m": run} for run in runs], "b": {"m": np.zeros(5)}}
+        mean = compare(models, n_resamples=400, rng=seed).means[0]
+        found += mean.low <= 0 <= mean.high
     error = 4 * math.sqrt(covered * (1 - covered) / n_experiments)
     assert found / n_experiments == pytest.approx(covered, abs=error)
 
@@ -162,9 +162,9 @@ def test_many_users_are_resampled_in_the_same_blocks_for_every_run():
     error = math.sqrt(runs.mean(axis=0).var() / 20_000 + runs.mean(axis=1).var() / 3)
     assert (mean.high - mean.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.1)
     alike = [runs[0], runs[0] + 1e-6]  # without blocks in common these would differ by chance
-    sums = [_statistics.sums_of_runs(np.array([each, each]), None, 5) for each in alike]
-    [(low, high)] = _statistics.bootstrap_intervals([_statistics.Sample(*sums)], 0.95, 200, 0)
-    assert (low, high) == pytest.approx((-1e-6, -1e-6), rel=1e-6)
+    models = {name: [{"m": each}] * 2 for name, each in zip("ab", alike, strict=True)}
+    found = only(compare(models, n_resamples=200, rng=5))
+    assert (found.low, found.high) == pytest.approx((1e-6, 1e-6), rel=1e-6)
 
 
 def test_one_run_is_that_result():
@@ -303,7 +303,7 @@ def test_frames_of_folds_are_joined(backend):
 
 GOOD = {"m": POP}
 MEANS = (
-    "expected the value of every user, (n_users,), from which intervals and tests are computed: "
+    "expected the value of every user, (n_users,), from which intervals are computed: "
     "give what Metrics.compute or the compute() of an Evaluator returns, not means"
 )
 BAD = [
@@ -316,7 +316,7 @@ BAD = [
     ([GOOD, {"m": POP[:5]}], ShapeError, "metric 'm' of run 1 of 'a' has 6 users and metric 'm' of "
      "run 2 of 'a' 5; compare results"),
     ([GOOD, {"m": [math.inf] * 6}], InputError, "metric 'm' of run 2 of 'a' is infinite for 6 "),
-    ([{}, {}], InputError, "run 1 of 'a' has no metric 'm', which 'b' has; compute the same "),
+    ([{}, {}], InputError, "run 1 of 'a' holds no metric; expected what Metrics.compute returns, "),
     ({"m": 0.3}, InputTypeError, f"metric 'm' of 'a' is one number, 0.3; {MEANS}"),
     ({"auc": np.array(0.3)}, InputTypeError, f"metric 'auc' of 'a' is one number, 0.3; {MEANS}"),
     ([GOOD, {"m": 0.3}], InputTypeError, f"metric 'm' of run 2 of 'a' is one number, 0.3; {MEANS}"),

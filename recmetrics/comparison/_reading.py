@@ -1,0 +1,401 @@
+"""One result in any form -> a table, an array for each metric; groups, weights, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from recmetrics._errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    ShapeError,
+    did_you_mean,
+)
+from recmetrics._extras import install
+from recmetrics._spec import MetricSpec, spec_of
+from recmetrics.comparison._statistics import Floats
+
+_MANY_GROUPS = 50
+_COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
+Rows: TypeAlias = npt.NDArray[np.intp]
+"""Indices of users."""
+
+
+class Columns(NamedTuple):
+    """The columns of results that a caller names."""
+
+    metrics: tuple[str, ...] | None  # None: those whose names are metric strings
+    model: str | None  # None: "model", if there is such a column
+    others: tuple[str, ...]  # of groups and weights
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The values of a result and, of a data frame, what its other columns say of the rows."""
+
+    name: str  # in messages
+    values: dict[str, Any]  # float64, (n_rows,), or () for a metric of all lists
+    frame: Any = None  # a narwhals.DataFrame of these rows; None: arrays, in an order of their own
+    keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
+    model: str | None = None  # the one that names the model
+
+    def users(self, *more: str) -> list[tuple[Any, ...]]:
+        """The keys of each row and its cells in ``more``; its number where there are none."""
+        if self.frame is None:
+            return []
+        columns = [self.frame[name].to_list() for name in (*self.keys, *more)]
+        return list(zip(*(columns or [range(len(self.frame))]), strict=True))
+
+    def rows_by_model(self) -> dict[str, Rows]:
+        """The rows of each model that a column names, in order of appearance."""
+        rows: dict[str, list[int]] = {}
+        for row, label in enumerate(self.frame[self.model].to_list()):
+            if label is None or label != label:
+                msg = f"{self.name} has no name of a model in row {row}, column {self.model!r}"
+                raise InputError(msg)
+            rows.setdefault(str(label), []).append(row)
+        return {label: np.array(each, np.intp) for label, each in rows.items()}
+
+
+def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
+    """Read the names of columns that a caller gave."""
+    names = (metrics,) if isinstance(metrics, str) else metrics
+    label = None if model is None else (model,)
+    for name, told, given in (("metrics", metrics, names), ("model", model, label)):
+        is_named = isinstance(given, Collection) and all(isinstance(each, str) for each in given)
+        if given is not None and not (given and is_named):
+            msg = f"{name} must be the name of a column, got {told!r}"
+            raise ArgumentError(msg)
+    names = None if names is None else tuple(names)
+    return Columns(names, model, tuple(each for each in others if isinstance(each, str)))
+
+
+def read_table(
+    what: str, result: Any, asked: Columns, forms: str, *, is_level: bool = False
+) -> Table:
+    """Read a result, given in one of the ``forms``; a level may lack metrics that are asked for."""
+    if isinstance(result, Table):
+        return result
+    name = what.removeprefix("the result of ")  # shorter where a metric is told, too
+    if not isinstance(result, Mapping) and callable(getattr(result, "compute", None)):
+        result = result.compute()
+    if isinstance(result, Mapping):
+        for metric in () if is_level else asked.metrics or ():
+            require(name, metric, result)
+        chosen = result if asked.metrics is None else asked.metrics
+        table = Table(name, {metric: result[metric] for metric in chosen if metric in result})
+    elif (frame := _read_frame(name, result, asked)) is not None:
+        table = frame
+    else:
+        msg = f"{what} is a {type(result).__name__}; expected {forms}"
+        raise InputTypeError(msg)
+    if not table.values and not is_level:
+        msg = f"{what} holds no metric; expected {forms}"
+        raise InputError(msg)
+    values = {
+        metric: _read_values(f"metric {metric!r} of {name}", metric, each)
+        for metric, each in table.values.items()
+    }
+    return replace(table, values=values)
+
+
+def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
+    """Read a data frame; None for any other object.
+
+    The index of a pandas frame also identifies the users, unless it is 0, 1, 2, ...
+    """
+    if not hasattr(type(native), "columns"):
+        return None
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        msg = f"results in data frames need the package narwhals; type: {install('tables')}"
+        raise ArgumentError(msg) from error
+    levels: set[Any] = set()
+    if hasattr(native, "reset_index") and _names_users(native):
+        columns, native = set(native.columns), native.reset_index()
+        levels = set(native.columns) - columns
+    if hasattr(native, "collect"):
+        msg = f"a {type(native).__name__} holds no values yet; type .collect()"
+        raise InputTypeError(msg)
+    names = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    for column in names:
+        if not isinstance(column, str) or names.count(column) > 1:
+            fault = "twice" if isinstance(column, str) else f"of type {type(column).__name__}"
+            msg = f"a data frame has the column {column!r} {fault}; expected different strings"
+            raise InputError(msg)
+    rows = nw.from_native(native, eager_only=True, pass_through=True)
+    if not isinstance(rows, nw.DataFrame):
+        return None
+    metrics, model = asked.metrics or (), asked.model
+    if model is None and "model" in {*names} - {*metrics, *asked.others}:
+        model = "model"
+    of_model = () if model is None else (model,)
+    told = {*metrics, *of_model, *asked.others, *_COUNTS}
+    for column in (*metrics, *of_model, *asked.others):
+        require(name, column, names)
+    if asked.metrics is None:
+        numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
+        metrics = tuple(column for column in numbers if spec_if_known(column))
+        for column in numbers:
+            if column not in metrics and rows.schema[column].is_float():
+                msg = (
+                    f"{name} has the column {column!r} of floats, whose name is no metric string; "
+                    f"type metrics={[*metrics] or ['a column']} to name all metrics, since other "
+                    f"columns identify the user, or model={column!r} if it names the model"
+                )
+                raise InputError(msg)
+    values = {metric: _without_nulls(rows[metric]) for metric in metrics}
+    keys = tuple(column for column in names if column not in {*metrics, *told})
+    table = Table(name, values, rows, keys, model)
+    if keys and rows.select(*keys, *of_model).is_duplicated().any():
+        if model is not None:
+            table.rows_by_model()  # a missing name is told first
+        users = table.users(*of_model)
+        first = {user: row for row, user in reversed([*enumerate(users)])}
+        for row, user in enumerate(users):
+            if first[user] < row:
+                msg = (
+                    f"{name} has two lists of {named_user((*keys, *of_model), user)}, rows "
+                    f"{first[user]} and {row}; expected one: type model='its name' if a column "
+                    "names the model, drop columns that are no ids"
+                )
+                raise InputError(msg)
+    return table
+
+
+def _names_users(native: Any) -> bool:
+    """Say whether a pandas index identifies users: by a name, or where no column does."""
+    if any(name is not None for name in native.index.names):
+        return True
+    floats = [name for name, dtype in native.dtypes.items() if dtype.kind == "f"]
+    others = {name for name in native.columns if name not in floats}
+    others = {name for name in others if spec_if_known(str(name)) is None}
+    return others <= set(_COUNTS) and list(native.index) != list(range(len(native)))
+
+
+def _without_nulls(column: Any) -> Any:
+    """The values of a column, NaN where it holds a null."""
+    import narwhals as nw
+
+    column = column.cast(nw.Float64).fill_null(np.nan) if column.null_count() else column
+    return column.to_numpy()
+
+
+def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
+    """Name a user in a message by the columns that identify it."""
+    return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
+
+
+def require(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name of a metric or column that ``what`` does not have."""
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or f"expected one of {list(known)}"
+        msg = f"{what} has no {name!r}; {hint}"
+        raise InputError(msg)
+
+
+def spec_if_known(name: str) -> MetricSpec | None:
+    """The metric of a key of results; None for one of another package."""
+    try:
+        return spec_of(name)
+    except MetricSpecError:
+        return None
+
+
+def _read_values(what: str, metric: Any, column: Any) -> Floats:
+    """Read the values of a metric, which no mean of users has."""
+    if not isinstance(metric, str):
+        msg = f"{what}: names of metrics must be strings"
+        raise InputError(msg)
+    array = read_numbers(what, column)
+    if array.ndim > 1:
+        msg = f"{what} has shape {array.shape}; expected one value per user, (n_users,), or ()"
+        raise ShapeError(msg)
+    spec = None if array.ndim else spec_if_known(metric)
+    is_mean = spec.metric.per_user if spec is not None else not isinstance(column, np.ndarray)
+    if not array.ndim and is_mean:
+        msg = (
+            f"{what} is one number, {column}; expected the value of every user, (n_users,), from "
+            "which intervals are computed: give what Metrics.compute or the compute() of an "
+            "Evaluator returns, not means"
+        )
+        raise InputTypeError(msg)
+    return array
+
+
+def read_numbers(what: str, column: Any) -> Floats:
+    """Read an array of real numbers."""
+    if isinstance(column, np.ma.MaskedArray):
+        msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
+        raise InputTypeError(msg)
+    try:
+        array = np.asarray(column)
+    except (TypeError, ValueError) as error:
+        msg = f"{what} cannot be read as an array: {error}"
+        raise InputTypeError(msg) from None
+    if array.dtype.kind not in "fiub":
+        msg = f"{what} has dtype {array.dtype}; expected real numbers"
+        raise InputTypeError(msg)
+    values: Floats = array.astype(np.float64, copy=False)
+    return values
+
+
+def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
+    """Refuse results of other metrics or users than the first, and count the users.
+
+    Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
+    """
+    first, n_users, counted = models[0], 0, ""
+    for table in (*models, *levels):
+        for lacking, having in ((table, first), (first, table))[table in levels :]:
+            missing = next((each for each in having.values if each not in lacking.values), None)
+            if missing is not None:
+                msg = (
+                    f"{lacking.name} has no metric {missing!r}, which {having.name} has; "
+                    "compute the same metrics for every model"
+                )
+                raise InputError(msg)
+        for metric, column in table.values.items():
+            what, shape = f"metric {metric!r} of {table.name}", first.values[metric].shape
+            if column.ndim != len(shape):
+                msg = (
+                    f"metric {metric!r} has shape {shape} for {first.name} and {column.shape} for "
+                    f"{table.name}"
+                )
+                raise ShapeError(msg)
+            if column.ndim and not counted:
+                n_users, counted = column.size, what
+            if column.ndim and column.size != n_users:
+                msg = (
+                    f"{counted} has {n_users:,} users and {what} {column.size:,}; compare results "
+                    "on the same users"
+                )
+                raise ShapeError(msg)
+            infinite = np.isinf(column)
+            if infinite.any() and len(models) > 1:
+                first_user = f" for {infinite.sum():,} users, the first user {infinite.argmax()}"
+                msg = (
+                    f"{what} is infinite{first_user if column.ndim else ''}; differences of "
+                    "infinite values are undefined"
+                )
+                raise InputError(msg)
+    return n_users
+
+
+def read_users(
+    what: str, labels: Mapping[str, Any], n_users: int, by: Any, weights: Any, model: Any = None
+) -> tuple[dict[Any, Rows], Floats | None]:
+    """Read the groups of users and their weights, arrays or columns of a table, ``labels``."""
+    for name, given in (("by", by), ("weights", weights), ("model", model)):
+        if isinstance(given, str) and given not in labels:
+            msg = (
+                f"{name} is the name of a column, {given!r}, but {what} a table; expected "
+                "an array with one entry per user"
+            )
+            raise InputError(msg)
+    by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
+    groups = {} if by is None else _read_groups(by, n_users)
+    return groups, None if weights is None else read_weights(weights, n_users)
+
+
+def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
+    """Read the indices of the users of each group, groups in order of appearance."""
+    members: dict[Any, list[int]] = {}
+    for user, label in enumerate(_labels(by, n_users)):
+        if _is_missing(label):
+            msg = (
+                f"by must name the group of every user; that of user {user} is undefined; give "
+                "such users a label of their own, such as 'unknown'"
+            )
+            raise InputError(msg)
+        try:
+            members.setdefault(label, []).append(user)
+        except TypeError:  # not hashable
+            kind = type(label).__name__
+            msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
+            raise InputTypeError(msg) from None
+    if len(members) > _MANY_GROUPS:
+        msg = (
+            f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
+            "put users into bins first, such as quartiles of their activity"
+        )
+        raise InputError(msg)
+    return {label: np.array(users, np.intp) for label, users in members.items()}
+
+
+def _labels(by: Any, n_users: int) -> list[Any]:
+    """The labels of any array, series or list, one for each user."""
+    expected = f"by must hold one group per user, shape ({n_users},)"
+    if isinstance(by, Mapping) or hasattr(by, "columns") or not hasattr(by, "__len__"):
+        msg = f"{expected}, got a {type(by).__name__}; give an array or a list of labels"
+        raise InputTypeError(msg)
+    shape = tuple(getattr(by, "shape", (len(by),)))
+    if shape != (n_users,):
+        msg = f"{expected}, got shape {shape}"
+        raise ShapeError(msg)
+    if getattr(getattr(by, "dtype", None), "kind", "") == "M":  # tolist() would give integers
+        by = np.asarray(by).astype("M8[us]")
+    for name in ("to_list", "tolist", "to_pylist"):
+        if hasattr(by, name):
+            return list(getattr(by, name)())
+    return list(by)
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
+
+
+def read_weights(weights: Any, n_users: int) -> Floats:
+    """Read the weights of users, divided by the largest."""
+    array = read_numbers("weights", weights)
+    if array.shape != (n_users,):
+        msg = f"weights must hold one number per user, shape ({n_users},), got shape {array.shape}"
+        raise ShapeError(msg)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        user = int(wrong.argmax())
+        msg = (
+            f"weights holds {array[user]} for user {user}; expected finite numbers >= 0; 0 leaves "
+            "a user out"
+        )
+        raise InputError(msg)
+    if not array.any():
+        msg = "weights are all 0; expected a number above 0 for at least one user"
+        raise InputError(msg)
+    relative: Floats = array / array.max()
+    if np.count_nonzero(relative) < np.count_nonzero(array):
+        msg = (
+            f"weights holds {array[array > 0].min():g} and {array.max():g}, too far apart to add; "
+            "give such small weights as 0, which leaves the users out"
+        )
+        raise InputError(msg)
+    return relative
+
+
+def read_seed(rng: int | np.random.Generator | None) -> int:
+    """Read the seed of all random draws."""
+    try:
+        return int(np.random.default_rng(rng).integers(2**63 - 1))
+    except (TypeError, ValueError):
+        msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
+        raise ArgumentError(msg) from None
+
+
+def check_share(name: str, share: Any, least: float) -> float:
+    """Refuse a confidence outside its range; it may equal ``least`` unless that is 0."""
+    is_number = isinstance(share, float | np.floating)
+    if not is_number or not least <= share < 1 or not share:
+        bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
+        msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
+        raise ArgumentError(msg)
+    return float(share)

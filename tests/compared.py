@@ -1,0 +1,92 @@
+"""Results of users to compare and to summarise, and what tests read of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from recmetrics import Evaluator
+
+NAN = math.nan
+OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
+NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
+TESTS = ("t", "wilcoxon", "permutation")
+SMALL = {
+    "old": {"m": OLD, "coverage@5": np.array(0.25)},
+    "new": {"m": NEW, "coverage@5": np.array(0.5)},
+}
+NUMBERS = ("mean", "low", "high", "std", "q10", "median", "q90")
+USERS = {
+    "recall@10": [0.2, 0.6, NAN, 0.4, 1.0],
+    "mrr@10": [0.5, 1.0, 0.25, 0.0, 0.25],
+    "coverage@10": np.array(0.3),
+}
+WEIGHTS = [1, 2, 0, 4, 1]
+BACKENDS = pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+SCORES = np.array([[4, 3, 2, 1], [1, 2, 3, 4], [4, 3, 2, 1], [1, 2, 3, 4]], float)
+TRUTH = np.array([[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]])
+ASKED = ["hit@1", "recall@2", "coverage@1"]
+
+
+def models(n_users=200, n_models=3, metrics=("ndcg@10", "recall@10"), seed=0):
+    """Models that share most of what their users get, each a little better than the one before."""
+    rng = np.random.default_rng(seed)
+    shared = {metric: rng.random(n_users) for metric in metrics}
+    return {
+        f"model{i}": {m: v + rng.normal(0.02 * i, 0.1, n_users) for m, v in shared.items()}
+        for i in range(n_models)
+    }
+
+
+def only(comparison):
+    [difference] = comparison.differences
+    return difference
+
+
+def frame(backend, users, values):
+    return maker(backend)({"user": users, "nrecs": [10] * len(users), "hit@1": values})
+
+
+def maker(backend):
+    """The function of a package that makes a table of columns."""
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    return package.table if backend == "pyarrow" else package.DataFrame
+
+
+def calls_of_warnings(calls):
+    """A profiler that collects the functions of the module warnings that are called."""
+
+    def watch(frame, event, _):
+        if event == "call" and frame.f_globals.get("__name__") in ("warnings", "_py_warnings"):
+            calls.append(frame.f_code.co_name)
+
+    return watch
+
+
+def numbers(found, group=None):
+    """The numbers of each metric of a group, to compare with ``==`` or ``approx``."""
+    return {
+        each.metric: {name: getattr(each, name) for name in (*NUMBERS, "n_users", "n_undefined")}
+        for each in found
+        if each.group == group
+    }
+
+
+def same(found, expected, **tolerance):
+    assert list(found) == list(expected)
+    for metric, record in expected.items():
+        assert found[metric] == pytest.approx(record, nan_ok=True, **tolerance), metric
+
+
+def drawn(n_users, seed=0):
+    """Skewed values of users, and weights that go with them."""
+    rng = np.random.default_rng(seed)
+    weights = rng.exponential(size=n_users) + 0.01
+    return rng.beta(0.5, 2.0, n_users) * (rng.random(n_users) < 0.7) + 0.1 * weights, weights
+
+
+def evaluated():
+    evaluator = Evaluator(TRUTH, ASKED)
+    evaluator.update(SCORES)
+    return evaluator

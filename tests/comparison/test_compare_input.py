@@ -1,0 +1,279 @@
+"""Results that compare reads: arrays, evaluators and data frames; what it refuses."""
+
+import importlib
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+from compared import NAN, NEW, OLD, SMALL, frame, maker, only
+
+import recmetrics
+from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError, compare
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_rows_of_frames_are_matched_by_user(backend):
+    users = ["u", "v", "w", "x", "y", "z"]
+    old = frame(backend, users, OLD)
+    new = frame(backend, users[::-1], NEW[::-1])
+    expected = compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0)
+    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    frames = {
+        "a": frame(backend, users[:3], [1, None, 2]),
+        "b": frame(backend, users[:3], [1, 2, 3]),
+    }
+    found = only(compare(frames))  # integers, one of which is missing
+    assert (found.difference, found.n_users, found.wins) == (0.5, 2, 1)
+
+
+@pytest.mark.parametrize("name", ["user", None])
+def test_an_index_names_the_users_whatever_its_type(name):
+    users = np.array([1.0, 2.5, 3.0, 4.0, 5.0, 6.0])
+    old, new = (
+        frame("pandas", users[::step], values[::step]).set_index("user").rename_axis(name)
+        for step, values in ((1, np.round(OLD)), (-1, np.round(NEW).astype(int)))
+    )
+    expected = compare({"old": {"hit@1": np.round(OLD)}, "new": {"hit@1": np.round(NEW)}}, rng=0)
+    assert only(compare({"old": old, "new": new}, rng=0)) == only(expected)
+    assert list(recmetrics.summary(new).means) == ["hit@1"]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_one_frame_has_the_rows_of_all_models(backend):
+    columns = {
+        "lr": [0.1] * 6 + [0.2] * 6,
+        "user": [1, 1, 2, 2, 3, 3] * 2,
+        "day": [0.5, 1.5] * 6,
+        "segment": ["x", "y", "x", "y", "y", "y"] * 2,
+        "visits": [1.0, 2.0, 1.0, 3.0, 1.0, 1.0] * 2,
+        "mine": [*OLD, *NEW],
+    }
+    order = np.random.default_rng(0).permutation(12)
+    given = maker(backend)({name: [each[i] for i in order] for name, each in columns.items()})
+    named = {"metrics": "mine", "by": "segment", "weights": "visits"}
+    arrays = {"by": columns["segment"][:6], "weights": columns["visits"][:6]}
+    models = {"0.1": {"mine": OLD}, "0.2": {"mine": NEW}}
+
+    def differences(*results, **options):
+        found = compare(*results, **options, baseline="0.1", rng=0).differences
+        return [(d.group, d.wins, d.ties, d.losses, pytest.approx(d.difference)) for d in found]
+
+    assert differences(given, model="lr", **named) == differences(models, **arrays)
+    found = recmetrics.summary(given, model="lr", **named)
+    assert found.models in (("0.1", "0.2"), ("0.2", "0.1"))
+    for name, values in models.items():
+        own = [(r.group, r.n_users, pytest.approx(r.mean)) for r in found if r.model == name]
+        alone = recmetrics.summary(values, **arrays)
+        assert sorted(own, key=str) == sorted(
+            ((r.group, r.n_users, r.mean) for r in alone), key=str
+        )
+
+
+def test_frames_that_are_refused():
+    """Each call that is refused says what to type, and that works."""
+    parts = [frame("polars", [1.0, 2.0], values) for values in ([0.0, 1.0], [1.0, 1.0])]
+    make = importlib.import_module("polars")
+    algo = {n: p.with_columns(algo=make.lit(n)) for n, p in zip("ab", parts, strict=True)}
+    long = make.concat(algo.values())
+    weighted = {n: p.with_columns(w=make.lit(i)) for i, (n, p) in enumerate(algo.items())}
+    chosen = {"metrics": ["hit@1"]}
+    by_algo = chosen | {"model": "algo"}
+    summary = recmetrics.summary
+    for ask, given, options, message in (
+        (compare, long, {}, "results has the column 'user' of floats, whose name is no metric "
+         "string; type metrics=['hit@1'] to name all metrics, since other columns identify the "
+         "user, or model='user' if it names the model"),
+        (compare, long, chosen, "results has no column 'model'; type model= and the one of "
+         "['user', 'algo'] that is"),
+        (compare, algo, chosen, "'a' has a list of user 1.0, algo 'a' and 'b' has none; compare "
+         "the same lists; evaluate_table gives every user of the truth a row, unless "
+         "include_missing=False leaves some out; if a column names the model, type "
+         "model='its name'"),
+        (summary, make.concat(parts), chosen, "values has two lists of user 1.0, rows 0 and 2; "
+         "expected one: type model='its name' if a column names the model, drop columns that are "
+         "no ids"),
+        (compare, {"a": long, "b": long}, by_algo, "'a' has rows of several models, column 'algo'; "
+         "give compare one frame of all models, or the rows of one model each"),
+        (summary, long.with_columns(algo=make.lit(None)), by_algo, "values has no name of a model "
+         "in row 0, column 'algo'"),
+        (compare, long, {"metrics": "hit"}, "results has no 'hit'; did you mean 'hit@1'?"),
+        (compare, SMALL, {"metrics": "n"}, "'old' has no 'n'; expected one of ['m', 'coverage@5']"),
+        (compare, long, {"model": 3}, "model must be the name of a column, got 3"),
+        (compare, long, {"metrics": []}, "metrics must be the name of a column, got []"),
+        (compare, weighted, by_algo | {"weights": "w"}, "'b' has other values in the column 'w' "
+         "than 'a'; expected one value for each user"),
+    ):  # fmt: skip
+        with pytest.raises(recmetrics.RecmetricsError) as caught:
+            ask(given, **options)
+        assert str(caught.value) == message
+    for given in (long, algo):
+        assert only(compare(given, **by_algo)).wins == 1
+    assert summary(long, **by_algo).means == {"a/hit@1": 0.5, "b/hit@1": 1.0}
+    assert compare(SMALL, metrics="coverage@5").metrics == ("coverage@5",)
+
+
+def test_frames_of_other_users_are_refused():
+    a, b = frame("polars", [1, 2], [0.1, 0.2]), frame("polars", [1, 3], [0.1, 0.2])
+    with pytest.raises(InputError, match=r"^'a' has a list of user 2 and 'b' has none; compare "):
+        compare({"a": a, "b": b})
+    with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1; expected "):
+        compare({"a": a, "b": frame("polars", [1, 1], [0.1, 0.2])})
+    with pytest.raises(
+        InputError, match=r"identified by the columns \['user'\] and those of 'b' by"
+    ):
+        compare({"a": a, "b": b.rename({"user": "member"})})
+
+
+def test_frames_without_narwhals(monkeypatch):
+    old = frame("pandas", [1, 2], [0.1, 0.2])
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^results in data frames need the package narwhals; "
+        r'type: pip install "narwhals>=2.9"$',
+    ):
+        compare({"a": old, "b": old})
+
+
+@pytest.mark.parametrize(
+    "levels, error, message",
+    [
+        ([GOOD_LEVEL := {"m": OLD}], InputTypeError, "levels must be a dict of name and result, "
+         "got list; type {'first': a, 'second': b}, with a name for each"),
+        ({"old": GOOD_LEVEL}, InputError, (
+            "'old' is the name of a model and of a level; expected different names"
+        )),
+        ({"chance": {"n": OLD}}, InputError, "'old' has no metric 'n', which 'chance' has; compute "
+         "the same metrics for every model"),
+        ({"chance": {"m": OLD[:5]}}, ShapeError, "metric 'm' of 'old' has 6 users and metric 'm' "
+         "of 'chance' 5; compare results on the same users"),
+        ({"": GOOD_LEVEL}, InputError, "names of models must be strings that are not blank, "
+         "got ''"),
+    ],
+)  # fmt: skip
+def test_bad_levels(levels, error, message):
+    compare(SMALL, levels={"chance": GOOD_LEVEL}, rng=0)
+    with pytest.raises(error) as caught:
+        compare(SMALL, levels=levels)
+    assert str(caught.value) == message
+
+
+RESULT = (
+    "what Metrics.compute returns, an object whose .compute() returns that, "
+    "or a data frame with a float column per metric"
+)
+GOOD = {"m": [1.0, 2.0]}
+BAD_RESULTS = [
+    ([GOOD, GOOD], InputTypeError, "results must be a dict of name and result, got list; type "),
+    ({"a": GOOD}, InputError, "expected the results of at least two models to compare, got 1"),
+    ({1: GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got 1"),
+    ({" ": GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got"),
+    ({"a": 3, "b": GOOD}, InputTypeError, f"the result of 'a' is a int; expected {RESULT}"),
+    ({"a": {}, "b": {}}, InputError, f"the result of 'a' holds no metric; expected {RESULT}"),
+    ({"a": {3: [1.0]}, "b": GOOD}, InputError, "metric 3 of 'a': names of metrics must be"),
+    ({"a": GOOD, "b": GOOD | {"n": [1.0, 2.0]}}, InputError, "'a' has no metric 'n', which 'b' "
+     "has; compute the same metrics for every model"),
+    ({"a": GOOD, "b": {"n": [1.0, 2.0]}}, InputError, "'b' has no metric 'm', which 'a' has; "
+     "compute the same metrics for every model"),
+    ({"a": GOOD, "b": {"m": [1.0, 2.0, 3.0]}}, ShapeError, "metric 'm' of 'a' has 2 users and "
+     "metric 'm' of 'b' 3; compare results on the same users"),
+    ({"a": GOOD, "b": {"m": np.array(1.0)}}, ShapeError, "metric 'm' has shape (2,) for 'a' and () "
+     "for 'b'"),
+    ({"a": GOOD, "b": {"m": [[1.0, 2.0]]}}, ShapeError, "metric 'm' of 'b' has shape (1, 2); "
+     "expected one value per user, (n_users,), or ()"),
+    ({"a": GOOD, "b": {"m": [1j, 2j]}}, InputTypeError, "metric 'm' of 'b' has dtype complex128; "
+     "expected real numbers"),
+    ({"a": GOOD, "b": {"m": np.ma.masked_equal([1.0, 2.0], 1)}}, InputTypeError, "metric 'm' of "
+     "'b' is a masked array, whose mask would be lost; type .filled(np.nan)"),
+    ({"a": GOOD, "b": {"m": [[1.0], [1.0, 2.0]]}}, InputTypeError, "metric 'm' of 'b' cannot be "
+     "read as an array: "),
+    ({"a": GOOD, "b": {"m": [1.0, math.inf]}}, InputError, "metric 'm' of 'b' is infinite for 1 "
+     "users, the first user 1; differences of infinite values are undefined"),
+    ({"a": {"m": np.array(1.0)}, "b": {"m": np.array(math.inf)}}, InputError, "metric 'm' of 'b' "
+     "is infinite; differences of infinite values are undefined"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("results", "error", "message"), BAD_RESULTS, ids=lambda x: str(x)[:40])
+def test_bad_results(results, error, message):
+    with pytest.raises(error) as caught:
+        compare(results)
+    assert str(caught.value).startswith(message)
+    assert compare({"a": GOOD, "b": GOOD}).n_resamples == 2000
+
+
+BAD_ARGUMENTS = [
+    ({"baseline": "c"}, "baseline must be one of 'a', 'b', got 'c'"),
+    ({"confidence": 1}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 1"),
+    ({"confidence": 95.0}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 95"),
+    ({"tests": "z"}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got 'z'"),
+    ({"tests": ()}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got ()"),
+    ({"tests": ("t", "t")}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', "),
+    ({"correction": "bonferroni"}, "correction must be 'holm', 'bh' or None, got 'bonferroni'"),
+    ({"n_resamples": 99}, "n_resamples must be an integer >= 100, got 99"),
+    ({"n_resamples": 1e3}, "n_resamples must be an integer >= 100, got 1000.0"),
+    ({"n_resamples": True}, "n_resamples must be an integer >= 100, got True"),
+    ({"rng": -1}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got -1"),
+    ({"rng": "x"}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got 'x'"),
+    ({"lower_is_better": ["n"]}, "lower_is_better must name metrics of the results, 'm', got 'n'"),
+    ({"weights": "w"}, "weights is the name of a column, 'w', but no result is a table; "),
+    ({"by": [1]}, "by must hold one group per user, shape (2,), got shape (1,)"),
+    ({"by": ["x", None]}, "by must name the group of every user; that of user 1 is undefined"),
+    ({"by": [NAN, 1.0]}, "by must name the group of every user; that of user 0 is undefined"),
+    (
+        {"by": np.array([1, "x"], dtype=object)},
+        "by must hold labels of one type, such as strings or integers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_ARGUMENTS, ids=lambda x: str(x)[:40])
+def test_bad_arguments(options, message):
+    with pytest.raises(recmetrics.RecmetricsError) as caught:
+        compare({"a": GOOD, "b": GOOD}, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_frames_and_other_results_mix():
+    expected = only(compare({"old": {"hit@1": OLD}, "new": {"hit@1": NEW}}, rng=0))
+    nameless = frame("polars", list(range(len(OLD))), OLD).select("hit@1")  # rows as they come
+    for old in (frame("polars", list(range(len(OLD))), OLD), nameless):
+        assert only(compare({"old": old, "new": {"hit@1": NEW}}, rng=0)) == expected
+    other = frame("polars", list(range(len(NEW))), NEW).select("hit@1")
+    assert only(compare({"old": nameless, "new": other}, rng=0)) == expected
+
+
+def test_columns_alone_make_no_frame():
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    for strange in (
+        types.SimpleNamespace(columns=["m"]),
+        type("Strange", (), {"columns": ["m"]})(),
+    ):
+        with pytest.raises(InputTypeError, match=r"^the result of 'b' is a S\w+; expected what "):
+            compare({"a": {"m": OLD}, "b": strange})
+
+
+def test_objects_that_compute():
+    def evaluator(values):
+        return types.SimpleNamespace(compute=lambda: {"m": values})
+
+    found = compare({"old": evaluator(OLD), "new": evaluator(NEW)}, rng=0)
+    assert only(found) == only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
+
+
+def test_results_of_compute_with_a_system_metric():
+    scores = np.random.default_rng(0).random((2, 30, 20))
+    truth = (np.random.default_rng(1).random((30, 20)) < 0.2).astype(float)
+    truth[4] = 0
+    asked = ["ndcg@5", "coverage@5"]
+    results = {name: Metrics.compute(s, truth, asked) for name, s in zip("ab", scores, strict=True)}
+    found = compare(results, rng=0)
+    assert [each.metric for each in found.differences] == ["ndcg@5"]
+    coverage = [each for each in found.means if each.metric == "coverage@5"]
+    assert [each.mean for each in coverage] == [float(r["coverage@5"]) for r in results.values()]
+    assert {(each.n_users, each.n_undefined) for each in coverage} == {(None, None)}
+    assert all(math.isnan(each.low) for each in coverage)
+    assert found.means[0].mean == np.nanmean(results["a"]["ndcg@5"])
+    assert found.means[0].n_undefined >= 1

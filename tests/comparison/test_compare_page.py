@@ -1,0 +1,282 @@
+"""A comparison as text, Markdown, LaTeX, JSON and records: what is shown, and what is noted."""
+
+import importlib
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from compared import NAN, NEW, OLD, SMALL, only
+from scipy import stats
+
+import recmetrics
+from recmetrics import ArgumentError, compare
+
+LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
+
+
+def test_the_printed_table():
+    found = compare(SMALL, rng=0)
+    assert str(found).splitlines() == [
+        "metric      model    mean     95 % interval  users",
+        "----------  -----  ------  ----------------  -----  ----",
+        "m           old    0.2500  [0.1167, 0.3833]      6",
+        "            new    0.4000  [0.2333, 0.5667]      6  best",
+        "coverage@5  old    0.2500                 -      -",
+        "            new    0.5000                 -      -  best",
+        "",
+        "metric  new - old       95 % interval       p       d_z  w/t/l",
+        "------  ---------  ------------------  ------  -  -----  -----",
+        "m         +0.1500  [+0.0667, +0.2167]  0.0172  *  +1.43  5/1/0",
+        "",
+        "95 % intervals by percentile bootstrap over users, 2,000 resamples",
+        "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+        "d_z: mean / standard deviation of the differences; "
+        "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
+    ]
+    assert repr(found) == str(found)
+
+
+def test_the_legend_says_what_was_done():
+    values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
+    options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
+    lines = str(compare(values, n_resamples=500, **options)).splitlines()
+    assert lines[-6:-3] == [
+        "90 % intervals by percentile bootstrap over users, 500 resamples",
+        "lower is better: gini@5",
+        "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
+        "not corrected for their number",
+    ]
+    assert lines[-1] == (
+        "left out: users whose value is undefined; for a pair, undefined in either model"
+    )
+    header = next(line for line in lines if "d_z  w/t/l" in line).split("  ")
+    assert [cell.strip() for cell in header if cell.strip().startswith("p")] == [
+        *("p (permutation)", "p (t)")
+    ]
+    grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
+    assert (
+        "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over the "
+        "differences of all 2 groups"
+    ) in grouped
+    alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
+    compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
+    assert alone in compact
+    assert "groups" not in compact  # which it does not show
+
+
+@pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
+def test_too_few_users_are_noted(confidence, needed):
+    assert 2 / 2**needed < 1 - confidence <= 2 / 2 ** (needed - 1)
+    for n_users in (2, needed - 1, needed):
+        values = {"a": {"m": np.zeros(n_users)}, "b": {"m": np.arange(n_users) + 10.0}}
+        found = compare(values, confidence=confidence, n_resamples=100, rng=0)
+        note = (
+            f"{n_users} users: too few for a test at {100 * confidence:.0f} %; "
+            f"at least {needed} are needed"
+        )
+        is_noted = n_users < needed
+        assert (note in str(found).splitlines()) == is_noted
+        assert (f"- {note}" in found.to_markdown().splitlines()) == is_noted
+        latex = note.replace("%", r"\%") + r" \\"
+        assert (latex in found.to_latex().splitlines()) == is_noted
+
+
+def test_a_noted_difference_is_what_its_test_says():
+    values = {"a": {"m": [0.0] * 3}, "b": {"m": [0.10, 0.11, 0.12]}}
+    t_test, signs = (compare(values, tests=test, rng=0) for test in ("t", "permutation"))
+    assert "3 users: too few for a test at 95 %" in str(t_test)
+    assert only(t_test).p_values["t"] == pytest.approx(
+        2 * stats.t.sf(0.11 / (0.01 / math.sqrt(3)), df=2)
+    )
+    assert only(t_test).significant
+    assert (only(signs).p_values["permutation"], only(signs).significant) == (2 / 2**3, False)
+
+
+def test_too_few_users_of_some_differences_and_groups_are_noted():
+    sparse = [NAN] * 9 + [1.0, 2.0]
+    values = {
+        "a": {"m": np.arange(11.0), "n": np.arange(11.0), "o": sparse},
+        "b": {"m": np.zeros(11), "n": sparse, "o": [*sparse[:-1], NAN]},
+    }
+    why = "too few for a test at 95 %; at least 6 are needed"
+    lines = str(compare(values, rng=0, by=["x"] * 6 + ["y"] * 5)).splitlines()
+    assert f"1 to 2 users in 2 of 3 differences: {why}" in lines
+    assert f"0 to 5 users in 2 of 2 groups: {why}" in lines
+    dense = {model: {"m": columns["m"]} for model, columns in values.items()}
+    lines = str(compare(dense, rng=0, by=["x"] * 6 + ["y"] * 4 + ["z"])).splitlines()
+    assert [line for line in lines if why in line] == [f"1 to 4 users in 2 of 3 groups: {why}"]
+    alone = {model: {"o": columns["o"]} for model, columns in values.items()}
+    assert f"1 user: {why}" in str(compare(alone, rng=0)).splitlines()
+
+
+def test_a_table_is_aligned_whatever_the_names():
+    values = {"\u7b2c\u4e09": {"m": OLD}, "two\nlines": {"m": NEW}}
+    lines = str(compare(values, rng=0)).splitlines()
+    assert lines[2].startswith("m       \u7b2c\u4e09       0.2500")
+    assert lines[3].startswith("        two lines  0.4000")
+
+
+def test_markdown():
+    lines = compare({"a_b|c": {"m": OLD}, "new": {"m": NEW}}, rng=0).to_markdown().splitlines()
+    assert lines[:5] == [
+        "| metric | model | mean | 95 % interval | users |  |",
+        "| --- | --- | ---: | ---: | ---: | --- |",
+        r"| m | a\_b\|c | 0.2500 | [0.1167, 0.3833] | 6 |  |",
+        "|  | new | **0.4000** | [0.2333, 0.5667] | 6 | best |",
+        "",
+    ]
+    assert lines[-3].startswith("- 95 % intervals by percentile bootstrap")
+
+
+def test_rows_whose_labels_look_alike_keep_their_names():
+    alike = ["n", "n "]
+    values = dict.fromkeys(alike, OLD)
+    lines = str(compare({"a": values, "b": values}, rng=0)).splitlines()
+    assert [line[0] for line in lines[2:6]] == ["n", " ", "n", " "]
+    lines = str(compare({"a": values, "a ": values, "b": values}, baseline="b", rng=0)).splitlines()
+    assert lines[9].split()[:2] == ["metric", "pair"]
+    summed = str(recmetrics.summary({"m": OLD}, by=[1, "1"] * 3)).split("\n\n")[1].splitlines()
+    assert [line[0] for line in summed[2:]] == ["1", "1"]
+
+
+def test_latex():
+    text = compare({"a_b": {"m%": OLD}, "new": {"m%": NEW}}, rng=0).to_latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lr}\n\\toprule\n")
+    assert "model & m\\% \\\\\n" in text
+    assert "a\\_b$^{a}$ & 0.2500 \\\\\n" in text
+    assert "new$^{b}$ & \\textbf{0.4000}$^{a}$ \\\\\n" in text
+    assert "m\\% & +0.1500 & {[}+0.0667, +0.2167] & 0.0172 & {*} & +1.43 & 5/1/0" in text
+    assert (
+        "superscripts: significantly better than the model with that letter, where a is a\\_b, "
+        "b is new"
+    ) in text
+    turned = compare({"new": {"m%": NEW}, "a_b": {"m%": OLD}}, rng=0).to_latex()
+    assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
+    assert "& $-$0.1500 & {[}$-$0.2" in turned
+    values = {name: {"gini@5": value} for name, value in (("old", NEW), ("new", OLD))}
+    found = compare(values, by=["x"] * 6, levels={"chance": {"gini@5": [0.5] * 6}}, rng=0)
+    text = found.to_latex()
+    assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2  # of all users, and of the group
+    assert "% group x\n" in text
+    assert "\nchance & 0.5000 \\\\\n\\bottomrule" in text
+    many = compare({f"m{i}": {"m%": [0.1 * i, 0.2]} for i in range(28)}, n_resamples=100).to_latex()
+    assert re.findall(r"\^\{(z|aa|ab)\}", many)[:3] == ["z", "aa", "ab"]
+
+
+def test_tables_fit_the_width_of_a_terminal():
+    """Cells fold at blanks; where even that is too wide, each row is a block."""
+    found = compare({"old": {"m": OLD}, "new": {"m": NEW}}, by=["x y"] * 6, rng=0)
+    whole = str(found)
+    assert found.to_text(max(map(len, whole.splitlines()))) == whole
+    for width in range(28, 120, 7):
+        text = found.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        for word in {*whole.split()} - {"-" * n for n in range(30)}:
+            assert word in text.split(), (word, width)
+    assert found.to_text(60).splitlines()[:3] == [
+        "metric  model    mean         95 %  users        worst group",
+        "                          interval",
+        "------  -----  ------  -----------  -----  ----  -----------",
+    ]
+    assert found.to_text(28).splitlines()[:7] == [
+        "m",
+        "  model          old",
+        "  mean           0.2500",
+        "  95 % interval  [0.1167,",
+        "                 0.3833]",
+        "  users          6",
+        "  worst group    x y",
+    ]
+
+
+def test_a_comparison_is_a_dict_for_json():
+    values = {"a": {"gini@5": OLD, "mine": [NAN] * 6}, "b": {"gini@5": NEW, "mine": [NAN] * 6}}
+    groups = np.array([1, 2] * 3)
+    found = compare(values, by=groups, levels={"c": {"gini@5": OLD}}, tests=("t", "permutation"))
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert {name: document[name] for name in ("format", "version", "models", "groups")} == {
+        "format": "recmetrics-1",
+        "version": recmetrics.__version__,
+        "models": ["a", "b"],
+        "groups": [1, 2],
+    }
+    assert document["definitions"] == {"gini@5": "gini(denom=n)@5", "mine": None}
+    assert document["lower_is_better"] == ["gini@5"]
+    assert document["means"][0] == found.to_records("means")[0]
+    [first, undefined, *_] = document["differences"]
+    assert first == found.to_records()[0]
+    assert (undefined["difference"], undefined["n_users"]) == (None, 0)
+    assert document["notes"] == str(found).split("\n\n")[-1].splitlines()
+    summed = recmetrics.summary({"NDCG@10": OLD}, notes=["by hand"]).to_dict()
+    assert {*summed} - {"noun"} < {*document}
+    assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
+    assert summed["notes"] == ["by hand"]
+    under = recmetrics.summary({"ndcg@10": OLD}).to_dict(convention="lenskit")
+    assert under["convention"] == "lenskit"
+    assert "discount=log2_clip" in under["definitions"]["ndcg@10"]
+    assert (
+        "ndcg("
+        in recmetrics.summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
+    )
+
+
+def test_records():
+    found = compare(SMALL, tests=("t", "wilcoxon"), by=["x", "y"] * 3, rng=0)
+    first, *others = found.to_records()
+    assert list(first) == [
+        *("metric", "group", "model", "against", "difference", "low", "high", "n_users"),
+        *("n_undefined", "effect_size", "wins", "ties", "losses", "p_t", "p_t_corrected"),
+        *("p_wilcoxon", "p_wilcoxon_corrected", "significant"),
+    ]
+    assert first["p_t"] == found.differences[0].p_values["t"]
+    assert [each["group"] for each in (first, *others)] == [None, "x", "y"]
+    assert found.to_records("means")[0] == {
+        "metric": "m",
+        "group": None,
+        "model": "old",
+        "mean": 0.25,
+        "low": found.means[0].low,
+        "high": found.means[0].high,
+        "n_users": 6,
+        "n_undefined": 0,
+        "best": False,
+    }
+    assert len(found.to_records("means")) == 4 + 4
+    message = r"^table must be 'differences' or 'means', got 'mean'$"
+    for method in (found.to_records, found.to_frame, lambda t: found.plot(table=t)):
+        with pytest.raises(ArgumentError, match=message):
+            method("mean")
+
+
+def test_to_frame_without_a_backend(monkeypatch):
+    module = importlib.import_module("recmetrics.comparison._records")
+    found = compare(SMALL, rng=0)
+    pytest.importorskip("polars", reason="polars is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: name if name == "polars" else None)
+    assert type(found.to_frame()).__module__.startswith("polars")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(
+        ArgumentError,
+        match=r"^to_frame needs the package pandas or polars or pyarrow; type: pip install pandas$",
+    ):
+        found.to_frame()
+
+
+def test_levels_in_text():
+    lines = str(compare(SMALL, rng=0, levels=LEVELS)).splitlines()
+    rows = [line.split() for line in lines[2:8]]
+    # A metric that the levels lack has the rows of the models alone.
+    names = [["m", "old"], ["new"], ["chance"], ["ceiling"], ["coverage@5", "old"], ["new"]]
+    assert [row[: len(name)] for row, name in zip(rows, names, strict=True)] == names
+    assert ["best" in row for row in rows] == [False, True, False, False, False, True]
+    assert "not compared: chance, ceiling" in lines
+    assert "not compared" not in str(compare(SMALL, rng=0))
+
+
+def test_levels_do_not_change_how_many_digits_are_shown():
+    small = {name: {"m": np.array(values) / 1e4} for name, values in (("a", OLD), ("b", NEW))}
+    for levels in (None, LEVELS):
+        first = str(compare(small, rng=0, levels=levels)).splitlines()[2]
+        assert first.split()[:3] == ["m", "a", "0.0000250"]

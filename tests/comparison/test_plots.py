@@ -1,0 +1,117 @@
+"""Pictures of a comparison."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from compared import NAN, OLD, SMALL, calls_of_warnings
+
+from recmetrics import ArgumentError, compare
+
+
+@pytest.fixture
+def matplotlib():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+
+NEEDS_MATPLOTLIB = pytest.mark.usefixtures("matplotlib")
+
+
+def inside(figure):
+    """Whether everything that is drawn lies on the figure."""
+    backend = importlib.import_module("matplotlib.backends.backend_agg")
+    backend.FigureCanvasAgg(figure).draw()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return drawn.x0 >= 0 and drawn.y0 >= 0 and drawn.x1 <= width and drawn.y1 <= height
+
+
+NAMES = {
+    "short": ("a", "b"),
+    "long": ("a very long name of a model that a sweep wrote_lr=0.001_dim=128_seed=42", "b$_1"),
+}
+
+
+@NEEDS_MATPLOTLIB
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
+    metrics = ["ndcg(gain=exp2, discount=log2_clip, ideal=retrieved)@100", "m", "n"]
+    values = {
+        name: {m: np.array(OLD) + 0.1 * i for m in metrics} | {"coverage@5": np.array(0.5)}
+        for i, name in enumerate(NAMES[names])
+    }
+    path = tmp_path / f"plot.{suffix}"
+    figure = compare(values, rng=0).plot(path)
+    start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
+    assert path.read_bytes().startswith(start)
+    assert inside(figure)
+    shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "coverage@5" in shown
+    assert "95 % intervals" in shown
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_on_axes():
+    figure = importlib.import_module("matplotlib.figure").Figure()
+    left, right = figure.subplots(1, 2)
+    found = compare(SMALL, rng=0)
+    assert found.plot(left) is figure
+    found.plot(right, table="means")
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["m\nnew - old *"]
+    assert [tick.get_text() for tick in right.get_yticklabels()] == [
+        *("m\nold", "m\nnew (best)", "coverage@5\nold", "coverage@5\nnew (best)")
+    ]
+    low, high = found.differences[0].low, found.differences[0].high
+    assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_without_intervals_and_differences():
+    figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
+    assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_leaves_the_filters_of_warnings_alone(tmp_path):
+    found, calls = compare(SMALL, rng=0), []
+    found.plot(tmp_path / "warm.png")  # what is imported on the way is not watched
+    sys.setprofile(calls_of_warnings(calls))
+    try:
+        found.plot(tmp_path / "plot.png")
+    finally:
+        sys.setprofile(None)
+    assert calls == []
+
+
+def test_plots_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(
+        ArgumentError,
+        match=r'^plots need the package matplotlib; type: pip install "matplotlib>=3.8"$',
+    ):
+        compare(SMALL).plot()
+
+
+@NEEDS_MATPLOTLIB
+def test_targets_that_are_none(tmp_path):
+    found = compare(SMALL, rng=0)
+    with pytest.raises(ArgumentError, match=r"^target must be a file name or matplotlib axes, got"):
+        found.plot(3)
+    with pytest.raises(
+        ArgumentError, match=r"^target must end in .png, .pdf or .svg, got '.*txt'$"
+    ):
+        found.plot(tmp_path / "plot.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
+
+
+@NEEDS_MATPLOTLIB
+def test_levels_in_a_plot():
+    figure = compare({**SMALL, "new": [SMALL["new"]] * 2}, rng=0, levels=LEVELS).plot()
+    texts = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "do not cover the variation over runs" in " ".join(texts.split())
+    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert names == ["old", "new (best)", "chance", "ceiling"]

@@ -1,0 +1,307 @@
+"""Results that summary reads: arrays, evaluators, data frames and files; what it refuses."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+from compared import (
+    ASKED,
+    BACKENDS,
+    NAN,
+    SCORES,
+    TRUTH,
+    USERS,
+    WEIGHTS,
+    evaluated,
+    maker,
+    numbers,
+    same,
+)
+
+import recmetrics
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    InputError,
+    InputTypeError,
+    Metrics,
+    ShapeError,
+    StreamEvaluator,
+    compare,
+    summary,
+)
+from recmetrics.cli._output import write_per_user
+
+
+def test_evaluators_and_streams():
+    expected = numbers(summary(Metrics.compute(SCORES, TRUTH, ASKED)))
+    assert expected["hit@1"]["mean"] == pytest.approx(2 / 3)
+    same(numbers(summary(evaluated())), expected)
+    stream = StreamEvaluator(ASKED)
+    stream.update(SCORES, TRUTH)
+    same(numbers(summary(stream)), expected)
+    sums = StreamEvaluator(ASKED, keep="means")
+    sums.update(SCORES, TRUTH)
+    with pytest.raises(ArgumentError, match=r"keep"):
+        summary(sums)
+
+
+def test_users_without_an_update():
+    evaluator = Evaluator(TRUTH, "hit@1")
+    evaluator.update(SCORES[:2])
+    with pytest.warns(recmetrics.NotUpdatedWarning, match=r"^2 of 4 users were never updated"):
+        found = summary(evaluator)
+    last = str(found).splitlines()[-1]
+    assert last == "left out: 2 of 4 users have no relevant item, or no update"
+    evaluator.update(SCORES[2:], users=[2, 3])
+    last = str(summary(evaluator)).splitlines()[-1]
+    assert last == "left out: 1 of 4 users has no relevant item"
+
+
+def table(backend, **more):
+    columns = {"user": list("uvwxy"), "nrecs": [10] * 5}
+    columns |= {"recall@10": [0.2, 0.6, None, 0.4, 1.0], "mrr@10": USERS["mrr@10"], **more}
+    return maker(backend)(columns)
+
+
+@BACKENDS
+def test_tables(backend):
+    users = {metric: values for metric, values in USERS.items() if metric != "coverage@10"}
+    found = summary(table(backend))
+    same(numbers(found), numbers(summary(users)))
+    if backend == "pandas":
+        same(numbers(summary(table(backend).set_index("user"))), numbers(found))
+
+
+@BACKENDS
+def test_columns_of_a_table_are_groups_and_weights(backend):
+    given = table(backend, segment=["new", "old", "new", "old", "old"], visits=[1.0, 2, 0, 4, 1])
+    found = summary(given, by="segment", weights="visits")
+    expected = summary(
+        {"recall@10": USERS["recall@10"], "mrr@10": USERS["mrr@10"]},
+        by=["new", "old", "new", "old", "old"],
+        weights=WEIGHTS,
+    )
+    assert found.groups == ("new", "old")
+    assert list(found.means) == ["recall@10", "mrr@10"]
+    assert str(found) == str(expected)
+
+
+@BACKENDS
+def test_a_column_of_floats_may_be_the_groups(backend):
+    found = summary(table(backend, age=[20.0, 30.0, 20.0, 30.0, 20.0]), by="age")
+    assert found.groups == (20.0, 30.0)
+    assert "age" not in found.means
+
+
+@BACKENDS
+def test_the_result_of_tables_by_model(backend):
+    make = maker(backend)
+    evaluate_table = importlib.import_module("recmetrics.tables").evaluate_table
+    recs = {"model": ["b", "b", "a", "a"], "user": [1, 2, 1, 2], "item": [7, 8, 7, 7]}
+    truth = make({"user": [1, 2], "item": [7, 8]})
+    values = evaluate_table(make(recs), truth, ["hit@1"], by="model", in_order=True)
+    found = summary(values)
+    assert [(r.model, r.group, r.mean, r.n_users) for r in found] == [
+        ("b", None, 1.0, 2),
+        ("a", None, 0.5, 2),
+    ]
+    difference = compare(values, baseline="b").differences[0]
+    assert (difference.model, difference.losses, difference.n_users) == ("a", 1, 2)
+    with pytest.raises(InputError, match=r"^values has two lists of user 1, rows 0 and 2; "):
+        summary(values, by="model")  # would count each user twice
+
+
+@pytest.mark.parametrize("as_path", [str, lambda path: path])
+@pytest.mark.parametrize("name", ["users.csv", "users.npz"])
+def test_files_per_user(name, as_path, tmp_path):
+    arrays = {metric: np.array(values) for metric, values in USERS.items()}
+    write_per_user(tmp_path / name, arrays, ["u", "v", "w", "x", "y"])
+    found = summary(as_path(tmp_path / name), by=[0, 1, 0, 1, 1])
+    del arrays["coverage@10"]
+    assert str(found) == str(summary(arrays, by=[0, 1, 0, 1, 1]))
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "users.csv"
+    path.write_text("user,ndcg@10\na,0.5\nb,high\n")
+    with pytest.raises(InputError) as caught:
+        summary(path)
+    assert str(caught.value) == (
+        f"values {str(path)!r}, line 3: cannot read 'high' as ndcg@10; expected a number"
+    )
+    path.write_text("user,ndcg@10\na,0.5\nb,1.0\n")
+    assert summary(path).means == {"ndcg@10": 0.75}
+    with pytest.raises(InputError) as caught:
+        summary("no.csv")
+    assert str(caught.value) == (
+        "cannot open values 'no.csv': No such file or directory; expected the .npz or .csv that "
+        "'recmetrics evaluate --per-user' writes"
+    )
+
+
+LABELS = {
+    "tuples": [("a", 1), ("b", 2), ("a", 1)],
+    "mixed": ["a", 1, "a"],
+    "a tuple": ("a", 2, "a"),
+    "bool": np.array([True, False, True]),
+    "2-byte": np.array([7, 3, 7], np.int16),
+}
+
+
+@pytest.mark.parametrize("by", LABELS.values(), ids=LABELS)
+def test_labels_may_be_any_hashable(by):
+    found = summary({"m": [1.0, 2.0, 3.0]}, by=by)
+    assert found.groups == tuple(dict.fromkeys(by))
+    assert [each.mean for each in found] == [2.0, 2.0, 2.0]
+    assert [each.n_users for each in found] == [3, 2, 1]
+
+
+@BACKENDS
+def test_labels_in_a_series(backend):
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    make = package.array if backend == "pyarrow" else package.Series
+    by = make(["x", "y", "x"])
+    assert [each.mean for each in summary({"m": [1.0, 2.0, 3.0]}, by=by)] == [2.0, 2.0, 2.0]
+    if backend == "pandas":
+        assert summary({"m": [1.0, 2.0, 3.0]}, by=by.astype("category")).groups == ("x", "y")
+        with pytest.raises(InputError, match=r"that of user 2 is undefined"):
+            summary({"m": [1.0, 2.0, 3.0]}, by=package.array(["x", "y", None], dtype="string"))
+
+
+MISSING = [None, NAN, np.datetime64("NaT")]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_a_missing_label_is_refused(missing):
+    for ask in (
+        lambda by: summary({"m": [1.0, 2.0, 3.0]}, by=by),
+        lambda by: compare({name: {"m": [1.0, 2.0, 3.0]} for name in "ab"}, by=by),
+    ):
+        ask(["x", "x", "y"])
+        with pytest.raises(InputError) as caught:
+            ask(["x", missing, missing])
+        assert str(caught.value) == (
+            "by must name the group of every user; that of user 1 is undefined; give such users a "
+            "label of their own, such as 'unknown'"
+        )
+
+
+RESULT = (
+    "what Metrics.compute returns, an object whose .compute() returns that, a data frame with a "
+    "float column per metric, or the path of a file that 'recmetrics evaluate --per-user' wrote"
+)
+MEAN = (
+    "; expected the value of every user, (n_users,), from which intervals are "
+    "computed: give what Metrics.compute or the compute() of an Evaluator returns, not means"
+)
+WANTED = "; expected finite numbers >= 0; 0 leaves a user out"
+GOOD = {"m": [0.5, 1.0, 0.0]}
+NO_LABELS = "by must hold one group per user, shape (3,), got "
+LABELS_WANTED = "give an array or a list of labels"
+NO_TABLE = "but values is not a table; expected an array with one entry per user"
+NO_WEIGHTS = "weights must hold one number per user, shape (3,), got shape "
+BAD = [
+    ([1.0, 2.0], {}, InputTypeError, f"values is a list; expected {RESULT}"),
+    (np.ones(3), {}, InputTypeError, f"values is a ndarray; expected {RESULT}"),
+    ({}, {}, InputError, f"values holds no metric; expected {RESULT}"),
+    ({"m": []}, {}, InputError, "values holds no user: metric 'm' has shape (0,)"),
+    *(({metric: mean}, {}, InputTypeError, f"metric {metric!r} of values is one number, 0.5{MEAN}")
+      for metric, mean in (("ndcg@10", 0.5), ("ndcg@10", np.array(0.5)), ("val/x", 0.5))),
+    ({3: [1.0]}, {}, InputError, "metric 3 of values: names of metrics must be strings"),
+    ({"m": ["a"]}, {}, InputTypeError, "metric 'm' of values has dtype <U1; expected "
+     "real numbers"),
+    ({"m": [[1.0], [2.0]]}, {}, ShapeError, "metric 'm' of values has shape (2, 1); expected "
+     "one value per user, (n_users,), or ()"),
+    ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'm' of values has 2 users and metric "
+     "'n' of values 1; compare results on the same users"),
+    ({"ndcg@10": [NAN, NAN], "hit@1": [NAN, NAN]}, {}, InputError, "no user has a value of any "
+     "metric; for 'ndcg@10' all 2 users have no relevant item; expected a value of at least one "
+     "user: check that the truth belongs to these users"),
+    (GOOD, {"by": ["x", "y"]}, ShapeError, f"{NO_LABELS}shape (2,)"),
+    (GOOD, {"by": np.ones((3, 1))}, ShapeError, f"{NO_LABELS}shape (3, 1)"),
+    (GOOD, {"by": {0: "x"}}, InputTypeError, f"{NO_LABELS}a dict; {LABELS_WANTED}"),
+    (GOOD, {"by": 3}, InputTypeError, f"{NO_LABELS}a int; {LABELS_WANTED}"),
+    (GOOD, {"by": [["x"], ["y"], ["z"]]}, InputTypeError, "by must hold labels such as strings or "
+     "integers, got a list for user 0"),
+    ({"m": np.arange(51.0)}, {"by": np.arange(51)}, InputError, "by names 51 different groups; "
+     "expected at most 50: put users into bins first, such as quartiles of their activity"),
+    (GOOD, {"by": "age"}, InputError, f"by is the name of a column, 'age', {NO_TABLE}"),
+    (GOOD, {"model": "lr"}, InputError, f"model is the name of a column, 'lr', {NO_TABLE}"),
+    (GOOD, {"weights": "w"}, InputError, f"weights is the name of a column, 'w', {NO_TABLE}"),
+    (GOOD, {"weights": [1, 2]}, ShapeError, f"{NO_WEIGHTS}(2,)"),
+    (GOOD, {"weights": 2.0}, ShapeError, f"{NO_WEIGHTS}()"),
+    (GOOD, {"weights": [1, -2, 3]}, InputError, f"weights holds -2.0 for user 1{WANTED}"),
+    (GOOD, {"weights": [1, 2, NAN]}, InputError, f"weights holds nan for user 2{WANTED}"),
+    (GOOD, {"weights": [math.inf, 2, 3]}, InputError, f"weights holds inf for user 0{WANTED}"),
+    (GOOD, {"weights": [0, 0, 0]}, InputError, "weights are all 0; expected a number above 0 for "
+     "at least one user"),
+    (GOOD, {"weights": [1e300, 1e-300, 1]}, InputError, "weights holds 1e-300 and 1e+300, too far "
+     "apart to add; give such small weights as 0, which leaves the users out"),
+    (GOOD, {"weights": ["a", "b", "c"]}, InputTypeError, "weights has dtype <U1; expected real "
+     "numbers"),
+    *((GOOD, {"confidence": confidence}, ArgumentError, "confidence must be a number above 0 and "
+       f"below 1, such as 0.95, got {confidence!r}")
+      for confidence in (0.0, 1.0, 95, -0.5, NAN, "0.95", True)),
+    (GOOD, {"rng": -1}, ArgumentError, "rng must be a seed (an integer >= 0), a numpy Generator or "
+     "None, got -1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "error", "message"), BAD, ids=lambda x: str(x)[:40] or "none"
+)
+def test_bad_input(values, options, error, message):
+    summary(GOOD, by=["x", "y", "z"], weights=[1, 2, 3], confidence=np.float32(0.5))
+    with pytest.raises(error) as caught:
+        summary(values, **options)
+    assert str(caught.value) == message
+
+
+def test_the_means_of_an_evaluator_are_refused():
+    with pytest.raises(
+        InputTypeError, match=r"^metric 'hit@1' of values is one number, 0\.6.* not means$"
+    ):
+        summary(evaluated().mean())
+    assert summary({"coverage@1": 0.5, "hit@1": [1.0, 0.0]}).means["coverage@1"] == 0.5
+
+
+def test_columns_that_are_not_there():
+    given = table("pandas", segment=list("xyxyx"))
+    with pytest.raises(InputError) as caught:
+        summary(given, by="segmnt")
+    assert str(caught.value) == ("values has no 'segmnt'; did you mean 'segment'?")
+    with pytest.raises(InputError) as caught:
+        summary(given, weights="w")
+    assert str(caught.value) == (
+        "values has no 'w'; expected one of ['user', 'nrecs', 'recall@10', 'mrr@10', 'segment']"
+    )
+    with pytest.raises(InputTypeError, match=r"^by must hold one group per user, .* a DataFrame; "):
+        summary(given, by=given[["segment"]])
+
+
+def test_columns_have_different_strings_as_names():
+    make = maker("pandas")
+    for columns, fault in (([0, "a"], "0 of type int"), (["a", "a"], "'a' twice")):
+        with pytest.raises(InputError) as caught:
+            summary(make([[0.1, 0.2]], columns=columns))
+        message = f"a data frame has the column {fault}; expected different strings"
+        assert str(caught.value) == message
+
+
+def test_a_lazy_frame_is_collected_first():
+    lazy = maker("polars")({"hit@1": [1.0]}).lazy()
+    with pytest.raises(InputTypeError, match=r"^a LazyFrame holds no .*; type \.collect\(\)$"):
+        summary(lazy)
+
+
+def test_dates_and_labels_of_several_types_are_groups():
+    days = np.array(["2026-01-01", "2026-01-02"], "M8[ns]")
+    assert [str(day) for day in summary({"m": [0.5, 0.1]}, by=days).groups] == [
+        "2026-01-01 00:00:00",
+        "2026-01-02 00:00:00",
+    ]
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    frame = summary({"m": [0.5, 0.1]}, by=[1, "x"]).to_frame(backend="pyarrow")
+    assert frame["group"].to_pylist() == [None, "1", "x"]

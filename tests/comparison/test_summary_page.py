@@ -1,0 +1,196 @@
+"""A summary as text, LaTeX, HTML, records and data frames."""
+
+import html.parser
+
+import numpy as np
+import pytest
+from compared import BACKENDS, NAN, NUMBERS, USERS, WEIGHTS
+
+import recmetrics
+from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
+
+
+def test_the_printed_table():
+    found = summary(USERS, by=["new", "old", "new", "old", "old"])
+    everyone, new, old = (
+        {x.metric: f"[{x.low:.4f}, {x.high:.4f}]" for x in found if x.group == group}
+        for group in (None, "new", "old")
+    )
+    assert str(found).splitlines() == [
+        "metric         mean     95 % interval     q10  median     q90  users  left out",
+        "-----------  ------  ----------------  ------  ------  ------  -----  --------",
+        f"recall@10    0.5500  {everyone['recall@10']}  0.2000  0.5000  1.0000      4         1",
+        f"mrr@10       0.4000  {everyone['mrr@10']}  0.0000  0.2500  1.0000      5         0",
+        "coverage@10  0.3000                 -       -       -       -      -         -",
+        "",
+        "group  metric       mean     95 % interval     q10  median     q90  users  left out",
+        "-----  ---------  ------  ----------------  ------  ------  ------  -----  --------",
+        "new    recall@10  0.2000                 -  0.2000  0.2000  0.2000      1         1",
+        f"       mrr@10     0.3750  {new['mrr@10']}  0.2500  0.3750  0.5000      2         0",
+        f"old    recall@10  0.6667  {old['recall@10']}  0.4000  0.6000  1.0000      3         0",
+        f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
+        "",
+        "95 % intervals by percentile bootstrap over users, 2,000 resamples",
+        "q10, median, q90: quantiles of the users' values",
+        "left out of recall@10: 1 of 5 users has no relevant item",
+    ]
+    assert repr(found) == str(found)
+
+
+def test_the_legend():
+    found = summary({"ndcg@5": [NAN, NAN, 1.0], "mrr@5": [NAN, NAN, 0.5]}, confidence=0.9)
+    assert str(found).splitlines()[-3:] == [
+        "90 % intervals by percentile bootstrap over users, 2,000 resamples",
+        "q10, median, q90: quantiles of the users' values",
+        "left out: 2 of 3 users have no relevant item",
+    ]
+    found = summary({"ndcg@5": [1.0, 0.5, 0.0, 1.0]}, weights=[0, 1, 0, 1])
+    assert str(found).splitlines()[-2:] == [
+        "weighted; effective: (sum of the weights)^2 / sum of their squares",
+        "left out: 2 users of weight 0",
+    ]
+    found = summary({"hit@5": [1.0, 0.5], "coverage@5": np.array(NAN)})
+    assert str(found).splitlines()[-1] == (
+        "coverage@5 has no value (no user, or a catalogue without items)"
+    )
+    assert "left out" not in str(summary({"hit@5": [1.0, 0.5]}))
+
+
+def test_levels_and_notes_beside_the_means():
+    """A level has the users, weights and groups of the model, or is one number."""
+    values = {"mrr@10": [1.0, 0.5, 0.0, NAN], "coverage@10": np.array(0.3)}
+    levels = {
+        "chance": {"mrr@10": [0.4, 0.2, 0.0, NAN], "coverage@10": np.array(0.9), "hit@1": [1.0]},
+        "best": {"mrr@10": 1.0},
+    }
+    chosen = {"by": ["x", "x", "y", "y"], "weights": [3, 1, 1, 1]}
+    found = summary(values, levels=levels, noun="session", notes=["two\nlines"], **chosen)
+    assert [(r.metric, r.group, r.levels) for r in found] == [
+        ("mrr@10", None, {"chance": pytest.approx((3 * 0.4 + 0.2) / 5), "best": 1.0}),
+        ("coverage@10", None, {"chance": 0.9}),
+        ("mrr@10", "x", {"chance": pytest.approx((3 * 0.4 + 0.2) / 4), "best": 1.0}),
+        ("mrr@10", "y", {"chance": 0.0, "best": 1.0}),
+    ]
+    assert found.to_records()[0]["best"] == 1.0
+    lines = str(found).splitlines()
+    assert lines[0].split()[:4] == ["metric", "mean", "chance", "best"]
+    assert lines[0].split()[-4:] == ["sessions", "effective", "left", "out"]
+    assert lines[3].split()[1:5] == ["0.3000", "0.9000", "-", "-"]
+    assert lines[-1] == "two lines"
+    assert lines[-2] == "left out: 1 of 4 sessions has no relevant item"
+    with pytest.raises(ShapeError) as caught:
+        summary(values, levels={"chance": {"mrr@10": [0.4, 0.2]}})
+    assert str(caught.value) == (
+        "metric 'mrr@10' of 'chance' has shape (2,); expected that of the values, (4,), or one "
+        "number"
+    )
+    truth = [[1, 0, 0], [0, 1, 1]]
+    metrics = ["hit@1", "recall@2"]
+    scores = Metrics.compute([[3, 2, 1], [3, 2, 1]], truth, metrics)
+    found = summary(scores, levels={"chance": Metrics.chance(truth, metrics)})
+    assert [r.levels["chance"] for r in found] == pytest.approx([(1 / 3 + 2 / 3) / 2, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    ("noun", "nouns"),
+    [
+        ("group", "groups"),
+        ("query", "queries"),
+        ("day", "days"),
+        ("search", "searches"),
+        ("class", "classes"),
+    ],
+)
+def test_the_plural_of_a_noun(noun, nouns):
+    text = str(summary({"mrr@10": [1.0, 0.5, NAN]}, noun=noun))
+    assert text.split()[8] == nouns
+    assert text.splitlines()[-3:] == [
+        f"95 % intervals by percentile bootstrap over {nouns}, 2,000 resamples",
+        f"q10, median, q90: quantiles of the {nouns}' values",
+        f"left out: 1 of 3 {nouns} has no relevant item",
+    ]
+    values = {"mrr@10": np.array([1.0, 0.5, NAN])}
+    told = f"undefined='zero' counts {nouns} without a value as 0"
+    assert Evaluation(values, noun=noun).notes == (told,)
+
+
+def test_small_numbers_keep_three_digits():
+    found = summary({"m": [0.000121, 0.000123], "n": [0.5, 1.0]}, by=["x", "y"])
+    assert "0.000122" in str(found)
+    assert "0.7500" in str(found)
+    assert "0.000121" in str(found)  # of a group, with the digits of the metric
+
+
+def test_latex():
+    text = summary({"a_b%": [0.5, 0.5]}, by=["x&y"] * 2).to_latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lrrrrrr}\n\\toprule\n")
+    assert "a\\_b\\% & 0.5000 & {[}0.5000, 0.5000] & 0.5000 & 0.5000 & 0.5000 & 2 \\\\\n" in text
+    assert "x\\&y & a\\_b\\% & 0.5000" in text
+    assert text.count("\\end{tabular}") == 2
+    assert "95 \\% intervals by percentile bootstrap over users, 2,000 resamples \\\\\n" in text
+
+
+class Cells(html.parser.HTMLParser):
+    """Collects the text of each row of all tables, and the tags that open."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.tags, self.text = [], set(), ""
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002  # the parser's name
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        self.text += data
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.strip("\n")
+
+
+def test_html_shows_the_table_and_escapes_names():
+    name = "<b onclick=x>&amp;\x1b"
+    found = summary({name: [0.25, 0.75, NAN], "hit@1": [1.0, 0.0, 1.0]}, by=["<i>", "y", "y"])
+    page = Cells()
+    page.feed(found._repr_html_())
+    assert page.tags == {"table", "thead", "tbody", "tr", "th", "td", "p", "br"}
+    interval = "[0.2500, 0.7500]"
+    assert page.rows[:2] == [
+        ["metric", "mean", "95 % interval", "q10", "median", "q90", "users", "left out"],
+        ["<b onclick=x>&amp;\\x1b", "0.5000", interval, "0.2500", "0.5000", "0.7500", "2", "1"],
+    ]
+    assert page.rows[4][:2] == ["<i>", "<b onclick=x>&amp;\\x1b"]
+    assert "by percentile bootstrap" in page.text
+    assert "left out of <b onclick=x>&amp;\\x1b: 1 of 3 users has no value" in page.text
+
+
+def test_records():
+    found = summary(USERS, by=["x", "y"] * 2 + ["x"])
+    first = found.to_records()[0]
+    assert list(first) == ["metric", "group", *NUMBERS, "n_users", "n_undefined", "why"]
+    assert first["median"] == pytest.approx(0.5)
+    assert len(found) == len(found.to_records()) == 3 + 2 * 2
+    assert recmetrics.Summary is type(found)
+    for frozen, name in ((found, "confidence"), (found.records[0], "mean")):
+        with pytest.raises(AttributeError):
+            setattr(frozen, name, 0.5)
+    weighted = summary(USERS, weights=WEIGHTS).to_records()
+    assert all(list(record) == [*first, "n_effective"] for record in weighted)
+
+
+@BACKENDS
+def test_to_frame(backend):
+    package = pytest.importorskip(backend, reason=f"{backend} is not installed")
+    found = summary({"coverage@10": np.array(0.3), **USERS}, by=list("ababa"), weights=WEIGHTS)
+    compared = compare({"a": USERS, "b": USERS})
+    for each, rows in (
+        (found.to_records(), found.to_frame(backend=backend)),
+        (compared.to_records("means"), compared.to_frame("means", backend=backend)),
+    ):
+        assert isinstance(rows, package.Table if backend == "pyarrow" else package.DataFrame)
+        column = rows["mean"].to_pylist() if backend == "pyarrow" else rows["mean"].to_list()
+        assert column == pytest.approx([record["mean"] for record in each], nan_ok=True)
+    with pytest.raises(ArgumentError, match=r"^backend must be 'pandas', 'polars' or 'pyarrow'"):
+        found.to_frame(backend="duckdb")

@@ -1,0 +1,127 @@
+"""Weights of users in a comparison and in the mean of an Evaluator."""
+
+import importlib
+import itertools
+import math
+
+import numpy as np
+import pytest
+from compared import NAN, drawn, evaluated
+from scipy import stats
+
+from recmetrics import ArgumentError, ShapeError, compare, summary
+
+
+def pair(n_users=120):
+    values, weights = drawn(n_users)
+    other = values + np.random.default_rng(9).normal(0.02, 0.1, n_users)
+    return {"a": {"m": values}, "b": {"m": other}}, weights
+
+
+def test_the_interval_of_a_mean_is_the_same_in_compare():
+    models, weights = pair()
+    for given in (None, weights):
+        mean, _ = compare(models, weights=given, rng=4).means
+        [found] = summary(models["a"], weights=given, rng=4)
+        assert (mean.mean, mean.low, mean.high) == (found.mean, found.low, found.high)
+        assert mean.n_effective == found.n_effective
+
+
+def test_weighted_differences():
+    models, weights = pair()
+    [found] = compare(models, weights=weights, rng=4).differences
+    differences = models["b"]["m"] - models["a"]["m"]
+    [expected] = summary({"m": differences}, weights=weights, rng=4)
+    assert found.difference == pytest.approx(expected.mean, rel=1e-12)
+    assert (found.low, found.high) == (expected.low, expected.high)
+    assert found.effect_size == pytest.approx(expected.mean / expected.std, rel=1e-12)
+    assert found.wins == np.count_nonzero(differences > 0)
+
+
+def test_the_weighted_t_test_by_hand():
+    models = {"a": {"m": [0.0, 0.0, 0.0]}, "b": {"m": [1.0, 2.0, 4.0]}}
+    [found] = compare(models, weights=[1, 1, 2]).differences
+    mean = (1 + 2 + 2 * 4) / 4
+    error = math.sqrt(3 / 2 * ((1 - mean) ** 2 + (2 - mean) ** 2 + 4 * (4 - mean) ** 2)) / 4
+    assert found.p_values["t"] == pytest.approx(2 * stats.t.sf(mean / error, df=2))
+
+
+def test_the_weighted_t_test_is_that_of_a_robust_regression():
+    pytest.importorskip("statsmodels", reason="statsmodels is not installed")
+    regression = importlib.import_module("statsmodels.api").WLS
+    models, weights = pair()
+    [found] = compare(models, weights=weights).differences
+    differences = models["b"]["m"] - models["a"]["m"]
+    fitted = regression(differences, np.ones(120), weights=weights)
+    expected = fitted.fit(cov_type="HC1", use_t=True).pvalues[0]
+    assert found.p_values["t"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_weighted_permutation_test_tries_every_flip():
+    differences, weights = np.array([0.3, 0.1, -0.2, 0.4, 0.0]), np.array([1, 3, 2, 1, 5])
+    models = {"a": {"m": np.zeros(5)}, "b": {"m": differences}}
+    [found] = compare(models, weights=weights, tests="permutation").differences
+    weighted = weights * differences
+    flips = [abs(np.dot(signs, weighted)) for signs in itertools.product((1, -1), repeat=5)]
+    expected = np.mean([each >= abs(weighted.sum()) - 1e-12 for each in flips])
+    assert found.p_values["permutation"] == pytest.approx(expected)
+
+
+def test_differences_that_are_all_equal_have_the_test_of_signs():
+    models = {"a": {"m": [0.0] * 5}, "b": {"m": [1.0] * 5}}
+    [found] = compare(models, weights=[1, 2, 3, 4, 5]).differences
+    assert (found.p_values["t"], found.effect_size) == (2 / 2**5, math.inf)
+
+
+def test_weights_of_zero_leave_users_out_of_a_comparison():
+    models, weights = pair()
+    chosen, by = weights > 1, np.where(np.arange(120) % 2, "odd", "even")
+    some = {name: {"m": each["m"][chosen]} for name, each in models.items()}
+    expected = compare(some, by=by[chosen], weights=weights[chosen], rng=0)
+    found = compare(models, by=by, weights=np.where(chosen, weights, 0), rng=0)
+    assert found.to_records() == expected.to_records()
+    assert found.to_records("means") == expected.to_records("means")
+    n_left_out = np.count_nonzero(~chosen)
+    assert f"left out: {n_left_out} users of weight 0" in str(found).splitlines()
+    assert "weight 0" not in str(expected)
+
+
+def test_a_weighted_comparison_says_so():
+    models, weights = pair()
+    models["a"]["coverage@5"], models["b"]["coverage@5"] = np.array(0.1), np.array(0.2)
+    found = compare(models, weights=weights, rng=0)
+    lines = str(found).splitlines()
+    assert "weighted; effective: (sum of the weights)^2 / sum of their squares" in lines
+    assert lines[0].split()[-4:] == ["%", "interval", "users", "effective"]
+    effective = weights.sum() ** 2 / np.square(weights).sum()
+    assert f"120  {effective:9.1f}" in lines[2]
+    assert [each["n_effective"] for each in found.to_records("means")] == pytest.approx(
+        [effective, effective, NAN, NAN], nan_ok=True
+    )
+    assert "n_effective" not in compare(models).to_records("means")[0]
+
+
+def test_signed_ranks_have_no_weights():
+    models, weights = pair()
+    assert compare(models, tests=("t", "wilcoxon")).tests == ("t", "wilcoxon")
+    with pytest.raises(
+        ArgumentError,
+        match=(
+            r"^tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
+            r"'permutation'$"
+        ),
+    ):
+        compare(models, tests=("t", "wilcoxon"), weights=weights)
+
+
+def test_a_weighted_mean_of_an_evaluator():
+    evaluator = evaluated()
+    found = evaluator.mean(weights=[1, 2, 3, 4], prefix="val/")
+    # hit@1 is 1, 1, -, 0.
+    assert found["val/hit@1"] == pytest.approx(3 / 7)
+    assert found["val/coverage@1"] == evaluator.mean()["coverage@1"] == 0.5
+    expected = summary(evaluator, weights=[1, 2, 3, 4]).means
+    assert found == {f"val/{metric}": mean for metric, mean in expected.items()}
+    with pytest.raises(ShapeError, match=r"^weights must hold one number per user, shape \(4,\), "):
+        evaluator.mean(weights=[1, 2])
+    assert math.isnan(evaluator.mean(weights=[0, 0, 1, 0])["hit@1"])  # no user of weight has one
