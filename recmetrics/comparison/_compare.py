@@ -274,15 +274,21 @@ def _difference(
     p_values: dict[str, float] = {
         test: statistics.p_value(test, values, seed, own.weights) for test in found.tests
     }
+    mean, error = statistics.mean_and_error(values, own.weights)
+    alpha = (1 - found.confidence) / 2
+    detectable = math.nan
+    if error >= 0:
+        detectable = error * statistics.standard_errors(values.size, alpha, statistics.POWER)
     return Difference(
         metric=metric,
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=statistics.mean_of(values, own.weights),
+        difference=mean,
         n_users=values.size,
         n_undefined=own.n_undefined,
         effect_size=statistics.effect_size(values, own.weights),
+        detectable=detectable,
         wins=wins,
         ties=values.size - above - below,
         losses=losses,
