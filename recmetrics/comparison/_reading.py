@@ -35,7 +35,7 @@ class Columns(NamedTuple):
     others: tuple[str, ...]  # of groups and weights
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """The values of a result and, of a data frame, what its other columns say of the rows."""
 
@@ -309,18 +309,19 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
     """Read the indices of the users of each group, groups in order of appearance."""
     members: dict[Any, list[int]] = {}
     for user, label in enumerate(_labels(by, n_users)):
-        if _is_missing(label):
-            msg = (
-                f"by must name the group of every user; that of user {user} is undefined; give "
-                "such users a label of their own, such as 'unknown'"
-            )
-            raise InputError(msg)
         try:
             members.setdefault(label, []).append(user)
         except TypeError:  # not hashable
             kind = type(label).__name__
             msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
             raise InputTypeError(msg) from None
+    undefined = [users[0] for label, users in members.items() if _is_missing(label)]
+    if undefined:
+        msg = (
+            f"by must name the group of every user; that of user {min(undefined)} is undefined; "
+            "give such users a label of their own, such as 'unknown'"
+        )
+        raise InputError(msg)
     if len(members) > _MANY_GROUPS:
         msg = (
             f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "

@@ -162,13 +162,12 @@ class Compared:
     n_resamples: int
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
-    samples: Samples
+    samples: Samples  # the aligned values behind the numbers; no setting
 
     @property
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model that has several."""
-        counts = {each.model: each.n_runs or 1 for each in self.means}
-        return {model: count for model, count in counts.items() if count > 1}
+        return self.samples.n_runs()
 
     def worst_group(
         self, metric: str, model: str, against: str | None = None

@@ -29,7 +29,7 @@ class Values(NamedTuple):
     n_undefined: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Samples:
     """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
 
