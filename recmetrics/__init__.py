@@ -1,5 +1,8 @@
 """Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
@@ -24,6 +27,19 @@ from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._stream import EventCounts, StreamEvaluator
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, Summary, compare, summary
+from recmetrics.metrics import OneUser, metric
+
+if TYPE_CHECKING:
+    from recmetrics import dask, tables
+else:
+
+    def __getattr__(name):
+        """Import a part that needs other packages when it is first named."""
+        if name in ("dask", "tables"):
+            return import_module(f"recmetrics.{name}")
+        msg = f"module 'recmetrics' has no attribute {name!r}"
+        raise AttributeError(msg)
+
 
 __version__ = "0.1.0"
 
@@ -44,6 +60,7 @@ __all__ = [
     "Metrics",
     "NaNScoreError",
     "NotUpdatedWarning",
+    "OneUser",
     "RecmetricsError",
     "RecmetricsWarning",
     "ShapeError",
@@ -57,6 +74,7 @@ __all__ = [
     "audit_ranked",
     "compare",
     "explain",
+    "metric",
     "overlap",
     "overlap_ranked",
     "popularity_from",
