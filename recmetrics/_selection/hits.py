@@ -25,7 +25,6 @@ of tied scores, ECIR 2008.
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -107,23 +106,21 @@ def empty_hits(
     is ``np.empty``, they must be ``cleared``.
     """
     n_users, slots = len(start) - 1, len(relevance)
-    tied_slots = slots if ties else 0
+    rank = 2 * n_users
+    gain, first = rank + slots, rank + 2 * slots
+    last = first + (slots if ties else 0)
     # One array, since the allocator keeps the pages of one, and returns those of many: a page that
     # is asked for again costs as much as the metrics of 50 users.
-    sizes = n_users, n_users, slots, slots, tied_slots, tied_slots
-    words, ends = make(sum(sizes), np.int64), accumulate(sizes)
-    n_hits, length, rank, gain, first, last = (
-        words[end - size : end] for size, end in zip(sizes, ends, strict=True)
-    )
+    words = make(2 * last - first, np.int64)
     return Hits(
         start=start,
         ideal=relevance,
-        n_hits=n_hits,
-        rank=rank,
-        first=first,
-        last=last,
-        gain=gain.view(np.float64),
-        length=length,
+        n_hits=words[:n_users],
+        rank=words[rank:gain],
+        first=words[first:last],
+        last=words[last:],
+        gain=words[gain:first].view(np.float64),
+        length=words[n_users:rank],
         discount=np.zeros(0),
     )
 
