@@ -1,7 +1,7 @@
 """Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import importlib
+import typing
 
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
@@ -29,14 +29,15 @@ from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, Summary, compare, summary
 from recmetrics.metrics import OneUser, metric
 
-if TYPE_CHECKING:
-    from recmetrics import dask, tables
+if typing.TYPE_CHECKING:
+    from recmetrics import dask as dask
+    from recmetrics import tables as tables
 else:
 
     def __getattr__(name):
         """Import a part that needs other packages when it is first named."""
         if name in ("dask", "tables"):
-            return import_module(f"recmetrics.{name}")
+            return importlib.import_module(f"recmetrics.{name}")
         msg = f"module 'recmetrics' has no attribute {name!r}"
         raise AttributeError(msg)
 
