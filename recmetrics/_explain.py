@@ -204,7 +204,8 @@ def _graded(spec: MetricSpec) -> str:
         rest = tuple(option for option in spec.options if option[0] != STRATUM.name)
         return f"{only}; {_graded(replace(spec, options=rest))}"
     rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
-    if "rel" in spec.metric.options and (gain == "binary" or rel is not None):
+    has_rel = "rel" in spec.metric.options and not spec.metric.module
+    if has_rel and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"
         return f"read as binary: an item is relevant if its relevance is {threshold}"
     if spec.metric.reads == "hits":
@@ -220,6 +221,7 @@ def _ties(definition: Definition) -> str:
         return (
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"
         )
-    has_policies = metric.reads == "hits" and not (metric.divides_at_k and definition.spec.k)
+    divides = metric.divides_at_k and definition.spec.k
+    has_policies = metric.reads == "hits" and not (divides or metric.only_reference)
     unless = ", unless ties= is given" if has_policies else ""
     return f"equal scores rank by the lower item index{unless}"

@@ -230,6 +230,8 @@ class Metric:
     undefined: str = NO_RELEVANT_ITEM
     is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
+    module: str = ""  # that declares it, if it is none of the package
+    only_reference: bool = False  # it has no kernel, and so no expectation over tied scores
 
     @property
     def method(self) -> str:
@@ -328,6 +330,8 @@ def metric(
     undefined: str = NO_RELEVANT_ITEM,
     is_sum: bool = False,
     higher_is_better: bool = True,
+    module: str = "",
+    only_reference: bool = False,
 ) -> Callable[[F], F]:
     """Register a metric under the name of the decorated function, its declaration.
 
@@ -347,6 +351,7 @@ def metric(
         }
         taken = inspect.signature(getattr(kernel, "py_func", kernel)).parameters
         description = inspect.getdoc(function) or ""
+        cutoff = signature.parameters["k"].default
         record = Metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
             summary=description.partition("\n")[0],
@@ -358,7 +363,7 @@ def metric(
             reference=reference,
             options=options,
             kernel_options=tuple(name for name in options if name in taken),
-            default_k=signature.parameters["k"].default,
+            default_k=None if cutoff is inspect.Parameter.empty else cutoff,
             description=description,
             aliases=aliases,
             averages_ties=averages_ties,
@@ -376,6 +381,8 @@ def metric(
             undefined=undefined,
             is_sum=is_sum,
             higher_is_better=higher_is_better,
+            module=module,
+            only_reference=only_reference,
         )
         METRICS[record.name] = record
         ALIASES.update(dict.fromkeys(aliases, record.name))
