@@ -24,7 +24,7 @@ def compare(
     results: Any,
     *,
     metrics: str | Sequence[str] | None = None,
-    model: str | None = None,
+    model: str | Sequence[str] | None = None,
     baseline: str | None = None,
     confidence: float = 0.95,
     tests: Test | Sequence[Test] = "t",
@@ -66,7 +66,8 @@ def compare(
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
         the columns of numbers whose names are metric strings.
     model
-        The column or index level of a frame that names the model. None is "model", if there is one.
+        The column or index level of a frame that names the model, or several, whose names are
+        joined by " / ". None is "model", if there is one.
     baseline
         The model to compare all others with. None compares all pairs: each model with the models
         before it.

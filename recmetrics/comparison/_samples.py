@@ -134,7 +134,7 @@ def _stacked(runs: Sequence[Table]) -> dict[str, Floats]:
 
 def _split(table: Table) -> dict[str, Table]:
     """Split the rows of all models."""
-    if table.model is None:
+    if not table.model:
         keys = list(table.keys)
         msg = f"results has no column 'model'; type model= and the one of {keys} that is"
         raise InputError(msg)
@@ -205,9 +205,10 @@ def _in_one_order(
 
 def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:
     """Refuse a data frame with other users than the first one, or with those of several models."""
-    if table.model is not None and len({*map(str, table.frame[table.model].to_list())}) > 1:
+    if table.model and len(table.rows_by_model()) > 1:
+        named = ", ".join(map(repr, table.model))
         msg = (
-            f"{table.name} has rows of several models, column {table.model!r}; give compare one "
+            f"{table.name} has rows of several models, column {named}; give compare one "
             "frame of all models, or the rows of one model each"
         )
         raise InputError(msg)
