@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, ShapeError
-from recmetrics.comparison._grids import Column, Grid, Printed, named, number, table
+from recmetrics.comparison._grids import Column, Grid, Printed, named, number, one_line, table
 from recmetrics.comparison._records import Compared
 
 
@@ -52,12 +52,13 @@ class Movers(Printed):
         columns = [
             named("metric"),
             named("kind"),
-            Column("user", lambda each: str(each.user), is_number=False),
-            number(self.model, lambda each: each.value, places),
-            number(self.against, lambda each: each.against, places),
+            Column("user", lambda each: one_line(each.user), is_number=False),
+            number(one_line(self.model), lambda each: each.value, places),
+            number(one_line(self.against), lambda each: each.against, places),
             number("difference", lambda each: each.difference, places, "+"),
         ]
-        return [table(columns, records)], [f"difference: {self.model} - {self.against}"]
+        note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
+        return [table(columns, records)], [note]
 
 
 def find_movers(

@@ -142,9 +142,10 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
     told = {*metrics, *model, *asked.others, *_COUNTS}
     for column in (*metrics, *model, *asked.others):
         require(name, column, names)
+    numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
+    measured = tuple(column for column in numbers if spec_if_known(column))
     if asked.metrics is None:
-        numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
-        metrics = tuple(column for column in numbers if spec_if_known(column))
+        metrics = measured
         for column in numbers:
             if column not in metrics and rows.schema[column].is_float():
                 msg = (
@@ -154,7 +155,7 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
                 )
                 raise InputError(msg)
     values = {metric: _without_nulls(rows[metric]) for metric in metrics}
-    keys = tuple(column for column in names if column not in {*metrics, *told})
+    keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
     table = Table(name, values, rows, keys, model)
     if keys and rows.select(*keys, *model).is_duplicated().any():
         table.rows_by_model()  # a missing name is told first

@@ -71,6 +71,14 @@ def test_one_frame_has_the_rows_of_all_models(backend):
         )
 
 
+def test_a_metric_that_is_not_chosen_identifies_no_user():
+    pl = pytest.importorskip("polars")
+    columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
+    found = compare(pl.DataFrame(columns | {"mrr": [0.25, 1.0, 0.5, 0.0]}), metrics="mrr")
+    assert found.metrics == ("mrr",)
+    assert only(found).difference == -0.375
+
+
 def test_several_columns_name_the_model():
     pl = pytest.importorskip("polars")
     columns = {"algo": ["als", "als", "pop", "pop"], "seed": [1, 1, 2, 2], "user": ["u", "v"] * 2}
