@@ -21,11 +21,12 @@ from recmetrics._spec import (
     read_convention,
 )
 from recmetrics._types import Convention
+from recmetrics.comparison import facts_in_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The meaning of a metric string; it prints as text, one fact per line."""
+    """The meaning of a metric string; it prints as facts, in notebooks as a table."""
 
     metric: str
     """The metric string, with the options that differ from their defaults."""
@@ -69,6 +70,9 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return facts_in_html(self.title, _lines(self.facts))
+
 
 def interval(bounds: tuple[float, float]) -> str:
     """Write the interval of a metric's values."""
@@ -79,11 +83,14 @@ def interval(bounds: tuple[float, float]) -> str:
 def lines_of(facts: Mapping[str, str]) -> list[str]:
     """Write each fact after its label, its further lines below."""
     width = 12 if "convention" in facts else 10
-    return [
-        f"{'' if number else label:<{width}}{line}"
-        for label, fact in facts.items()
-        for number, line in enumerate(fact.splitlines())
-    ]
+    return [f"{label:<{width}}{line}" for label, line in _lines(facts)]
+
+
+def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The lines of each fact, the first with its label."""
+    for label, fact in facts.items():
+        for number, line in enumerate(fact.splitlines()):
+            yield "" if number else label, line
 
 
 def explain(metric: str, *, convention: Convention | None = None) -> Explanation:

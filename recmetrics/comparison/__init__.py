@@ -19,7 +19,7 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import CompactTable, Comparison
 from recmetrics.comparison._gate import Gate, Verdict
-from recmetrics.comparison._grids import Grid, Printed, plural
+from recmetrics.comparison._grids import Grid, Printed, facts_in_html, plural
 from recmetrics.comparison._movers import Mover, Movers
 from recmetrics.comparison._reading import read_weights
 from recmetrics.comparison._records import Difference, Mean, MetricSummary
