@@ -217,8 +217,8 @@ def test_what_a_verdict_refuses(argv, message, capsys):
 
 def models_table(name="values.csv", **more):
     """Write one table of both models, with further columns."""
-    pl = pytest.importorskip("polars")
-    pytest.importorskip("narwhals")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     columns = {"algo": ["old"] * 40 + ["new"] * 40, "user": [f"u{u}" for u in range(40)] * 2}
     columns |= {metric: [*values, *NEW[metric]] for metric, values in OLD.items()}
     frame = pl.DataFrame(columns | {each: [value] * 80 for each, value in more.items()})

@@ -72,7 +72,7 @@ def test_one_frame_has_the_rows_of_all_models(backend):
 
 
 def test_a_metric_that_is_not_chosen_identifies_no_user():
-    pl = pytest.importorskip("polars")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
     found = compare(pl.DataFrame(columns | {"mrr": [0.25, 1.0, 0.5, 0.0]}), metrics="mrr")
     assert found.metrics == ("mrr",)
@@ -80,7 +80,7 @@ def test_a_metric_that_is_not_chosen_identifies_no_user():
 
 
 def test_several_columns_name_the_model():
-    pl = pytest.importorskip("polars")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
     columns = {"algo": ["als", "als", "pop", "pop"], "seed": [1, 1, 2, 2], "user": ["u", "v"] * 2}
     given = pl.DataFrame(columns | {"mrr": [0.5, 1.0, 0.25, 0.0]})
     found = compare(given, model=["algo", "seed"])

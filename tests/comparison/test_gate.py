@@ -281,6 +281,38 @@ def test_of_several_pairs_one_is_named():
         found.movers("mrr")
 
 
+# --- statsmodels ---------------------------------------------------------------------------------
+
+NEEDS_STATSMODELS = "statsmodels is not installed"
+
+
+def test_bounds_are_those_of_two_one_sided_tests():
+    weights = pytest.importorskip("statsmodels.stats.weightstats", reason=NEEDS_STATSMODELS)
+    _, (_, p_low, _), (_, p_high, _) = weights.ttost_paired(np.array(NEW), np.array(OLD), 0.1, 0.2)
+    # A rule just holds at the confidence 1 - p.
+    low = compared(confidence=1 - p_low).gate("ndcg@10 >= +0.1")
+    assert only(low).at_least == pytest.approx(0.1, rel=1e-12)
+    high = compared(metric="mean_rank", confidence=1 - p_high).gate("mean_rank <= +0.2")
+    assert only(high).at_most == pytest.approx(0.2, rel=1e-12)
+
+
+def test_numbers_of_users_are_those_of_the_power_of_t_tests():
+    power = pytest.importorskip("statsmodels.stats.power", reason=NEEDS_STATSMODELS)
+    solve, spread = power.TTestPower().solve_power, ERROR * math.sqrt(6)
+    found = compared()
+    [difference] = found.differences
+    # It counts what is significant in the wrong direction, too.
+    size = solve(nobs=6, alpha=0.05, power=0.8) * spread
+    assert difference.detectable == pytest.approx(size, rel=1e-4)
+    for true, wanted in ((0.05, 0.8), (-0.02, 0.9), (0.001, 0.8)):
+        n = solve(effect_size=abs(true) / spread, alpha=0.05, power=wanted)
+        assert found.users_needed("ndcg@10", true, power=wanted).with_value == math.ceil(n)
+    verdict = only(compared(OLD, OLD[::-1]).gate("ndcg@10 >= -0.03"))
+    spread = np.std(np.subtract(OLD[::-1], OLD), ddof=1)
+    n = solve(effect_size=0.03 / spread, alpha=0.05, power=0.8, alternative="larger")
+    assert verdict.n_needed == math.ceil(n)
+
+
 # --- Movers --------------------------------------------------------------------------------------
 
 
@@ -305,8 +337,8 @@ def test_where_lower_is_better_a_gain_is_a_lower_value():
 
 
 def test_movers_have_the_ids_of_data_frames():
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("narwhals")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
     frame = pd.DataFrame(
         {"model": ["a", "b"] * 2, "user": ["u", "u", "v", "v"], "mrr": [0.5, 1.0, 1.0, 0.25]}
     )
