@@ -169,7 +169,7 @@ def _known(spec: str, module: str) -> MetricSpec:
         return parse(spec)
     except UnknownMetricError as error:
         if not module:
-            raise
+            raise ValueError(*error.args) from None
         declare = f"type: import {module}"
         if module == "__main__":
             declare = "declare it here as well, or in a module that both programs import"

@@ -137,7 +137,7 @@ class Comparison(Compared, Printed):
         Returns
         -------
         Gate
-            It prints as a table; ``passed`` is True, False or None for an open verdict.
+            ``passed`` is True, False or None for an open verdict.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class Comparison(Compared, Printed):
         metric, n
             A metric of users, and the number of users of each kind.
         model, against
-            The pair; not needed if the comparison has one.
+            As in ``users_needed``.
         users
             The ids of all users, in the order of the results. None takes those of data frames;
             arrays have none, and a user is then the place from 0.
@@ -245,7 +245,7 @@ class Comparison(Compared, Printed):
         Returns
         -------
         Movers
-            It prints as a table; ``gains`` and ``losses`` are its records.
+            ``gains`` and ``losses`` are its records.
 
         Raises
         ------

@@ -75,7 +75,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Gate(Printed):
-    """The verdict of ``Comparison.gate``; it prints as a table.
+    """The verdict of ``Comparison.gate``, which prints as its own table.
 
     Attributes
     ----------

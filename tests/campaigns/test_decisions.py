@@ -3,7 +3,7 @@
 import decisions
 import pytest
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.needs_jit]
 
 
 def test_as_many_err_as_the_guide_says():

@@ -16,13 +16,7 @@ from recmetrics._spec import METRICS
 SCORES = [[4, 3, 2, 1], [1, 2, 3, 4], [2, 2, 1, 0]]
 TRUTH = [[0, 1, 0, 3], [1, 0, 0, 0], [0, 0, 0, 0]]
 
-
-@pytest.fixture(autouse=True)
-def _registry():
-    before = dict(METRICS)
-    yield
-    METRICS.clear()
-    METRICS.update(before)
+pytestmark = pytest.mark.usefixtures("registry_stays")
 
 
 def declare_borda(name="borda", **keywords):
