@@ -1,5 +1,8 @@
 """Ranking metrics for recommender systems, one value per user, close to memory speed."""
 
+import importlib
+import typing
+
 from recmetrics._audit import Audit, Finding, audit, audit_ranked
 from recmetrics._compute import Metrics
 from recmetrics._errors import (
@@ -25,6 +28,20 @@ from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._stream import EventCounts, StreamEvaluator
 from recmetrics._warmup import warmup
 from recmetrics.comparison import Comparison, Summary, compare, summary
+from recmetrics.metrics import OneUser, metric
+
+if typing.TYPE_CHECKING:
+    from recmetrics import dask as dask
+    from recmetrics import tables as tables
+else:
+
+    def __getattr__(name):
+        """Import a part that needs other packages when it is first named."""
+        if name in ("dask", "tables"):
+            return importlib.import_module(f"recmetrics.{name}")
+        msg = f"module 'recmetrics' has no attribute {name!r}"
+        raise AttributeError(msg)
+
 
 __version__ = "0.1.0"
 
@@ -46,6 +63,7 @@ __all__ = [
     "Metrics",
     "NaNScoreError",
     "NotUpdatedWarning",
+    "OneUser",
     "RecmetricsError",
     "RecmetricsWarning",
     "ShapeError",
@@ -60,6 +78,7 @@ __all__ = [
     "compare",
     "explain",
     "identify",
+    "metric",
     "overlap",
     "overlap_ranked",
     "popularity_from",

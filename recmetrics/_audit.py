@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from recmetrics._inputs import (
 from recmetrics._selection import Hits, Lists, MatrixRanker, Selection, find_hits, hits_of_slots
 from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
+from recmetrics.comparison import facts_in_html
 
 
 class Finding(NamedTuple):
@@ -62,9 +64,11 @@ _MEANINGS = {
 _LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not a number of them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
-    """The result of an audit: one ``Finding`` for each check; it prints as a short report.
+    """The result of an audit: one ``Finding`` for each check.
+
+    It prints as a short report, in notebooks as a table.
 
     ``nan``, ``positive_inf``, ``negative_inf``, ``excluded_relevant``, ``not_candidates``,
     ``explicit_zeros``, ``duplicates``, ``repeats``, ``unknown``, ``largest_in_truth`` and
@@ -102,27 +106,38 @@ class Audit:
         return {name: finding for name, finding in found.items() if finding.users}
 
     def __str__(self) -> str:
+        lines = [f"  {meaning}: {what}" for meaning, what in self._lines()]
+        return "\n".join([self._head(), *lines]) if lines else f"{self._head()}: nothing odd"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_in_html(self._head(), [*self._lines()] or [("nothing odd", "")])
+
+    def _head(self) -> str:
         n_items = "an unknown number of" if self.n_items is None else f"{self.n_items:,}"
-        head = f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
-        lines = [self._line(name, finding) for name, finding in self.findings.items()]
+        return f"{self.n_users:,} users x {n_items} items, {self.dtype}, k = {self.k}"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The meaning of each finding, and whom it concerns."""
+        for name, finding in self.findings.items():
+            users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
+            users += f" ({finding.users / self.n_users:.1%})"
+            if finding.item is None:
+                told = f"{users}, first user {finding.user}"
+                told += self._advice() if name == "depend_on_ties" else ""
+            elif name in _LARGEST:
+                told = f"{finding.item} (user {finding.user})"
+            else:
+                first = f"first (user {finding.user}, item {finding.item})"
+                told = f"{finding.entries:,}, of {users}, {first}"
+            yield _MEANINGS[name], told
         if self.grades is not None:
             number, least, greatest = self.grades
-            of = f"({least:g} to {greatest:g})"
-            lines.append(f"  truth has {number:,} values above 0 {of}: ndcg is graded")
-        return "\n".join([head, *lines]) if lines else f"{head}: nothing odd"
-
-    def _line(self, name: str, finding: Finding) -> str:
-        users = f"{finding.users:,} user{'s' * (finding.users != 1)}"
-        users += f" ({finding.users / self.n_users:.1%})"
-        if finding.item is None:
-            line = f"  {_MEANINGS[name]}: {users}, first user {finding.user}"
-            return line + self._advice() if name == "depend_on_ties" else line
-        if name in _LARGEST:
-            return f"  {_MEANINGS[name]}: {finding.item} (user {finding.user})"
-        return (
-            f"  {_MEANINGS[name]}: {finding.entries:,}, of {users}, "
-            f"first (user {finding.user}, item {finding.item})"
-        )
+            yield (
+                f"truth has {number:,} values above 0 ({least:g} to {greatest:g})",
+                "ndcg is graded",
+            )
 
     def _advice(self) -> str:
         """Advise what to pass instead of half-precision scores that tie for many users."""

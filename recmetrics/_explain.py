@@ -20,11 +20,12 @@ from recmetrics._spec import (
     read_convention,
 )
 from recmetrics._types import Convention
+from recmetrics.comparison import facts_in_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The meaning of a metric string; it prints as text, one fact per line."""
+    """The meaning of a metric string; it prints as facts, in notebooks as a table."""
 
     metric: str
     """The metric string, with the options that differ from their defaults."""
@@ -68,6 +69,9 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return facts_in_html(self.title, _lines(self.facts))
+
 
 def interval(bounds: tuple[float, float]) -> str:
     """Write the interval of a metric's values."""
@@ -78,11 +82,14 @@ def interval(bounds: tuple[float, float]) -> str:
 def lines_of(facts: Mapping[str, str]) -> list[str]:
     """Write each fact after its label, its further lines below."""
     width = 12 if "convention" in facts else 10
-    return [
-        f"{'' if number else label:<{width}}{line}"
-        for label, fact in facts.items()
-        for number, line in enumerate(fact.splitlines())
-    ]
+    return [f"{label:<{width}}{line}" for label, line in _lines(facts)]
+
+
+def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The lines of each fact, the first with its label."""
+    for label, fact in facts.items():
+        for number, line in enumerate(fact.splitlines()):
+            yield "" if number else label, line
 
 
 def explain(metric: str, *, convention: Convention | None = None) -> Explanation:
@@ -202,7 +209,8 @@ def _graded(spec: MetricSpec) -> str:
         only = f"only relevant items in the stratum {spec.stratum!r} count as relevant"
         return f"{only}; {_graded(spec.of_all_strata())}"
     rel, gain = spec.values.get("rel"), spec.values.get("gain", "binary")
-    if "rel" in spec.metric.options and (gain == "binary" or rel is not None):
+    has_rel = "rel" in spec.metric.options and not spec.metric.module
+    if has_rel and (gain == "binary" or rel is not None):
         threshold = "> 0" if rel is None else f">= {rel:g}"
         return f"read as binary: an item is relevant if its relevance is {threshold}"
     if spec.metric.reads == "hits":
@@ -218,6 +226,7 @@ def _ties(definition: Definition) -> str:
         return (
             "the mean over all orders of equal scores, as in the convention, unless ties= is given"
         )
-    has_policies = metric.reads == "hits" and not (metric.divides_at_k and definition.spec.k)
+    divides = metric.divides_at_k and definition.spec.k
+    has_policies = metric.reads == "hits" and not (divides or metric.only_reference)
     unless = ", unless ties= is given" if has_policies else ""
     return f"equal scores rank by the lower item index{unless}"

@@ -52,6 +52,17 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture
+def registry_stays():
+    """Take metrics that a test declares out of the registry again."""
+    from recmetrics._spec import METRICS
+
+    before = dict(METRICS)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
+
+
+@pytest.fixture
 def threads_start_early():
     """Let few scores be many blocks and threads, where kernels are not compiled."""
     from problems import JIT

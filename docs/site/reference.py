@@ -54,6 +54,7 @@ SECTIONS = {
         "InvalidItems",
         "warmup",
     ],
+    "A metric of your own": ["metric", "OneUser"],
 }
 # Tags that end a sentence of a page, signatures and examples included; the names of a list entry.
 _BLOCK = re.compile(r"<pre.*?</pre>|</?(?:p|li|td|h\d|div)\b[^>]*>", re.DOTALL)

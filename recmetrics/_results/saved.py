@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, UnknownMetricError
 from recmetrics._options import one_of
-from recmetrics._spec import LEAST, Definition, Request, parse
+from recmetrics._spec import LEAST, Definition, MetricSpec, Request, parse
 from recmetrics._types import NaNPolicy, TiePolicy, Undefined
 
 Arrays = dict[str, npt.NDArray[Any]]
 Shape = tuple[int | None, int | None]  # users and items, None where these are not known
-_TEXTS = ("metrics", "specs", "undefined", "ties", "nan", "keep", "data")
+_TEXTS = ("metrics", "specs", "modules", "undefined", "ties", "nan", "keep", "data")
 
 
 class Schema(NamedTuple):
@@ -86,6 +86,10 @@ class Schema(NamedTuple):
         return {
             "metrics": np.array(list(self.metrics), np.str_),
             "specs": np.array(list(self.metrics.values()), np.str_),
+            # Of metrics that are none of the package: they are known where these are imported.
+            "modules": np.array(
+                [d.spec.metric.module for d in request.definitions.values()], np.str_
+            ),
             "undefined": np.array(list(self.undefined.values()), np.str_),
             "ties": np.array(list(self.ties.values()), np.str_),
             "nan": np.array(self.nan, np.str_),
@@ -125,6 +129,8 @@ def reading(
     try:
         fields = {name: np.asarray(array) for name, array in state.items()}
         yield fields, *_schema_of(fields, keeps)
+    except UnknownMetricError:
+        raise
     except KeyError as error:
         msg = f"state lacks {error.args[0]}; {expected}"
         raise InputError(msg) from None
@@ -137,12 +143,14 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     if any(fields[name].dtype.kind != "U" for name in _TEXTS):
         msg = "names are not text"
         raise ValueError(msg)
-    texts, canonical, undefined, ties, nan, keep, data = (fields[name].tolist() for name in _TEXTS)
+    texts, specs, modules, undefined, ties, nan, keep, data = (
+        fields[name].tolist() for name in _TEXTS
+    )
     definitions = {}
-    for text, spec, *policies in zip(texts, canonical, ties, undefined, strict=True):
+    for text, spec, module, *policies in zip(texts, specs, modules, ties, undefined, strict=True):
         one_of("ties", policies[0], TiePolicy)
         one_of("undefined", policies[1], Undefined)
-        definitions[text] = Definition(parse(spec), *policies)
+        definitions[text] = Definition(_known(spec, module), *policies)
     one_of("nan", nan, NaNPolicy)
     if keep not in keeps:
         msg = f"keep is {keep!r}"
@@ -154,6 +162,19 @@ def _schema_of(fields: Arrays, keeps: Sequence[str]) -> tuple[Request, Schema]:
     n_users, n_items = (None if n == -1 else n for n in fields["shape"].tolist())
     request = Request.of(definitions, nan=nan)
     return request, Schema.of(request, keep, (n_users, n_items), dict(data))
+
+
+def _known(spec: str, module: str) -> MetricSpec:
+    try:
+        return parse(spec)
+    except UnknownMetricError as error:
+        if not module:
+            raise ValueError(*error.args) from None
+        declare = f"type: import {module}"
+        if module == "__main__":
+            declare = "declare it here as well, or in a module that both programs import"
+        msg = f"{spec} is a metric of the program that saved the state; {declare}"
+        raise UnknownMetricError(msg) from error
 
 
 def _shortly(value: object) -> object:

@@ -33,6 +33,7 @@ from recmetrics._spec.grammar import (
     take_apart,
 )
 from recmetrics._spec.registry import (
+    ALIASES,
     METHOD_SUFFIX,
     METRICS,
     SIDE,

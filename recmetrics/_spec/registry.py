@@ -223,6 +223,8 @@ class Metric:
     undefined: str = NO_RELEVANT_ITEM
     is_sum: bool = False  # over relevant items: 0 without any, unless undefined="raise"
     higher_is_better: bool = True
+    module: str = ""  # that declares it, if it is none of the package
+    only_reference: bool = False  # it has no kernel, and so no expectation over tied scores
 
     @property
     def method(self) -> str:
@@ -321,6 +323,7 @@ def metric(
         }
         taken = inspect.signature(getattr(kernel, "py_func", kernel)).parameters
         description = inspect.getdoc(function) or ""
+        cutoff = signature.parameters["k"].default
         record = Metric(
             name=function.__name__.removesuffix(METHOD_SUFFIX),
             summary=description.partition("\n")[0],
@@ -328,7 +331,7 @@ def metric(
             kernel=kernel,
             options=options,
             kernel_options=tuple(name for name in options if name in taken),
-            default_k=signature.parameters["k"].default,
+            default_k=None if cutoff is inspect.Parameter.empty else cutoff,
             description=description,
             **facts,
         )

@@ -389,7 +389,13 @@ def _refuse_lists(request: Request, text: str, asked: str, instead: str) -> None
 
 
 def _refuse_divisor(text: str, spec: MetricSpec, asked: str, instead: str) -> None:
-    """Refuse a metric that divides by the hits found."""
+    """Refuse a metric that divides by the hits found, or has no kernel."""
+    if spec.metric.only_reference:
+        msg = (
+            f"{text} has no {asked}: it is declared without a kernel, which would compute the "
+            f"expectation over tied items; {instead}"
+        )
+        raise ArgumentError(msg)
     if spec.metric.divides_at_k and spec.k is not None:
         msg = (
             f"{text} has no {asked}: with a cutoff, its divisor depends on the items in the list; "

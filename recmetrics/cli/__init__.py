@@ -7,7 +7,7 @@
     _score_files       its form SCORES: matrices of scores and truth
     _recommendations   its form RECS: tables of recommendations and truth
     _queries           its form GROUPS: a table of groups, such as queries
-    _compare_files     ``compare``: models by their per-user files
+    _compare_files     ``compare``: models by per-user files or one table, and the verdict of a gate
     _identify_files    ``identify``: the definitions that give a number, of these files
     _audit_times       ``audit-times``: the times of a split
     _metric_pages      ``metrics``: all metrics, or one in full

@@ -264,14 +264,41 @@ COMPARE = (
         _FLAG,
     ),
     Row(
+        "--model",
+        "FILE is one .csv or .parquet of all models, with a row per model and user, and COLUMN "
+        "names the model; may be repeated. Other columns are metrics, or identify the user",
+        {"action": "append", **_COLUMN},
+    ),
+    Row(
         "--baseline",
         "the model to compare all others with, by name or file (default: all pairs)",
         {"metavar": "MODEL"},
     ),
     Row(
+        "--gate",
+        "a rule for the difference to the baseline; may be repeated. 'ndcg@10 >= -1%%' allows a "
+        "loss of 1 %% of the baseline, 'recall@20 > 0' asks for a gain, 'ndcg@10 >= -5%% in every "
+        "group' judges each group of --by. Exit status: 0 if all rules hold, 1 if one fails, 3 if "
+        "the verdict is open",
+        {"dest": "rules", "action": "append", "metavar": "RULE"},
+    ),
+    Row("--min-users", "groups of fewer users are not judged (default 30)", _number(2)),
+    Row(
+        "--looks",
+        "how many times new data are looked at until a verdict, planned before (default 1)",
+        _number(1),
+    ),
+    Row("--open", "take an open verdict as passed or failed", {"choices": ("pass", "fail")}),
+    Row(
+        "--movers",
+        "print the N users with the largest gain and the largest loss in each metric",
+        _number(1),
+    ),
+    Row(
         "--by",
         "the group of each user, such as a segment; adds the statistics of each group and the "
-        "worst group. An .npy, a .csv of user and group, or text with one label per line",
+        "worst group. An .npy, a .csv of user and group, or text with one label per line; with "
+        "--model, a column",
         _file("GROUPS"),
     ),
     Row(
@@ -299,7 +326,8 @@ COMPARE = (
     ),
     Row(
         "-m --metric",
-        "one or more metrics to show in the compact table, up to the next option (default: all)",
+        "one or more metrics to show in the compact table and of --movers, up to the next option; "
+        "with --model, the columns to compare (default: all)",
         _METRICS,
     ),
     Row("--digits", "number of decimals in the compact table", _number(0)),

@@ -1,4 +1,7 @@
-"""Arguments and exit codes of ``recmetrics``: 0 done, 2 bad input, 130 Ctrl-C, 141 closed pipe."""
+"""Arguments and exit codes of ``recmetrics``.
+
+0 done, 1 a gate failed, 2 bad input, 3 the verdict of a gate is open, 130 Ctrl-C, 141 closed pipe.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,12 @@ Compare models: means, paired differences with intervals, and tests.
 
 Give one file for each model, written by 'recmetrics evaluate --per-user'. The
 name of a model is that of its file, or NAME in NAME=FILE. Files with the same
-NAME are runs of one model, such as seeds. -m takes every word up to the next
-option, so the files come first, or after --.
+NAME are runs of one model, such as seeds. Or give one table of all models, with
+--model. -m takes every word up to the next option, so the files come first, or
+after --.
+
+--gate gives a verdict by the exit status: 0 passed, 1 failed, 3 open; an error
+is 2. With several candidates, one that passes is enough.
 """
 _IDENTIFY = """\
 Find the definitions of a metric, and the systems that use them, that give a
@@ -106,13 +113,15 @@ _COMPARE_EXAMPLES = """\
   recmetrics compare old.npz new.npz --plot new.png
   recmetrics compare old.csv new.csv --by segments.csv
   recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
+  recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
+  recmetrics compare values.csv --model model --movers 5
 """
 
 
 class _Command(NamedTuple):
     """A command: the function that runs it, its words, its options, its files as (names, help)."""
 
-    run: Callable[[argparse.Namespace], None]
+    run: Callable[[argparse.Namespace], int | None]
     summary: str
     description: str
     rows: Sequence[Row]
@@ -197,8 +206,7 @@ def _run(argv: Sequence[str]) -> int:
         args = _read(name, words)
     except SystemExit as leaving:  # --help and --version
         return int(leaving.code or 0)
-    _COMMANDS[name].run(args)
-    return 0
+    return _COMMANDS[name].run(args) or 0
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,36 +1,111 @@
-"""``recmetrics compare``: models by their per-user files."""
+"""``recmetrics compare``: models by their per-user files, or by one table of all models."""
 
 from __future__ import annotations
 
 import json
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from recmetrics import compare
+from recmetrics import Comparison, RecmetricsError, compare
 from recmetrics._io import Source, read_per_user
 from recmetrics.cli import _picture
 from recmetrics.cli._output import check_output
 from recmetrics.cli._segments import read_segments
+from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, naming, show, width, write
+from recmetrics.comparison import Gate, Movers, Printed
 
 
-def compare_files(args: Namespace) -> None:
-    """Read the files, compare, write the picture, then print."""
+class Given(NamedTuple):
+    """The arguments of ``compare``, their files, and the ids of users that the results lack."""
+
+    results: Any
+    by: Any
+    sources: Mapping[str, Source]
+    baseline: str | None
+    metrics: Sequence[str] | None = None
+    users: Sequence[str] | None = None
+
+
+def compare_files(args: Namespace) -> int:
+    """Read the files, compare, judge, write the picture, then print; give the exit status."""
+    given = _read_files(args) if args.model is None else _read_table(args)
+    with naming(given.sources):
+        found = compare(
+            given.results,
+            metrics=given.metrics,
+            model=args.model,
+            baseline=given.baseline,
+            confidence=args.confidence,
+            tests=args.tests or "t",
+            correction=None if args.correction == "none" else args.correction,
+            by=given.by,
+            paired_runs=args.paired_runs,
+            rng=args.seed,
+        )
+        shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
+    gate, movers = _gate(args, found), _movers(args, found, given.users)
+    if args.plot is not None:
+        _picture.plot_comparison(args.plot, found)
+    parts: list[Printed] = [shown, *([gate] if gate else []), *movers]
+    if args.json:
+        document = found.to_dict()
+        document |= {"gate": gate.to_dict()} if gate else {}
+        document |= {"movers": [asdict(each) for each in movers]} if movers else {}
+        write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    elif args.markdown or args.latex:
+        form = methodcaller("to_markdown" if args.markdown else "to_latex")
+        write("\n".join(map(form, parts)))
+    else:
+        show("\n\n".join(each.to_text(width()) for each in parts))
+    passed = True if gate is None else gate.passed
+    return {True: 0, False: 1, None: {"pass": 0, "fail": 1, None: 3}[args.open]}[passed]
+
+
+def _gate(args: Namespace, found: Comparison) -> Gate | None:
+    """Judge by the rules, if there are any."""
+    settings = {name: getattr(args, name) for name in ("min_users", "looks")}
+    settings = {name: each for name, each in settings.items() if each is not None}
+    if args.rules is None:
+        return None
+    try:
+        return found.gate(args.rules, **settings, rng=args.seed)
+    except RecmetricsError as error:
+        msg = f"--gate: {error}"
+        raise CommandError(msg) from error
+
+
+def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> list[Movers]:
+    """Find the users of each pair whom a metric moves most, if asked for."""
+    if args.movers is None:
+        return []
+    chosen = args.metrics or [m for m in found.metrics if m not in found.samples.system]
+    pairs = dict.fromkeys((each.model, each.against) for each in found.differences)
+    return [
+        found.movers(metric, args.movers, model=model, against=against, users=users)
+        for model, against in pairs
+        for metric in chosen
+    ]
+
+
+def _read_files(args: Namespace) -> Given:
+    """Read a file of each run of each model."""
     files = _named(args.files)
     paths = [path for _, path in files]
     names = _names(files)
     if len(set(names)) < 2:
         what = "two files or more" if len(paths) < 2 else "the files of two models or more"
-        msg = f"give {what} to compare; see 'recmetrics compare --help'"
+        msg = (
+            f"give {what} to compare, or one table of all models and --model COLUMN; "
+            "see 'recmetrics compare --help'"
+        )
         raise CommandError(msg)
-    _check_options(args)
-    if args.plot is not None:
-        _picture.require()
-        inputs = paths if args.by is None else [*paths, args.by]
-        check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
+    _check_options(args, paths if args.by is None else [*paths, args.by])
     baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
@@ -45,37 +120,40 @@ def compare_files(args: Namespace) -> None:
     runs: dict[str, list[Any]] = {}
     for name, (values, _) in zip(names, read.values(), strict=True):
         runs.setdefault(name, []).append(values)
-    with naming({"by": by}):
-        found = compare(
-            runs,
-            baseline=baseline,
-            confidence=args.confidence,
-            tests=args.tests or "t",
-            correction=None if args.correction == "none" else args.correction,
-            by=labels,
-            paired_runs=args.paired_runs,
-            rng=args.seed,
-        )
-        shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
-    if args.plot is not None:
-        _picture.plot_comparison(args.plot, found)
-    if args.json:
-        write(json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
-    elif args.markdown or args.latex:
-        write(shown.to_markdown() if args.markdown else shown.to_latex())
-    else:
-        show(shown.to_text(width()))
+    ids = next((each for _, each in users if each is not None), None)
+    return Given(runs, labels, {"by": by}, baseline, users=ids)
 
 
-def _check_options(args: Namespace) -> None:
-    """Refuse options that the output asked for does not have."""
-    for option, given in (("-m", args.metrics), ("--digits", args.digits)):
-        if given is not None and not args.compact:
-            msg = f"{option} applies to the compact table; type --compact as well"
+def _read_table(args: Namespace) -> Given:
+    """Read one table of all models."""
+    if len(args.files) != 1:
+        msg = f"--model takes one table of all models, got {len(args.files)} files"
+        raise CommandError(msg)
+    source = Source("FILE", Path(args.files[0]))
+    _check_options(args, [source.path])
+    by = None if args.by is None else str(args.by)
+    return Given(read_any(source), by, {"results": source}, args.baseline, args.metrics)
+
+
+def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
+    """Refuse options that the output asked for does not have, and a picture nobody can write."""
+    shows_metrics = args.compact or args.movers or args.model
+    for option, given, has, instead in (
+        ("-m", args.metrics, shows_metrics, "the compact table and --movers; type one of these"),
+        ("--digits", args.digits, args.compact, "the compact table; type --compact"),
+        ("--min-users", args.min_users, args.rules, "--gate; type --gate RULE"),
+        ("--looks", args.looks, args.rules, "--gate; type --gate RULE"),
+        ("--open", args.open, args.rules, "--gate; type --gate RULE"),
+    ):
+        if given is not None and not has:
+            msg = f"{option} applies to {instead} as well"
             raise CommandError(msg)
     if args.compact and args.json:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)
+    if args.plot is not None:
+        _picture.require()
+        check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
 
 
 def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:

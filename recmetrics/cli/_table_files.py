@@ -82,15 +82,10 @@ def refuse_same(names: Mapping[str, str]) -> None:
 
 def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
     """Read the columns of a table; numbers of text are float64, of Parquet what they are."""
-    try:
-        import polars
-    except ImportError as error:
-        msg = f"tables need the package polars; type: {INSTALL}"
-        raise CommandError(msg) from error
-    first, expected = start(source, columns.expected), columns.expected
-    is_text = source.path.suffix.lower() != ".parquet"
-    if is_text:
-        refuse_other_formats(source, first, expected)
+    expected = columns.expected
+    is_text = _start(source, expected)
+    import polars
+
     with reading(source, expected):
         if is_text:
             frame = _read_text(source, columns)
@@ -114,11 +109,43 @@ def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
     return frame.with_columns(polars.col(ids).cast(polars.String))
 
 
+def read_any(source: Source) -> pl.DataFrame:
+    """Read all columns of a table, each of the type that its cells have."""
+    expected = "a .csv, .tsv or .parquet with a row for each model and user"
+    is_text = _start(source, expected)
+    import polars
+
+    with reading(source, expected):
+        if is_text:
+            return polars.read_csv(
+                source.path, separator=_separator(source), infer_schema_length=None
+            )
+        return polars.read_parquet(source.path)
+
+
+def _start(source: Source, expected: str) -> bool:
+    """Refuse what polars cannot read; True for text, False for Parquet."""
+    try:
+        import polars  # noqa: F401
+    except ImportError as error:
+        msg = f"tables need the package polars; type: {INSTALL}"
+        raise CommandError(msg) from error
+    first = start(source, expected)
+    is_text = source.path.suffix.lower() != ".parquet"
+    if is_text:
+        refuse_other_formats(source, first, expected)
+    return is_text
+
+
+def _separator(source: Source) -> str:
+    return "\t" if source.path.suffix.lower() == ".tsv" else ","
+
+
 def _read_text(source: Source, columns: Columns) -> pl.DataFrame:
     """Read the text of each cell, so that ids stay as they are, then the numbers."""
     import polars
 
-    separator = "\t" if source.path.suffix.lower() == ".tsv" else ","
+    separator = _separator(source)
     with source.path.open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file, delimiter=separator), [])
     names, maybe = columns.found(source, header)

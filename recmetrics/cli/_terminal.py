@@ -18,7 +18,7 @@ from recmetrics.cli._arguments import FLAGS, WITH_FILE
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
 INSTALL = install("cli")
 _NAMES = "|".join(FLAGS)
-_VALUES = "undefined|nan|ties|rank_gaps|repeats|unknown|score|rank"
+_VALUES = "undefined|nan|ties|rank_gaps|repeats|unknown|score|rank|baseline|model"
 _OF_FILES = "|".join(WITH_FILE)
 
 
@@ -60,6 +60,9 @@ def with_options(message: str) -> str:
     message = re.sub(rf"\b({_NAMES})={form}", lambda found: WITH_FILE[found[1]], message)
     message = re.sub(rf"\b(?P<name>{_NAMES})=(?=[ ,;:]|$)", flag, message)
     message = re.sub(rf"\b(?P<name>{_NAMES})=True\b", flag, message)
+    message = re.sub(  # metrics=['ndcg@10', 'mrr']
+        r"\bmetrics=\[(.*?)\]", lambda found: "-m " + found[1].replace("', '", "' '"), message
+    )
     return re.sub(
         rf"""\b({_VALUES})=(["'])(.*?)\2""",
         lambda found: f"{FLAGS[found[1]]} {shlex.quote(found[3])}",

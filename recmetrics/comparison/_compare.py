@@ -24,7 +24,7 @@ def compare(
     results: Any,
     *,
     metrics: str | Sequence[str] | None = None,
-    model: str | None = None,
+    model: str | Sequence[str] | None = None,
     baseline: str | None = None,
     confidence: float = 0.95,
     tests: Test | Sequence[Test] = "t",
@@ -66,7 +66,8 @@ def compare(
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
         the columns of numbers whose names are metric strings.
     model
-        The column or index level of a frame that names the model. None is "model", if there is one.
+        The column or index level of a frame that names the model, or several, whose names are
+        joined by " / ". None is "model", if there is one.
     baseline
         The model to compare all others with. None compares all pairs: each model with the models
         before it.
@@ -274,15 +275,21 @@ def _difference(
     p_values: dict[str, float] = {
         test: statistics.p_value(test, values, seed, own.weights) for test in found.tests
     }
+    mean, error = statistics.mean_and_error(values, own.weights)
+    alpha = (1 - found.confidence) / 2
+    detectable = math.nan
+    if error >= 0:
+        detectable = error * statistics.standard_errors(values.size, alpha, statistics.POWER)
     return Difference(
         metric=metric,
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=statistics.mean_of(values, own.weights),
+        difference=mean,
         n_users=values.size,
         n_undefined=own.n_undefined,
         effect_size=statistics.effect_size(values, own.weights),
+        detectable=detectable,
         wins=wins,
         ties=values.size - above - below,
         losses=losses,

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._types import Convention
 from recmetrics.comparison import _render
+from recmetrics.comparison._gate import Gate, judge
 from recmetrics.comparison._grids import Grid, Printed, in_latex, latex_lines
+from recmetrics.comparison._movers import Movers, find_movers
+from recmetrics.comparison._reading import check_share, read_seed
 from recmetrics.comparison._records import Compared, document, frame_of
+from recmetrics.comparison._statistics import POWER, mean_and_error, users_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +26,15 @@ if TYPE_CHECKING:
 Table: TypeAlias = Literal["means", "differences"]
 """One of the tables of a comparison."""
 _MOST_DIGITS = 15  # of a double
+
+
+class UsersNeeded(NamedTuple):
+    """How many users are enough."""
+
+    with_value: int
+    """Users who have a value of the metric in both models."""
+    all_users: int
+    """All users, if as large a share of them has a value."""
 
 
 class Comparison(Compared, Printed):
@@ -86,6 +99,179 @@ class Comparison(Compared, Printed):
             msg = f"digits must be an integer from 0 to {_MOST_DIGITS}, got {digits!r}"
             raise ArgumentError(msg)
         return CompactTable(comparison=self, metrics=shown, digits=digits)
+
+    def gate(
+        self,
+        rules: str | Sequence[str],
+        *,
+        min_users: int = 30,
+        looks: int = 1,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Gate:
+        """Judge the models by rules for their differences to the baseline.
+
+        >>> import recmetrics
+        >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
+        >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
+        >>> found = recmetrics.compare({"old": old, "new": new}, baseline="old")
+        >>> gate = found.gate("ndcg@10 > 0")
+        >>> gate.passed, round(gate.verdicts[0].at_least, 4)
+        (True, 0.0637)
+
+        Parameters
+        ----------
+        rules
+            One or several rules: a metric, ``>=`` or ``>`` (``<=`` or ``<`` where lower is better),
+            and the margin, a number with its sign, or 0: ``"ndcg@10 >= -0.002"`` allows a loss of
+            0.002, ``"recall@20 > 0"`` asks for a gain. ``"ndcg@10 >= -1%"`` allows one of 1 % of
+            the baseline, tested by the mean of new - 0.99 old. With ``in every group``, the rule
+            is judged in each group of ``by=`` in place of all users.
+        min_users
+            Smaller groups are listed, not judged.
+        looks
+            The number of times that new data are looked at until a rule holds or fails, planned
+            before the first. Each look has its part of 1 - confidence.
+        rng
+            The seed of the bootstrap, which models with several runs need.
+
+        Returns
+        -------
+        Gate
+            ``passed`` is True, False or None for an open verdict.
+
+        Raises
+        ------
+        ArgumentError
+            A rule that cannot be read or names no metric of the comparison, a margin without a
+            sign, a share of a baseline mean of 0 or less, or no baseline among several models.
+
+        Notes
+        -----
+        A rule holds if the one-sided t bound of the paired differences, at the confidence of the
+        comparison, is not beyond the margin; it fails if the opposite bound is. The bound of
+        weighted differences uses the linearised variance; with several runs it is that of the
+        nested bootstrap. Without spread, the exact sign-flip test decides. All rules must hold,
+        which is an intersection-union test: its level is that of one rule (Berger: Multiparameter
+        hypothesis testing and acceptance sampling, Technometrics 1982). One failing rule suffices,
+        so these bounds are corrected by Holm over rules and groups. Several candidates share
+        1 - confidence, since the one that passes is chosen. The value of a metric of all lists is
+        compared as it is.
+        """
+        return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
+
+    def users_needed(
+        self,
+        metric: str,
+        difference: float,
+        *,
+        power: float = POWER,
+        model: str | None = None,
+        against: str | None = None,
+    ) -> UsersNeeded:
+        """Compute how many users show a true difference of this size, by the spread of these.
+
+        The test is the two-sided t test of the paired differences at the confidence of the
+        comparison, not corrected. Give the difference that would matter, not the observed one: the
+        power for that says nothing that its p-value does not.
+
+        Parameters
+        ----------
+        metric, difference
+            The metric, and the size of the true difference, other than 0.
+        power
+            The probability that the test is then significant.
+        model, against
+            The pair; not needed if the comparison has one.
+
+        Returns
+        -------
+        UsersNeeded
+            The number of users with a value of the metric, and of all users, by the share of users
+            who have one here.
+
+        Raises
+        ------
+        ArgumentError
+            If the pair or metric is not in the comparison, or fewer than two users have a value.
+        """
+        pair = self._pair(model, against)
+        self._require_metric(metric)
+        given: Any = difference
+        is_number = isinstance(given, (int, float, np.number))
+        if not is_number or not 0 < abs(given) < np.inf:
+            msg = (
+                f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
+            )
+            raise ArgumentError(msg)
+        power = check_share("power", power, 0.5)
+        own = self.samples.of(None, metric, *pair)
+        _, error = mean_and_error(own.values, own.weights)
+        if not error > 0:
+            msg = f"the differences of {metric} have no spread, from which the users are computed"
+            raise ArgumentError(msg)
+        n = own.values.size
+        alpha = (1 - self.confidence) / 2
+        n_users = users_for(float(difference), error, n, alpha, power)
+        return UsersNeeded(n_users, -(-n_users * (n + own.n_undefined) // n))
+
+    def movers(
+        self,
+        metric: str,
+        n: int = 10,
+        *,
+        model: str | None = None,
+        against: str | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> Movers:
+        """Find the users whom a model helps and hurts most.
+
+        >>> import recmetrics
+        >>> old, new = {"mrr": [0.5, 1.0, 0.2]}, {"mrr": [1.0, 0.5, 0.3]}
+        >>> found = recmetrics.compare({"old": old, "new": new})
+        >>> movers = found.movers("mrr", users=["a", "b", "c"])
+        >>> [(each.user, round(each.difference, 2)) for each in (*movers.gains, *movers.losses)]
+        [('a', 0.5), ('c', 0.1), ('b', -0.5)]
+
+        Parameters
+        ----------
+        metric, n
+            A metric of users, and the number of users of each kind.
+        model, against
+            As in ``users_needed``.
+        users
+            The ids of all users, in the order of the results. None takes those of data frames;
+            arrays have none, and a user is then the place from 0.
+
+        Returns
+        -------
+        Movers
+            ``gains`` and ``losses`` are its records.
+
+        Raises
+        ------
+        ArgumentError, ShapeError
+            If the metric or pair is not in the comparison, or the ids are not of all users.
+        """
+        self._require_metric(metric)
+        return find_movers(self, metric, n, self._pair(model, against), users)
+
+    def _require_metric(self, metric: str) -> None:
+        if metric not in self.metrics:
+            known = ", ".join(map(repr, self.metrics))
+            msg = f"metric must be one of the comparison, {known}, got {metric!r}"
+            raise ArgumentError(msg)
+
+    def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
+        """The one pair of models that fits."""
+        pairs = dict.fromkeys((each.model, each.against) for each in self.differences)
+        fitting = [
+            each for each in pairs if model in (None, each[0]) and against in (None, each[1])
+        ]
+        if len(fitting) != 1:
+            known = ", ".join(f"model={one!r}, against={other!r}" for one, other in pairs)
+            msg = f"model={model!r}, against={against!r} is not one pair; type one of: {known}"
+            raise ArgumentError(msg)
+        return fitting[0]
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
         """Return a dict of plain values for each row of ``table``, "differences" or "means"."""

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from recmetrics._printable import printable
@@ -260,6 +260,12 @@ def _in_markdown(grid: Grid) -> str:
         *_marked(grid, "**{}**", _escape_markdown, str),
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
+    """Write labels and what belongs to them as an HTML table."""
+    columns = [Column(head, itemgetter(i), is_number=False) for i, head in enumerate(("", title))]
+    return _in_html(table(columns, [*facts])) + "\n"
 
 
 def _in_html(grid: Grid) -> str:

@@ -31,7 +31,7 @@ class Columns(NamedTuple):
     """The columns of results that a caller names."""
 
     metrics: tuple[str, ...] | None  # None: those whose names are metric strings
-    model: str | None  # None: "model", if there is such a column
+    model: tuple[str, ...]  # empty: "model", if there is such a column
     others: tuple[str, ...]  # of groups and weights
 
 
@@ -43,7 +43,7 @@ class Table:
     values: dict[str, Any]  # float64, (n_rows,), or () for a metric of all lists
     frame: Any = None  # a narwhals.DataFrame of these rows; None: arrays, in an order of their own
     keys: tuple[str, ...] = ()  # the columns of the frame that identify the user
-    model: str | None = None  # the one that names the model
+    model: tuple[str, ...] = ()  # those that name the model
 
     def users(self, *more: str) -> list[tuple[Any, ...]]:
         """The keys of each row and its cells in ``more``; its number where there are none."""
@@ -53,27 +53,30 @@ class Table:
         return list(zip(*(columns or [range(len(self.frame))]), strict=True))
 
     def rows_by_model(self) -> dict[str, Rows]:
-        """The rows of each model that a column names, in order of appearance."""
+        """The rows of each model that columns name, in order of appearance."""
         rows: dict[str, list[int]] = {}
-        for row, label in enumerate(self.frame[self.model].to_list()):
-            if label is None or label != label:
-                msg = f"{self.name} has no name of a model in row {row}, column {self.model!r}"
-                raise InputError(msg)
-            rows.setdefault(str(label), []).append(row)
+        columns = [self.frame[name].to_list() for name in self.model]
+        for row, labels in enumerate(zip(*columns, strict=True)):
+            for name, label in zip(self.model, labels, strict=True):
+                if label is None or label != label:
+                    msg = f"{self.name} has no name of a model in row {row}, column {name!r}"
+                    raise InputError(msg)
+            rows.setdefault(" / ".join(map(str, labels)), []).append(row)
         return {label: np.array(each, np.intp) for label, each in rows.items()}
 
 
 def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
     """Read the names of columns that a caller gave."""
-    names = (metrics,) if isinstance(metrics, str) else metrics
-    label = None if model is None else (model,)
-    for name, told, given in (("metrics", metrics, names), ("model", model, label)):
+    named: list[tuple[str, ...] | None] = []
+    for name, told in (("metrics", metrics), ("model", model)):
+        given = (told,) if isinstance(told, str) else told
         is_named = isinstance(given, Collection) and all(isinstance(each, str) for each in given)
         if given is not None and not (given and is_named):
-            msg = f"{name} must be the name of a column, got {told!r}"
+            msg = f"{name} must be one or several names of columns, got {told!r}"
             raise ArgumentError(msg)
-    names = None if names is None else tuple(names)
-    return Columns(names, model, tuple(each for each in others if isinstance(each, str)))
+        named.append(None if given is None else tuple(given))
+    names, labels = named
+    return Columns(names, labels or (), tuple(each for each in others if isinstance(each, str)))
 
 
 def read_table(
@@ -134,15 +137,15 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
     if not isinstance(rows, nw.DataFrame):
         return None
     metrics, model = asked.metrics or (), asked.model
-    if model is None and "model" in {*names} - {*metrics, *asked.others}:
-        model = "model"
-    of_model = () if model is None else (model,)
-    told = {*metrics, *of_model, *asked.others, *_COUNTS}
-    for column in (*metrics, *of_model, *asked.others):
+    if not model and "model" in {*names} - {*metrics, *asked.others}:
+        model = ("model",)
+    told = {*metrics, *model, *asked.others, *_COUNTS}
+    for column in (*metrics, *model, *asked.others):
         require(name, column, names)
+    numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
+    measured = tuple(column for column in numbers if spec_if_known(column))
     if asked.metrics is None:
-        numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
-        metrics = tuple(column for column in numbers if spec_if_known(column))
+        metrics = measured
         for column in numbers:
             if column not in metrics and rows.schema[column].is_float():
                 msg = (
@@ -152,17 +155,16 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
                 )
                 raise InputError(msg)
     values = {metric: _without_nulls(rows[metric]) for metric in metrics}
-    keys = tuple(column for column in names if column not in {*metrics, *told})
+    keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
     table = Table(name, values, rows, keys, model)
-    if keys and rows.select(*keys, *of_model).is_duplicated().any():
-        if model is not None:
-            table.rows_by_model()  # a missing name is told first
-        users = table.users(*of_model)
+    if keys and rows.select(*keys, *model).is_duplicated().any():
+        table.rows_by_model()  # a missing name is told first
+        users = table.users(*model)
         first = {user: row for row, user in reversed([*enumerate(users)])}
         for row, user in enumerate(users):
             if first[user] < row:
                 msg = (
-                    f"{name} has two lists of {named_user((*keys, *of_model), user)}, rows "
+                    f"{name} has two lists of {named_user((*keys, *model), user)}, rows "
                     f"{first[user]} and {row}; expected one: type model='its name' if a column "
                     "names the model, drop columns that are no ids"
                 )
@@ -290,10 +292,15 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
 
 
 def read_users(
-    what: str, labels: Mapping[str, Any], n_users: int, by: Any, weights: Any, model: Any = None
+    what: str,
+    labels: Mapping[str, Any],
+    n_users: int,
+    by: Any,
+    weights: Any,
+    model: Iterable[str] = (),
 ) -> tuple[dict[Any, Rows], Floats | None]:
     """Read the groups of users and their weights, arrays or columns of a table, ``labels``."""
-    for name, given in (("by", by), ("weights", weights), ("model", model)):
+    for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
         if isinstance(given, str) and given not in labels:
             msg = (
                 f"{name} is the name of a column, {given!r}, but {what} a table; expected "

@@ -104,8 +104,11 @@ class Difference:
 
     ``n_undefined`` counts the users who are left out because their value is undefined in either
     model. ``wins`` counts the users for whom ``model`` is better: higher, or lower if lower is
-    better. ``p_values`` and ``corrected`` have one p-value for each test. ``significant`` refers to
-    the corrected p-value of the first test.
+    better. ``detectable`` is the smallest true difference that this number of users shows with
+    power 0.8: the two-sided t test at the confidence of the comparison, not corrected, then is
+    significant in four of five samples. It is NaN for fewer than two users. ``p_values`` and
+    ``corrected`` have one p-value for each test. ``significant`` refers to the corrected p-value of
+    the first test.
     """
 
     metric: str
@@ -118,6 +121,7 @@ class Difference:
     n_users: int
     n_undefined: int
     effect_size: float
+    detectable: float = math.nan
     wins: int
     ties: int
     losses: int

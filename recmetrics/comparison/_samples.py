@@ -45,6 +45,7 @@ class Samples:
     values: dict[str, dict[str, Floats]]  # (n_users,), over the runs
     groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
     weights: Floats | None  # of all users
+    users: list[Any] | None = None  # their ids, where data frames name them
 
     def having(self, metric: str) -> list[str]:
         """List the models, and the levels that have a metric."""
@@ -93,7 +94,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
     given = {model: _read_runs(model, each, asked) for model, each in results.items()}
     for level, each in levels.items():
         given[level] = _read_runs(level, each, asked, is_level=True)
-    tables, labels = _in_one_order(given, asked.others)
+    tables, labels, users = _in_one_order(given, asked.others)
     of_models = [table for model in results for table in tables[model]]
     of_levels = [table for level in levels for table in tables[level]]
     n_users = reading.require_alike(of_models, of_levels)
@@ -120,6 +121,7 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
             for group, rows in {None: np.arange(n_users), **group_rows}.items()
         },
         weights=relative,
+        users=users,
     )
 
 
@@ -132,7 +134,7 @@ def _stacked(runs: Sequence[Table]) -> dict[str, Floats]:
 
 def _split(table: Table) -> dict[str, Table]:
     """Split the rows of all models."""
-    if table.model is None:
+    if not table.model:
         keys = list(table.keys)
         msg = f"results has no column 'model'; type model= and the one of {keys} that is"
         raise InputError(msg)
@@ -160,8 +162,8 @@ def _read_runs(model: str, given: Any, asked: Columns, *, is_level: bool = False
 
 def _in_one_order(
     models: Mapping[str, Sequence[Table]], columns: Iterable[str]
-) -> tuple[dict[str, list[Table]], dict[str, list[Any]]]:
-    """Put the users of all data frames into one order, and the labels in ``columns``.
+) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
+    """Put the users of all data frames into one order, and the labels in ``columns``; their ids.
 
     Runs of a model that share no user are folds: their values are undefined for the users of the
     other runs.
@@ -195,14 +197,18 @@ def _in_one_order(
                 values = {m: np.append(each, np.nan)[order] for m, each in table.values.items()}
                 own[run] = replace(table, values=values)
     named = labels.items() if first else ()
-    return tables, {column: [known[user] for user in expected] for column, known in named}
+    ids = (
+        [user[0] if len(user) == 1 else user for user in expected] if first and first.keys else None
+    )
+    return tables, {column: [known[user] for user in expected] for column, known in named}, ids
 
 
 def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:
     """Refuse a data frame with other users than the first one, or with those of several models."""
-    if table.model is not None and len({*map(str, table.frame[table.model].to_list())}) > 1:
+    if table.model and len(table.rows_by_model()) > 1:
+        named = ", ".join(map(repr, table.model))
         msg = (
-            f"{table.name} has rows of several models, column {table.model!r}; give compare one "
+            f"{table.name} has rows of several models, column {named}; give compare one "
             "frame of all models, or the rows of one model each"
         )
         raise InputError(msg)

@@ -28,6 +28,7 @@ SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips
 _EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
 _ROUNDING = 1e-12
 N_RESAMPLES = 2_000  # of the bootstrap
+POWER = 0.8  # with which a difference is said to be detectable
 _MOST_DRAWN = 1 << 12  # users in a resample; of more, random blocks are drawn
 _DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
 _BYTES_PER_DRAW = 24  # indices, how often each was drawn, that as a float
@@ -109,7 +110,7 @@ def bounded(
         of_size.setdefault(sample.model[0].totals.size, []).append(place)
     for size, places in of_size.items():
         if size >= 2:
-            means = _resampled([samples[place] for place in places], n_resamples, seed)
+            means = resampled([samples[place] for place in places], n_resamples, seed)
             for place, low, high in zip(places, *_middle(means, confidence), strict=True):
                 records[place] = replace(records[place], low=low, high=high)
     return records
@@ -130,7 +131,7 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
 
 
 @without_warnings  # of sums that overflow
-def _resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
+def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
     # The runs of a model stand in its mean and in its differences: they are summed once.
     sums = {id(each): each for one in samples for each in (*one.model, *one.against)}
@@ -331,15 +332,71 @@ def _t(differences: Floats, weights: Floats | None) -> float:
     """
     from scipy.special import stdtr
 
+    n = differences.size
+    mean, error = mean_and_error(differences, weights)
+    if not error:
+        return _all_signs_equal(n)
+    return float(2 * stdtr(n - 1, -np.abs(mean / error)))
+
+
+@without_warnings  # of differences whose squares overflow
+def mean_and_error(differences: Floats, weights: Floats | None = None) -> tuple[float, float]:
+    """The mean, and its standard error: NaN for fewer than two values, 0 where it is rounding."""
     mean, std = _mean_and_spread(differences, weights)
     n = differences.size
-    if not std:
-        return _all_signs_equal(n)
-    error = std / math.sqrt(n)
-    if weights is not None:
-        squares = np.square(weights * (differences - mean)).sum()
-        error = math.sqrt(n / (n - 1) * squares) / weights.sum()
-    return float(2 * stdtr(n - 1, -np.abs(mean / error)))
+    if weights is None or not std > 0:
+        return mean, std / math.sqrt(n) if n else math.nan
+    squares = np.square(weights * (differences - mean)).sum()
+    return mean, math.sqrt(n / (n - 1) * squares) / float(weights.sum())
+
+
+def t_quantile(level: float, n: int) -> float:
+    """The quantile of Student's t for the mean of n differences."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, level))
+
+
+def one_sided(mean: float, error: float, n: int) -> float:
+    """The p-value of the t test that a mean is 0 or more, against less.
+
+    Without spread the exact sign-flip test takes its place: 2^-n where all differences are below 0.
+    """
+    from scipy.special import stdtr
+
+    if n < 2:
+        return math.nan
+    if not error:
+        return 2.0**-n if mean < 0 else 1.0
+    return float(stdtr(n - 1, mean / error))
+
+
+def standard_errors(n: float, alpha: float, power: float) -> float:
+    """The true difference, in standard errors, that n users show with this power.
+
+    It is the noncentrality of Student's t whose distribution has 1 - power below the quantile of
+    the one-sided level alpha (Cohen: Statistical power analysis, 1988, ch. 2).
+    """
+    from scipy.special import nctdtrinc, stdtrit
+
+    return float(nctdtrinc(n - 1, 1 - power, stdtrit(n - 1, 1 - alpha)))
+
+
+def users_for(difference: float, error: float, n: int, alpha: float, power: float) -> int:
+    """The users with whom a true difference is shown; ``error`` is that of the mean of n users."""
+    spread = error * math.sqrt(n)
+
+    def suffice(users: int) -> bool:
+        return standard_errors(users, alpha, power) * spread <= abs(difference) * math.sqrt(users)
+
+    high = 2
+    while not suffice(high):
+        high *= 2
+    low = max(high // 2, 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffice(middle) else (middle, high)
+    return high
 
 
 def _wilcoxon(differing: Floats) -> float:

@@ -34,7 +34,7 @@ def summary(
     values: Any,
     *,
     metrics: str | Sequence[str] | None = None,
-    model: str | None = None,
+    model: str | Sequence[str] | None = None,
     by: Any = None,
     weights: Any = None,
     levels: Mapping[str, Any] | None = None,
@@ -187,10 +187,10 @@ def _read(values: Any, by: Any, weights: Any, asked: reading.Columns) -> _Result
     labels = {}
     if table.frame is not None:
         labels = {column: table.frame[column].to_list() for column in asked.others}
-    unread = asked.model if table.frame is None else None
+    unread = asked.model if table.frame is None else ()
     groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
     models: dict[Any, reading.Rows] = {None: np.arange(n_users)}
-    if table.model is not None:
+    if table.model:
         models = dict(table.rows_by_model())
     has_missing = any(getattr(each, "not_updated", 0) for each in counts.values())
     return _Result(table.values, groups, relative, models, has_missing)

@@ -4,6 +4,7 @@
     full_ranking   metrics of the whole ranking; they read ``Hits``
     beyond         metrics of each user's list and of side information; they read ``Lists``
     system         metrics of all lists together, such as coverage; they read ``Exposure``
+    _own           ``metric``, which declares a metric of one's own
     two_lists      measures that compare two lists of one user, such as those of two models
     _reference     inputs and helpers of the plain-Python definitions
 
@@ -14,6 +15,8 @@ declared here and applied in ``_selection/hits``. Importing this folder fills th
 """
 
 from recmetrics.metrics import accuracy, beyond, full_ranking, system
+from recmetrics.metrics._own import metric
+from recmetrics.metrics._reference import OneUser
 from recmetrics.metrics.two_lists import (
     MEASURES,
     MeasuresList,

@@ -178,6 +178,7 @@ class _Reference:
             similarity=self._similarity,
             genres=side["genres"],
             profile=side["profile"][u],
+            strata={} if self.problem.stratum is None else {"s": self.problem.stratum[u]},
         )
 
     def _all_lists(self, k):

@@ -275,7 +275,7 @@ def _metrics(rng, entry, policy, convention, n_items, truth_form):
 def _of_stratum(text):
     """The metric of the stratum "s", where it has strata."""
     spec = parse(text)
-    if spec.metric.reads != "hits":
+    if spec.metric.reads != "hits" and "of" not in spec.metric.options:
         return text
     return str(MetricSpec(spec.name, spec.k, (*spec.options, ("of", "s"))))
 
@@ -285,7 +285,7 @@ def _text(rng, metric, n_items, cut=None):
         cut = rng.random() < 0.75
     options = []
     for option in metric.options.values():
-        choices = list(option.choices or numbers(option))
+        choices = list(option.choices or ([None] if option.is_name else numbers(option)))
         if option.name == "max_rel":
             choices = [None, 4.0, 5.5]  # at least the largest grade
         value = choices[rng.integers(len(choices))]

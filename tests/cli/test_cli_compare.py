@@ -12,6 +12,7 @@ from commands import refused
 from inside import install, write_per_user
 
 from recmetrics import compare
+from recmetrics.cli import main
 from recmetrics.cli._compare_files import model_names
 
 RNG = np.random.default_rng(0)
@@ -133,6 +134,132 @@ def test_the_baseline_by_name_or_file(capsys):
     assert printed(capsys, "old.npz", "new.npz", "--baseline", "new.npz") == by_name
 
 
+# --- A verdict -----------------------------------------------------------------------------------
+
+HOLDS, OPEN, FAILS = "ndcg@10 >= -1%", "ndcg@10 >= +0.1", "ndcg@10 > +0.5"
+
+
+@pytest.mark.parametrize(
+    ("rules", "status"),
+    [
+        ([HOLDS], 0),
+        ([HOLDS, FAILS], 1),
+        ([HOLDS, OPEN], 3),
+        ([OPEN, "--open", "pass"], 0),
+        ([OPEN, "--open", "fail"], 1),
+        ([FAILS, "--open", "pass"], 1),
+    ],
+)
+def test_the_exit_status_is_the_verdict(rules, status, capsys):
+    argv = [part for rule in rules for part in (["--gate", rule] if "@" in rule else [rule])]
+    assert main(["compare", "old.npz", "new.npz", *argv]) == status
+    out, err = capsys.readouterr()
+    found = compare({"old": OLD, "new": NEW}, rng=0)
+    assert (out, err) == (f"{found}\n\n{found.gate([r for r in rules if '@' in r])}\n", "")
+
+
+def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
+    group_files()
+    users = [f"u{user}" for user in range(40)]
+    write_per_user(Path("ids.csv"), NEW, users)
+    argv = ["old.npz", "ids.csv", "--by", "groups.npy", "--movers", "2", "-m", "ndcg@10"]
+    argv += ["--gate", f"{HOLDS} in every group", "--min-users", "15", "--looks", "2"]
+    found = compare({"old": OLD, "ids": NEW}, by=GROUPS, rng=0)
+    gate = found.gate(f"{HOLDS} in every group", min_users=15, looks=2)
+    movers = found.movers("ndcg@10", 2, users=users)
+    parts = [found, gate, movers]
+    assert printed(capsys, *argv) == "\n\n".join(map(str, parts)) + "\n"
+    assert printed(capsys, *argv, "--markdown") == "\n".join(p.to_markdown() for p in parts)
+    document = json.loads(printed(capsys, *argv, "--json"))
+    assert document == found.to_dict() | {
+        "gate": gate.to_dict(),
+        "movers": [
+            {
+                "model": "ids",
+                "against": "old",
+                "gains": movers.to_records()[:2],
+                "losses": movers.to_records()[2:],
+            }
+        ],
+    }
+
+
+def test_movers_of_all_pairs_and_metrics(capsys):
+    out = printed(capsys, "old.npz", "a=new.npz", "b=new.csv", "--movers", "1")
+    pairs = ["a - old", "a - old", "b - old", "b - old", "b - a", "b - a"]
+    assert re.findall(r"^difference: (.*)$", out, re.MULTILINE) == pairs
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (
+            ["--gate", "ndcg@10 >= 0.35"],
+            "--gate: the margin 0.35 of the rule 'ndcg@10 >= 0.35' has no sign; ",
+        ),
+        (["--gate", "ndcg@10 > 0 in every group"], "--gate: the rule 'ndcg@10 > 0 in every group'"),
+        (
+            ["more=old.csv", "--gate", "ndcg@10 > 0"],
+            "--gate: a rule needs the baseline; type --baseline old, or another model, in compare",
+        ),
+        (["--looks", "2"], "--looks applies to --gate; type --gate RULE as well"),
+        (["--min-users", "9"], "--min-users applies to --gate; type --gate RULE as well"),
+        (["--open", "pass"], "--open applies to --gate; type --gate RULE as well"),
+    ],
+)
+def test_what_a_verdict_refuses(argv, message, capsys):
+    assert error(capsys, "old.npz", "new.npz", *argv).startswith(message)
+
+
+# --- One table of all models ----------------------------------------------------------------------
+
+
+def models_table(name="values.csv", **more):
+    """Write one table of both models, with further columns."""
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    columns = {"algo": ["old"] * 40 + ["new"] * 40, "user": [f"u{u}" for u in range(40)] * 2}
+    columns |= {metric: [*values, *NEW[metric]] for metric, values in OLD.items()}
+    frame = pl.DataFrame(columns | {each: [value] * 80 for each, value in more.items()})
+    frame = frame.fill_nan(None)
+    frame.write_parquet(name) if name.endswith("parquet") else frame.write_csv(name)
+    return frame
+
+
+@pytest.mark.parametrize("name", ["values.csv", "values.parquet"])
+def test_one_table_of_all_models(name, capsys):
+    frame = models_table(name, seed=3)
+    argv = [name, "--model", "algo", "--model", "seed"]
+    found = compare(frame, model=["algo", "seed"], rng=0)
+    assert found.models == ("old / 3", "new / 3")
+    assert printed(capsys, *argv) == f"{found}\n"
+    chosen = compare(frame, model="algo", metrics="ndcg@10", by="seed", rng=0)
+    argv = [name, "--model", "algo", "-m", "ndcg@10", "--by", "seed", "--movers", "1"]
+    assert printed(capsys, *argv) == f"{chosen}\n\n{chosen.movers('ndcg@10', 1)}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["values.csv", "--model", "algos"], "FILE 'values.csv' has no 'algos'; did you mean "),
+        (
+            ["values.csv", "--model", "algo"],
+            "FILE 'values.csv' has the column 'loss' of floats, whose name is no metric string; "
+            "type -m 'ndcg@10' 'recall(denom=relevant)@20' to name all metrics, since other "
+            "columns identify the user, or --model loss if it names the model",
+        ),
+        (["values.csv", "old.npz", "--model", "algo"], "--model takes one table of all models, "),
+        (
+            ["old.npz", "--model", "algo"],
+            "FILE 'old.npz' is an .npz or another zip archive; expected a .csv, .tsv or .parquet ",
+        ),
+    ],
+)
+def test_tables_that_are_refused(argv, message, capsys):
+    models_table(loss=0.5)
+    assert error(capsys, *argv).startswith(message)
+
+
 # --- Several runs, the compact table --------------------------------------------------------------
 
 
@@ -181,7 +308,8 @@ def test_the_compact_table_is_that_of_the_library(capsys):
 RUN_ERRORS = [
     (
         ["a=old.npz", "a=new.npz"],
-        "give the files of two models or more to compare; see 'recmetrics compare --help'",
+        "give the files of two models or more to compare, or one table of all models and --model "
+        "COLUMN; see 'recmetrics compare --help'",
     ),
     (
         ["old.npz", "old=new.npz"],
@@ -199,7 +327,7 @@ RUN_ERRORS = [
     (["old.npz", "new.npz", "--digits", "2"], "--digits applies to the compact table; type "),
     (
         ["old.npz", "new.npz", "-m", "ndcg@10"],
-        ("-m applies to the compact table; type --compact as well"),
+        "-m applies to the compact table and --movers; type one of these as well",
     ),
     (
         ["old.npz", "new.npz", "--compact", "--json"],
@@ -228,7 +356,11 @@ def test_bad_runs_and_bad_tables(argv, message, capsys):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["old.npz"], "give two files or more to compare; see 'recmetrics compare --help'"),
+        (
+            ["old.npz"],
+            "give two files or more to compare, or one table of all models and --model COLUMN; see "
+            "'recmetrics compare --help'",
+        ),
         (["old.npz", "./old.npz"], "FILE 'old.npz' is given twice; give every file once"),
         (
             ["old.npz", "new.npz", "--baseline", "older"],

@@ -128,6 +128,7 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
         printed(capsys, "evaluate", "g.csv", "-m", "mrr", "--json"),
         printed(capsys, *compare, "--test", "wilcoxon", "--correction", "none"),
         printed(capsys, *compare, "--by", "by.txt", "--baseline", "a"),
+        printed(capsys, *compare, "--gate", "mrr >= 0", "--open", "pass", "--movers", "1"),
     ]
     documents = [json.loads(each) for each in documents]
     assert all(map(valid, documents))
@@ -135,5 +136,7 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
     for key in ("format", "definitions", "means", "notes", "confidence"):
         assert not valid({name: each for name, each in documents[0].items() if name != key})
     assert not valid(documents[0] | {"mean": 0.5})
+    for key in ("gate", "movers"):
+        assert not valid(documents[-1] | {key: [{"passed": 1}]})
     described = set(re.findall(r"`(\w+)`", PAGE.read_text().partition("## Schema")[0]))
     assert {key for each in documents for key in each} <= described

@@ -71,6 +71,26 @@ def test_one_frame_has_the_rows_of_all_models(backend):
         )
 
 
+def test_a_metric_that_is_not_chosen_identifies_no_user():
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    columns = {"model": ["a", "a", "b", "b"], "user": ["u", "v"] * 2, "hit@1": [0.0, 1.0, 1.0, 1.0]}
+    found = compare(pl.DataFrame(columns | {"mrr": [0.25, 1.0, 0.5, 0.0]}), metrics="mrr")
+    assert found.metrics == ("mrr",)
+    assert only(found).difference == -0.375
+
+
+def test_several_columns_name_the_model():
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    columns = {"algo": ["als", "als", "pop", "pop"], "seed": [1, 1, 2, 2], "user": ["u", "v"] * 2}
+    given = pl.DataFrame(columns | {"mrr": [0.5, 1.0, 0.25, 0.0]})
+    found = compare(given, model=["algo", "seed"])
+    assert [(each.model, each.mean) for each in found.means] == [
+        ("als / 1", 0.75),
+        ("pop / 2", 0.125),
+    ]
+    assert recmetrics.summary(given, model=("algo", "seed")).models == found.models
+
+
 def test_frames_that_are_refused():
     """Each call that is refused says what to type, and that works."""
     parts = [frame("polars", [1.0, 2.0], values) for values in ([0.0, 1.0], [1.0, 1.0])]
@@ -100,8 +120,9 @@ def test_frames_that_are_refused():
          "in row 0, column 'algo'"),
         (compare, long, {"metrics": "hit"}, "results has no 'hit'; did you mean 'hit@1'?"),
         (compare, SMALL, {"metrics": "n"}, "'old' has no 'n'; expected one of ['m', 'coverage@5']"),
-        (compare, long, {"model": 3}, "model must be the name of a column, got 3"),
-        (compare, long, {"metrics": []}, "metrics must be the name of a column, got []"),
+        (compare, long, {"model": 3}, "model must be one or several names of columns, got 3"),
+        (compare, long, {"metrics": []}, "metrics must be one or several names of columns, got "
+         "[]"),
         (compare, weighted, by_algo | {"weights": "w"}, "'b' has other values in the column 'w' "
          "than 'a'; expected one value for each user"),
     ):  # fmt: skip

@@ -227,7 +227,16 @@ def test_records():
     first, *others = found.to_records()
     assert list(first) == [
         *("metric", "group", "model", "against", "difference", "low", "high", "n_users"),
-        *("n_undefined", "effect_size", "wins", "ties", "losses", "p_t", "p_t_corrected"),
+        *(
+            "n_undefined",
+            "effect_size",
+            "detectable",
+            "wins",
+            "ties",
+            "losses",
+            "p_t",
+            "p_t_corrected",
+        ),
         *("p_wilcoxon", "p_wilcoxon_corrected", "significant"),
     ]
     assert first["p_t"] == found.differences[0].p_values["t"]

@@ -134,7 +134,7 @@ def test_the_variance_is_that_of_users_and_that_of_runs():
     users, runs = rng.normal(0, 1.0, 400), rng.normal(0, 0.2, 8)
     values = users + runs[:, None]
     sample = _statistics.Sample(_statistics.sums_of_runs(values, None, 0))
-    means = _statistics._resampled([sample], 20_000, 0)
+    means = _statistics.resampled([sample], 20_000, 0)
     expected = users.var() / 400 + runs.var() / 8
     assert means.var() == pytest.approx(expected, rel=0.05)
     # Either part alone is far from it.

@@ -14,6 +14,7 @@ import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from asserts import python
 from inside import METRICS
@@ -119,6 +120,25 @@ def test_the_commands_of_the_guide_run(tmp_path, monkeypatch, capsys):
         printed = capsys.readouterr()
         assert printed.out
         assert all(line.startswith("recmetrics: note: ") for line in printed.err.splitlines())
+
+
+def test_the_workflow_of_the_guide_judges(tmp_path, monkeypatch, capsys):
+    page = ROOT / "docs" / "guides" / "decision.md"
+    monkeypatch.chdir(tmp_path)
+    command = re.search(
+        r"^ +recmetrics (compare .*?) >>", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+    scope = {}
+    exec(blocks(page)[0][0], scope)
+    samples = scope["found"].samples
+    for model, values in samples.values.items():
+        np.savez(f"{model}.npz", **values)
+    Path("segments.txt").write_text(
+        "active\nquiet\n" * (samples.values["old"]["ndcg@10"].size // 2)
+    )
+    capsys.readouterr()
+    assert main(shlex.split(command[1])) == 3
+    assert "verdict: new open" in capsys.readouterr().out
 
 
 WORKED = [text for metric in METRICS.values() for text in example.strings(metric)]

@@ -37,6 +37,7 @@ NEEDS = {
 }
 
 
+@pytest.mark.usefixtures("registry_stays")
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
     needed = NEEDS.get(name) or NEEDS.get(".".join(name.split(".")[:2]), "numpy")

@@ -1,5 +1,7 @@
 """What audit finds, planted one at a time and in random problems against plain Python."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -81,6 +83,17 @@ ADVICE = (
     "\n    {} has few distinct values: give the logits, or cast them to float32 before a "
     "sigmoid;\n    ties='range' gives the least and the greatest value of each metric"
 )
+
+
+def test_its_repr_is_the_report_and_a_notebook_shows_it_as_a_table():
+    report = audit([[2, 1, 1], [5, 5, 5]], [[0, 1, 0], [0, 0, 0]], k=2)
+    assert repr(report) == str(report)
+    cells = re.findall(r"<t[hd] [^>]*>(.*?)</t[hd]>", report._repr_html_())
+    head, *lines = str(report).splitlines()
+    assert cells[:2] == ["", head]
+    pairs = zip(cells[2::2], cells[3::2], strict=True)
+    assert [f"  {meaning}: {users}" for meaning, users in pairs] == lines
+    assert "nothing odd" in audit([[2, 1, 0]], [[0, 1, 0]], k=2)._repr_html_()
 
 
 @pytest.mark.parametrize("dtype", ["float16", ">f2", "float32", "int16"])

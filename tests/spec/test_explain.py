@@ -1,5 +1,6 @@
 """explain: what a metric string means, in words that follow its options."""
 
+import html
 import math
 import re
 
@@ -283,6 +284,15 @@ def test_what_a_convention_changes(metric, convention, changes):
     assert explained.convention == changes
     assert f"convention  {changes}" in str(explained)
     assert "convention" not in str(explain(metric)).split("\n\n", 1)[1].split()[0]
+
+
+def test_a_notebook_shows_its_facts_as_a_table():
+    explained = explain("hit(rel=2)@3")
+    cells = re.findall(r"<t[hd] [^>]*>(.*?)</t[hd]>", explained._repr_html_())
+    assert cells[:4] == ["", explained.title, "formula", html.escape(explained.formula)]
+    lines = str(explained).splitlines()[2:]
+    pairs = zip(cells[2::2], cells[3::2], strict=True)
+    assert [f"{label:<10}{html.unescape(fact)}" for label, fact in pairs] == lines
 
 
 def test_it_prints_as_text():

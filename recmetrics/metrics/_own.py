@@ -1,0 +1,187 @@
+"""``metric``: a metric of one's own, from its definition in plain Python."""
+
+import functools
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from recmetrics._errors import ArgumentError
+from recmetrics._selection import WHOLE_LIST, Hits
+from recmetrics._spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option
+from recmetrics._spec import metric as register
+from recmetrics._types import FloatArray
+from recmetrics.metrics._reference import OneUser
+
+F = TypeVar("F", bound=Callable[..., float])
+
+_NAME = re.compile("[a-z][a-z0-9_]*")
+_APPLIED = (
+    "gain",
+    "discount",
+    "ideal",
+    "ideal_depth",
+    "weigh",
+    "of",
+)  # to the hits, before kernels
+
+
+def metric(
+    *,
+    formula: str,
+    citation: str = "own definition",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
+    kernel: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:
+    """Declare a metric of your own: the decorated function is its definition for one user.
+
+    >>> import math
+    >>> import recmetrics
+    >>> @recmetrics.metric(formula="1 if the first {k} items are all relevant, else 0")
+    ... def clean(user: recmetrics.OneUser, k: int, *, rel: float = 1.0) -> float:
+    ...     "Whether the top of the list has relevant items alone."
+    ...     if not user.relevances:
+    ...         return math.nan
+    ...     return float(all(gain >= rel for gain in user.gains))
+    >>> recmetrics.Metrics.compute([[3, 2, 1]], [[4, 1, 0]], ["clean@2", "clean(rel=3)@2"])
+    {'clean@2': array([1.]), 'clean(rel=3)@2': array([0.])}
+
+    The name of the function is that of the metric. It then works in every metric string: of
+    ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a
+    pool, or one that reads a saved state, must import the module that declares it. Declaring the
+    function of a module anew replaces it, as when a cell of a notebook runs again.
+
+    Parameters
+    ----------
+    formula
+        The definition in one line. ``{k}`` stands for the cutoff, ``{top}`` for "the top 10", and
+        the name of an option in braces for its value.
+    citation
+        Its source.
+    bounds
+        The least and the greatest value.
+    higher_is_better
+        False where lower values are better.
+    kernel
+        The same definition for all users, compiled by Numba with ``nogil=True``. It is called with
+        the hits of the users (see "Add a metric" in the documentation), the cutoff (0 for the whole
+        list), the array to fill, and then the options that it names, choices by their number.
+        Without it, the function is called for each user, about a thousand times slower, and
+        ``ties`` other than "index" are an error.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function unchanged. The function takes a ``OneUser`` and the
+        cutoff, which is the length of the list where a metric string has none. Its docstring
+        begins with the summary. Its keyword-only parameters are the options of the metric,
+        annotated with ``Literal["a", "b"]`` or ``float``, or with ``Annotated`` types of these and
+        what they mean. NaN is the value of a user for whom the metric is undefined.
+
+    Raises
+    ------
+    ArgumentError
+        If the name exists or cannot stand in a metric string, or an option has another annotation
+        or no default.
+    """
+
+    def declare(function: F) -> F:
+        name = function.__name__.removesuffix(METHOD_SUFFIX)
+        _check_name(name, function)
+        declaration = functools.wraps(function)(lambda: None)
+        hints = typing.get_type_hints(function, include_extras=True)
+        options = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
+        declaration.__annotations__ = {each.name: _annotated(name, each, hints) for each in options}
+        declaration.__name__ = name
+        decorate = register(
+            kernel=kernel or _kernel_of(function, [each.name for each in options], name),
+            reference=function,
+            formula=formula,
+            latex="",
+            citation=citation,
+            bounds=bounds,
+            higher_is_better=higher_is_better,
+            module=function.__module__,
+            only_reference=kernel is None,
+        )
+        decorate(declaration)
+        return function
+
+    return declare
+
+
+def _check_name(name: str, function: Callable[..., Any]) -> None:
+    """Refuse a name that no metric string can have, or that another metric has."""
+    if not _NAME.fullmatch(name):
+        msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
+        raise ArgumentError(msg)
+    known = METRICS.get(ALIASES.get(name, name))
+    if known is not None and known.module != function.__module__:
+        msg = f"the metric {name!r} exists; give the function another name"
+        raise ArgumentError(msg)
+
+
+def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    """The type of an option in the form of the registry, with what it means."""
+    hint = hints.get(option.name)
+    kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint, option.name)
+    is_choice = get_origin(kind) is Literal
+    is_number = kind is float or set(get_args(kind)) == {float, type(None)}
+    if option.name in _APPLIED:
+        msg = f"metric {name!r} has the option {option.name!r}, which is applied to hits; rename it"
+        raise ArgumentError(msg)
+    if not (is_choice or is_number) or option.default is inspect.Parameter.empty:
+        msg = (
+            f"the option {option.name!r} of metric {name!r} must have a default and be annotated "
+            f'with float, float | None or Literal["a", "b"], got {option}'
+        )
+        raise ArgumentError(msg)
+    meaning = about[0]
+    if is_number and not isinstance(meaning, Number):
+        # A kernel gets 0 for a number that is not set.
+        meaning = Number(str(meaning), above=0.0 if option.default is None else -math.inf)
+    return Annotated[kind, meaning]
+
+
+def _kernel_of(reference: Callable[..., float], names: list[str], metric: str) -> Any:
+    """A kernel that calls the definition for each user."""
+
+    def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
+        options = METRICS[metric].options
+        values = {
+            name: _value(options[name], code) for name, code in zip(names, codes, strict=True)
+        }
+        for user in range(len(out)):
+            depth = int(hits.length[user])
+            one = _one_user(hits, user, depth if k == WHOLE_LIST else min(k, depth))
+            out[user] = reference(one, depth if k == WHOLE_LIST else k, **values)
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name in ("hits", "k", "out", *names)
+    ]
+    kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return kernel
+
+
+def _value(option: Option, code: Any) -> Any:
+    """The value of an option from what a kernel gets for it."""
+    if option.choices:
+        return "no" if code is None else option.choices[code]
+    return None if option.default is None and code == 0.0 else code
+
+
+def _one_user(hits: Hits, user: int, depth: int) -> OneUser:
+    start, end = hits.start[user : user + 2]
+    gains = [0.0] * depth
+    for slot in range(start, start + hits.n_hits[user]):
+        if hits.first[slot] <= depth:
+            gains[hits.first[slot] - 1] = float(hits.gain[slot])
+    return OneUser(gains, hits.ideal[start:end].tolist(), [])

@@ -1,0 +1,166 @@
+"""``recmetrics.metric``: metrics of one's own, held against built-in ones and numbers by hand."""
+
+import math
+import pickle
+from typing import Annotated, Literal
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import recmetrics
+from recmetrics import ArgumentError, Evaluator, Metrics, OneUser, UnknownMetricError
+from recmetrics._spec import METRICS
+
+SCORES = [[4, 3, 2, 1], [1, 2, 3, 4], [2, 2, 1, 0]]
+TRUTH = [[0, 1, 0, 3], [1, 0, 0, 0], [0, 0, 0, 0]]
+
+pytestmark = pytest.mark.usefixtures("registry_stays")
+
+
+def declare_borda(name="borda", **keywords):
+    def borda(
+        user: OneUser,
+        k: int,
+        *,
+        rel: float | None = None,
+        scale: Annotated[Literal["most", "no"], "what the sum is divided by"] = "most",
+    ) -> float:
+        """Hits weighted linearly by rank."""
+        if not any(each >= (rel or 0) for each in user.relevances):
+            return math.nan
+        hits = (gain > 0 if rel is None else gain >= rel for gain in user.gains)
+        found = sum(k - place for place, hit in enumerate(hits) if hit)
+        return found / (k * (k + 1) / 2 if scale == "most" else 1)
+
+    borda.__name__ = name
+    return recmetrics.metric(formula="sum of {k} - rank + 1 over the hits", **keywords)(borda)
+
+
+def test_values_by_hand():
+    declare_borda()
+    asked = ["borda@3", "borda(rel=2)@4", "borda(scale=no)@3", "borda"]
+    got = Metrics.compute(SCORES, TRUTH, asked)
+    np.testing.assert_array_equal(got["borda@3"], [2 / 6, 0, np.nan])
+    np.testing.assert_array_equal(got["borda(rel=2)@4"], [1 / 10, np.nan, np.nan])
+    np.testing.assert_array_equal(got["borda(scale=no)@3"], [2, 0, np.nan])
+    np.testing.assert_array_equal(got["borda"], [(3 + 1) / 10, 1 / 10, np.nan])
+
+
+def test_other_cutoffs_of_a_call_do_not_change_what_it_reads():
+    declare_borda()
+    together = Metrics.compute(SCORES, TRUTH, ["borda@2", "recall@4"])["borda@2"]
+    np.testing.assert_array_equal(together, [1 / 3, 0, np.nan])
+
+
+def test_a_copy_of_a_built_in_metric_has_its_values():
+    @recmetrics.metric(formula="DCG / best DCG")
+    def own(user: OneUser, k: int) -> float:
+        """As ndcg."""
+
+        def dcg(gains):
+            return sum(g / math.log2(rank + 1) for rank, g in enumerate(gains[:k], 1))
+
+        return dcg(user.gains) / dcg(user.relevances) if user.relevances else math.nan
+
+    rng = np.random.default_rng(0)
+    scores, truth = rng.normal(size=(50, 20)), rng.integers(0, 4, (50, 20)) * (rng.random() < 0.9)
+    seen = sp.random(50, 20, 0.2, "csr", random_state=0)
+    got = Metrics.compute(scores, truth, ["own@5", "ndcg@5", "own", "ndcg"], exclude=seen)
+    np.testing.assert_allclose(got["own@5"], got["ndcg@5"], rtol=1e-14)
+    np.testing.assert_allclose(got["own"], got["ndcg"], rtol=1e-14)
+
+
+def test_a_kernel_takes_the_place_of_the_definition():
+    @numba.njit(nogil=True)
+    def kernel(hits, k, out, rel):
+        for user in hits.users:
+            for slot in range(hits.start[user], hits.start[user] + hits.n_hits[user]):
+                if hits.gain[slot] >= rel and hits.first[slot] <= k:
+                    out[user] += 1 / (hits.last[slot] - hits.first[slot] + 1)
+
+    @recmetrics.metric(formula="hits", kernel=kernel)
+    def found(user: OneUser, k: int, *, rel: float | None = None) -> float:
+        """The kernel alone is called."""
+        raise AssertionError((user, k, rel))
+
+    got = Metrics.compute(SCORES, TRUTH, ["found@2", "found(rel=3)@4"])
+    np.testing.assert_array_equal(got["found@2"], [1, 0, np.nan])
+    np.testing.assert_array_equal(got["found(rel=3)@4"], [1, np.nan, np.nan])
+    tied = Metrics.compute([[1, 1]], [[1, 0]], "found@1", ties="expected")
+    assert tied["found@1"] == 1 / 2
+
+
+def test_every_entry_point_knows_it():
+    declare_borda()
+    evaluator = Evaluator(TRUTH, ["borda@3"])
+    evaluator.update(SCORES)
+    expected = Metrics.compute(SCORES, TRUTH, "borda@3")["borda@3"]
+    np.testing.assert_array_equal(evaluator.compute()["borda@3"], expected)
+    copy = pickle.loads(pickle.dumps(evaluator))
+    np.testing.assert_array_equal(copy.compute()["borda@3"], expected)
+    explained = recmetrics.explain("borda(rel=2)@3")
+    assert explained.formula == "sum of 3 - rank + 1 over the hits; relevant: relevance >= 2"
+    assert explained.summary == ""  # options change the definition
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    recs = pd.DataFrame({"user": [0, 0, 0], "item": [0, 1, 2], "score": [3.0, 2.0, 1.0]})
+    truth = pd.DataFrame({"user": [0], "item": [1]})
+    frame = recmetrics.tables.evaluate_table(recs, truth, ["borda@3"])
+    assert frame["borda@3"].to_list() == [2 / 6]
+
+
+def test_an_unknown_metric_of_a_state_says_what_to_import():
+    declare_borda()
+    evaluator = Evaluator(TRUTH, ["borda@3"])
+    evaluator.update(SCORES)
+    state = evaluator.state()
+    METRICS.pop("borda")
+    with pytest.raises(
+        UnknownMetricError, match=rf"borda@3 is a metric .*; type: import {__name__}"
+    ):
+        Evaluator(TRUTH, ["ndcg@1"]).from_state(state)
+
+
+def test_declaring_again_in_the_same_module_replaces():
+    declare_borda()
+    declare_borda(bounds=(0.0, 2.0))
+    assert recmetrics.explain("borda").bounds == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndcg", "the metric 'ndcg' exists; give the function another name"),
+        ("hit_rate", "the metric 'hit_rate' exists; give the function another name"),
+        ("Borda", "must have a name of small letters, digits and '_', got 'Borda'"),
+    ],
+)
+def test_a_name_that_is_taken_or_cannot_be_typed(name, message):
+    with pytest.raises(ArgumentError, match=message):
+        declare_borda(name)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("x=1.0", "must have a default and be annotated"),
+        ("x: int = 1", "must have a default and be annotated"),
+        ("x: float", "must have a default and be annotated"),
+        ("gain: float = 1.0", "which is applied to hits; rename it"),
+    ],
+)
+def test_an_option_that_cannot_be_read(option, message):
+    names = {}
+    exec(f"def own(user, k, *, {option}): 'one'", names)
+    with pytest.raises(ArgumentError, match=message):
+        recmetrics.metric(formula="none")(names["own"])
+
+
+def test_ties_are_by_item_index_without_a_kernel():
+    declare_borda()
+    with pytest.raises(ArgumentError, match="is declared without a kernel"):
+        Metrics.compute(SCORES, TRUTH, "borda@3", ties="expected")
+    with pytest.raises(ArgumentError, match="has no chance level: it is declared without a kernel"):
+        Metrics.chance(TRUTH, "borda@3")
