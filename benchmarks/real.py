@@ -4,8 +4,8 @@
     python benchmarks/real.py popularity gfcf ease  only these
 
 The splits are read from the folder in RECMETRICS_DATA. If this variable is not set, the folder is
-../shared/data beside the repository. Exit code 0: all published numbers were reproduced; 1: one was
-not; 2: the data are missing.
+../shared/data beside the repository. benchmarks/README.md says where they come from. Exit code 0:
+all published numbers were reproduced; 1: one was not; 2: the data are missing.
 """
 
 import argparse

@@ -99,7 +99,8 @@ Parentheses contain the target of a figure (after ≤ or ≥) and its goal, whic
 in **bold** misses its target. A figure in *italics* misses only its goal.
 
 ```sh
-pip install '.[bench]'                    # a library that is missing is shown as not available
+python -m pip install 'pip>=25.1'         # an older one has no --group
+python -m pip install '.[cli,factors]' --group bench    # what is missing is not timed
 python benchmarks/speed.py                # all sections, or the named ones; --quick for a short try
 python benchmarks/plot.py                 # curves.png
 python benchmarks/report.py               # this page
@@ -108,6 +109,12 @@ python benchmarks/report.py --into README.md
 
 Other scripts measure updates of an Evaluator, factor models, tables, comparison, devices and
 clusters. [Integrations](integrations.md) shows their results.
+
+`real.py` reads real splits from the folder that `RECMETRICS_DATA` names: `gowalla_train.npz` and
+`gowalla_test.npz` (check-ins from SNAP, in the split of NGCF and LightGCN), `ml-1m_train.npz` and
+`ml-1m_test.npz` (MovieLens 1M, in the split of Turbo-CF). Their licences do not let this
+repository contain them: get them from these sources, and write each with `scipy.sparse.save_npz`,
+as a matrix of users x items.
 """
 
 

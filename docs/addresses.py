@@ -3,7 +3,8 @@
 python docs/addresses.py            writes them; without addresses both name none
 python docs/addresses.py --check    whether they are those of pyproject.toml
 
-The site takes them from pyproject.toml when it is built (docs/site/hooks.py).
+The site and the wheel take them from pyproject.toml when they are built (docs/site/hooks.py,
+hatch_build.py).
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- addresses: .*? -->\n)(.*?)(<!-- end of addresses -->)", re.DOTALL)
+LINK = re.compile(r"(!?\[[^\]]*\]\()(?!\w+:)([^)\s]+)")
 CITED = {"Repository": "repository-code", "Documentation": "url"}
 
 
@@ -33,6 +35,19 @@ def citation(text, urls):
     lines = [line for line in text.splitlines() if line.split(":")[0] not in CITED.values()]
     lines += [f"{key}: {urls[name]}" for name, key in CITED.items() if name in urls]
     return "\n".join(lines) + "\n"
+
+
+def absolute(text, urls, version):
+    """Lead the relative links of the README to the files of a version, as the wheel has them."""
+    if "Repository" not in urls:
+        return text
+
+    def lead(found):
+        kind = "raw" if found[1].startswith("!") else "blob"
+        path = f"README.md{found[2]}" if found[2].startswith("#") else found[2]
+        return f"{found[1]}{urls['Repository']}/{kind}/v{version}/{path}"
+
+    return LINK.sub(lead, text)
 
 
 def main(root=ROOT):

@@ -32,7 +32,12 @@ COPIED = {
     str(file.relative_to(ROOT)): f"benchmarks/{file.name.replace('README', 'index')}"
     for pattern in ("*.md", "*.png")
     for file in sorted((ROOT / "benchmarks").glob(pattern))
-} | {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+} | {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "examples/tour.ipynb": "examples/tour.ipynb",
+}
 # The page that a search for these words must lead to: docs/site/search.js tries each of them.
 SEARCHED = {
     "guides/batch.md": ["confidence", "Jupyter"],
@@ -118,7 +123,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         before, target, after = match.groups()
         path = posixpath.normpath(posixpath.join(folder, target))
         shown = COPIED.get(path)
-        if path.startswith("examples/"):
+        if path.startswith("examples/") and path.endswith(".py"):
             shown = path.removesuffix(".py") + ".md"
         elif path.startswith("docs/") and folder != "docs":
             shown = path.removeprefix("docs/")

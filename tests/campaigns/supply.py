@@ -66,7 +66,7 @@ def expect_files(what, found, expected):
 
 
 def check_contents(wheel, sdist, tracked):
-    """Wheel: the package and its metadata. Sdist: what is tracked, but for CI, and PKG-INFO."""
+    """Wheel: the package and its metadata. Sdist: all that is tracked, and PKG-INFO."""
     name = "-".join(wheel.name.split("-")[:2])
     metadata = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
     package = [file for file in tracked if file.startswith("recmetrics/")]
@@ -78,9 +78,8 @@ def check_contents(wheel, sdist, tracked):
     expect_files("the wheel", sorted(in_wheel), sorted(of_wheel))
     with tarfile.open(sdist) as archive:
         in_sdist = [member.name for member in archive if not member.isdir()]
-    of_ci = (".ci/", ".github/", ".pre-commit-config.yaml")
-    of_sdist = [file for file in [*tracked, "PKG-INFO"] if not file.startswith(of_ci)]
-    expect_files("the sdist", sorted(in_sdist), sorted(f"{name}/{file}" for file in of_sdist))
+    of_sdist = [f"{name}/{file}" for file in [*tracked, "PKG-INFO"]]
+    expect_files("the sdist", sorted(in_sdist), sorted(of_sdist))
     print(f"{wheel.name}: {len(in_wheel)} files; {sdist.name}: {len(in_sdist)} files")
 
 

@@ -16,7 +16,8 @@ import recmetrics
 from recmetrics._extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 NAME = PROJECT["name"]
 
 sys.path.insert(0, str(ROOT / "docs"))
@@ -37,6 +38,7 @@ TEXTS = {
 }
 # Installs of this project from a registry, where it is not.
 ASSUMED = re.compile(rf"pip install [^\n`#&]*({NAME}|(?<![/\w])recmetrics(?![/\w-]))")
+GROUP = re.compile(r"--group (\w+)")
 WARNED = re.compile(r"Do\s+not\s+run\s+`pip\s+install\s+recmetrics`")
 URLS = {
     "Repository": "https://example.org/r",
@@ -89,6 +91,13 @@ def test_the_extras_that_pages_install_exist():
     assert {"cli", "dask", "tables"} <= named <= set(PROJECT["optional-dependencies"])
 
 
+def test_the_groups_that_developers_install_exist():
+    texts = {**TEXTS, ".ci/run": (ROOT / ".ci" / "run").read_text()}
+    lines = [line for text in texts.values() for line in text.splitlines() if "--group" in line]
+    named = {group for line in lines if "pip " in line for group in GROUP.findall(line)}
+    assert {"bench", "dev", "docs"} <= named <= set(PYPROJECT["dependency-groups"])
+
+
 def test_an_install_line_has_the_packages_that_are_named():
     assert install("tables") == 'pip install "narwhals>=2.9"'
     assert install("cli", "matplotlib") == 'pip install "matplotlib>=3.8"'
@@ -113,6 +122,20 @@ def test_addresses_are_put_where_they_belong_and_taken_out_again():
         assert put(with_urls, {}) == put(text, {})
     assert "[Issues](https://example.org/i)" in addresses.readme(readme, URLS)
     assert addresses.citation(citation, URLS).endswith("url: https://example.org/d\n")
+
+
+def test_the_links_of_the_readme_are_absolute_in_the_wheel():
+    text = "[a](docs/a.md#b), [c\nd](#e), [f](https://example.org/f) and ![g](g.png)"
+    there = "https://example.org/r/blob/v1.2/"
+    assert addresses.absolute(text, URLS, "1.2") == (
+        f"[a]({there}docs/a.md#b), [c\nd]({there}README.md#e), [f](https://example.org/f) and "
+        "![g](https://example.org/r/raw/v1.2/g.png)"
+    )
+    assert addresses.absolute(text, {}, "1.2") == text
+    readme = addresses.absolute((ROOT / "README.md").read_text(), URLS, "1.2")
+    links = re.findall(r"\]\(([^)]*)", readme)
+    assert len(links) > 40
+    assert all(link.startswith("https://") for link in links)
 
 
 def test_an_address_that_only_the_project_has_is_told(tmp_path):
@@ -151,7 +174,9 @@ def test_every_version_of_python_is_declared_and_run():
 # --- Workflows and hooks --------------------------------------------------------------------------
 
 SCHEMAS = {
+    ".github/dependabot.yml": "vendor.dependabot",
     ".github/workflows/checks.yml": "vendor.github-workflows",
+    ".github/workflows/release.yml": "vendor.github-workflows",
     "CITATION.cff": "vendor.citation-file-format",
 }
 
@@ -166,13 +191,11 @@ def checked(schema, path):
 )
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_file_has_the_form_of_its_schema(name, tmp_path):
-    if not (ROOT / name).exists():
-        pytest.skip("no workflows in an sdist")
     done = checked(SCHEMAS[name], ROOT / name)
     assert done.returncode == 0, done.stdout
     wrong = tmp_path / Path(name).name
     text = (ROOT / name).read_text()
-    wrong.write_text(re.sub(r"^(jobs|authors):", r"\1s:", text, flags=re.MULTILINE))
+    wrong.write_text(re.sub(r"^(jobs|authors|updates):", r"\1s:", text, flags=re.MULTILINE))
     assert checked(SCHEMAS[name], wrong).returncode == 1
 
 

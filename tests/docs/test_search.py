@@ -19,7 +19,7 @@ FOUND = re.compile(r'<a href="([^"]*)" class="md-search-result__link"')
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     if find_spec("material") is None or find_spec("latex2mathml") is None:
-        pytest.skip("the extra docs is not installed")
+        pytest.skip("the group docs is not installed")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
