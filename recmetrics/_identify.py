@@ -96,7 +96,7 @@ class Identification(Printed):
     by_chance: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a dict for ``json.dumps``."""
+        """Return the fields as a dict for ``json.dumps``."""
         return asdict(self)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
@@ -188,7 +188,7 @@ def identify(
     Returns
     -------
     Identification
-        The matches; it prints as a table.
+        It holds the matches, and prints as their table.
 
     Raises
     ------

@@ -34,8 +34,8 @@ class Docstrings(griffe.Extension):
             call = decorator.value
             if isinstance(call, griffe.ExprCall) and call.function.name == "takes":
                 keywords, *defaults = call.arguments
-                given = {each.name: ast.literal_eval(each.value) for each in defaults}
                 module = importlib.import_module(func.module.path)
+                given = eval(f"dict({', '.join(map(str, defaults))})", vars(module))
                 _spell_out(func, getattr(module, keywords.name), given)
 
     def on_class(self, *, cls: Any, **_: Any) -> None:

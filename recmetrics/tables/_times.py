@@ -110,7 +110,7 @@ def audit_times(
     Returns
     -------
     TimeAudit
-        The findings, one for each check.
+        A finding for each check of the split.
 
     Raises
     ------

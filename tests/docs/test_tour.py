@@ -24,7 +24,7 @@ def test_the_links_of_the_notebook_lead_to_files():
     cells = json.loads(tour.NOTEBOOK.read_text())["cells"]
     prose = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     links = re.findall(r"\]\(([^)#]+)", prose)
-    assert len(links) > 3
+    assert len(links) == 3
     assert "ipynb" not in prose
     assert all((tour.NOTEBOOK.parent / link).is_file() for link in links)
 
