@@ -168,6 +168,8 @@ class Metrics:
         metrics_list
             Metric strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. The command
             ``recmetrics metrics`` lists all metrics. Without ``@k``, the user's whole list counts.
+            "ndcg@1:20" stands for "ndcg@1", "ndcg@2", ..., "ndcg@20", and "recall@10:100:10" for
+            "recall@10", "recall@20", ..., "recall@100".
         exclude
             Items that must not be recommended to a user, such as training interactions. Any form
             that ``ground_truth`` takes; every nonzero entry is excluded. Excluded relevant items

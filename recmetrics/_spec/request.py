@@ -7,7 +7,15 @@ from typing import Any, Literal, NamedTuple, Unpack
 from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
-from recmetrics._spec.grammar import GREATEST, LEAST, MetricsList, MetricSpec, make_spec, parse
+from recmetrics._spec.grammar import (
+    GREATEST,
+    LEAST,
+    MetricsList,
+    MetricSpec,
+    make_spec,
+    parse,
+    spell,
+)
 from recmetrics._spec.registry import METRICS, SIDE
 from recmetrics._types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
@@ -241,7 +249,11 @@ def _definitions(
         msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
         raise MetricSpecError(msg)
     elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
-        named = [(str(metric), metric) for metric in asked]
+        named = [
+            (str(each), each)
+            for metric in asked
+            for each in (spell(metric) if isinstance(metric, str) and ":" in metric else [metric])
+        ]
     else:
         msg = (
             "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "

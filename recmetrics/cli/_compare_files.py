@@ -48,6 +48,7 @@ def compare_files(args: Namespace) -> None:
     with naming({"by": by}):
         found = compare(
             runs,
+            metrics=None if args.compact else args.metrics,
             baseline=baseline,
             confidence=args.confidence,
             tests=args.tests or "t",
@@ -69,10 +70,9 @@ def compare_files(args: Namespace) -> None:
 
 def _check_options(args: Namespace) -> None:
     """Refuse options that the output asked for does not have."""
-    for option, given in (("-m", args.metrics), ("--digits", args.digits)):
-        if given is not None and not args.compact:
-            msg = f"{option} applies to the compact table; type --compact as well"
-            raise CommandError(msg)
+    if args.digits is not None and not args.compact:
+        msg = "--digits applies to the compact table; type --compact as well"
+        raise CommandError(msg)
     if args.compact and args.json:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)

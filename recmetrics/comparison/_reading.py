@@ -18,7 +18,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._extras import install
-from recmetrics._spec import MetricSpec, spec_of
+from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison._statistics import Floats
 
 _MANY_GROUPS = 50
@@ -33,6 +33,7 @@ class Columns(NamedTuple):
     metrics: tuple[str, ...] | None  # None: those whose names are metric strings
     model: str | None  # None: "model", if there is such a column
     others: tuple[str, ...]  # of groups and weights
+    untested: frozenset[str]  # the metrics that a range of cutoffs alone names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +73,11 @@ def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
         if given is not None and not (given and is_named):
             msg = f"{name} must be the name of a column, got {told!r}"
             raise ArgumentError(msg)
-    names = None if names is None else tuple(names)
-    return Columns(names, model, tuple(each for each in others if isinstance(each, str)))
+    alone, spelled = names or (), None
+    if names is not None:
+        spelled = tuple(dict.fromkeys(each for name in names for each in spell(name)))
+    untested = frozenset(spelled or ()) - frozenset(alone)
+    return Columns(spelled, model, tuple(e for e in others if isinstance(e, str)), untested)
 
 
 def read_table(
