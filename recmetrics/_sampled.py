@@ -21,6 +21,7 @@ Method = Literal["bv", "mle"]
 STANDARD_ERROR = "[se]"  # ends the key of an error, which no metric string has
 _STEPS = 200  # of EM; more steps fit the noise of the sampled ranks
 _RESAMPLES = 100
+_RANKS = ("rank", "first", "last")
 
 
 def estimated(
@@ -102,15 +103,9 @@ def _by_rank(request: Request, n_items: int) -> Mapping[str, FloatArray]:
     """The metrics of a user whose one relevant item has rank 1, 2, ..., n_items."""
     ranks = np.arange(1, n_items + 1)
     hits = empty_hits(np.arange(n_items + 1), np.ones(n_items), ties=True)
-    for slots, content in (
-        (hits.n_hits, 1),
-        (hits.rank, ranks),
-        (hits.first, ranks),
-        (hits.last, ranks),
-        (hits.gain, 1.0),
-        (hits.length, n_items),
-    ):
-        slots[:] = content
+    contents = {"n_hits": 1, "gain": 1, "length": n_items} | dict.fromkeys(_RANKS, ranks)
+    for name, content in contents.items():
+        getattr(hits, name)[:] = content
     return whole_values(Selection(hits, {}, None, request.cutoffs(n_items), 0), request)
 
 
@@ -120,6 +115,7 @@ def sampled_ranks(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
     Of the ``n_items - 1`` other items, ``rank - 1`` are above the relevant item; the number of
     these in a sample is binomial with replacement, and hypergeometric without.
     """
+    # From a table of factorials: hypergeom.pmf of scipy.stats takes many times as long.
     above: Any = np.arange(n_items)[:, None]
     drawn: Any = np.arange(n_sampled + 1)
     factorial = gammaln(np.arange(max(n_items, n_sampled + 1)) + 1.0)  # its logarithm
