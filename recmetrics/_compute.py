@@ -37,6 +37,7 @@ from recmetrics._results import (
     values_of,
     whole_values,
 )
+from recmetrics._sampled import Method, estimated
 from recmetrics._selection import EqualScores, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import METHOD_SUFFIX, STRATUM, MetricsList, MetricSpec, Request, lookup
 from recmetrics._types import (
@@ -167,6 +168,8 @@ class Metrics:
         metrics_list
             Metric strings: ``name``, ``name@k`` or ``name(option=value, ...)@k``. The command
             ``recmetrics metrics`` lists all metrics. Without ``@k``, the user's whole list counts.
+            "ndcg@1:20" stands for "ndcg@1", "ndcg@2", ..., "ndcg@20", and "recall@10:100:10" for
+            "recall@10", "recall@20", ..., "recall@100".
         exclude
             Items that must not be recommended to a user, such as training interactions. Any form
             that ``ground_truth`` takes; every nonzero entry is excluded. Excluded relevant items
@@ -684,6 +687,81 @@ class Metrics:
         users = read_whole_users(ground_truth, n_items, shared, request)
         scores = EqualScores((users.truth.n_users, users.n_items or 0))
         return values_of(find_hits(scores, users, request), request)
+
+    @staticmethod
+    def from_sampled(
+        ranks: ItemValues,
+        metrics_list: MetricsList,
+        *,
+        n_sampled: int,
+        n_items: int | npt.NDArray[Any],
+        method: Method = "bv",
+        gamma: float = 0.01,
+        replace: bool = False,
+    ) -> dict[str, UserValues]:
+        """Estimate metrics over all items from ranks among sampled negatives.
+
+        Each rank is that of one relevant item among itself and ``n_sampled`` negatives, which were
+        drawn uniformly from the other items that may be recommended. Metrics of such ranks may
+        order models differently from the metrics over all items.
+
+        >>> from recmetrics import Metrics
+        >>> values = Metrics.from_sampled([1, 1, 3], "hit@2", n_sampled=2, n_items=4)
+        >>> values["hit@2"].round(2)  # a rank of 1 among 3 may be 1 or 2 among 4
+        array([ 1.1,  1.1, -0.1])
+        >>> Metrics.from_sampled([1, 1, 3], "mrr", n_sampled=3, n_items=4)  # all were drawn
+        {'mrr': array([1.        , 1.        , 0.33333333])}
+
+        Parameters
+        ----------
+        ranks
+            (n,) integers from 1 to n_sampled + 1. A user with several relevant items may have a
+            rank for each.
+        metrics_list
+            As in ``compute``, for one relevant item of relevance 1: ``hit``, ``recall``, ``mrr``,
+            ``ndcg``, ``auc``, ``mean_rank`` and ``percentile_rank``.
+        n_sampled
+            The number of negatives, without the relevant item.
+        n_items
+            The number of items that may be recommended, without excluded items and, if other
+            relevant items were never drawn, without these. One number, or one for each rank. Each
+            distinct number takes memory for n_items x (n_sampled + 1) values of float64, in turn.
+        method
+            "bv": the estimator of least squared bias plus ``gamma`` times variance, if all ranks
+            are equally likely. A single estimate may be below 0 or above 1; only the mean over many
+            ranks is meaningful. "mle": the metrics under the most likely distribution of ranks,
+            found by 200 steps of EM from equal shares. Needs one ``n_items``.
+        gamma
+            The weight of the variance for "bv", above 0, at most 1. A larger weight has more bias.
+        replace
+            True if one negative may be drawn several times.
+
+        Returns
+        -------
+        dict
+            A float64 array for each metric string: for "bv" of shape (n,), one estimate for each
+            rank. For "mle" of shape (), and a second key with "[se]" at its end: the standard
+            error, from 100 bootstrap resamples of the ranks with a fixed seed.
+
+        Raises
+        ------
+        MetricSpecError
+            As in ``compute``.
+        ArgumentError
+            If another metric is asked for, such as precision, or for an invalid keyword argument.
+        InputError, InputTypeError, ShapeError
+            If ranks are not integers in 1 to n_sampled + 1, or ``n_items`` is too small.
+
+        Notes
+        -----
+        With A[r, s] = P(sampled rank s | rank r), c[s] its sum over r, and f[r] the metric at rank
+        r, "bv" is ((1 - gamma) A'A + gamma diag(c))^-1 A'f (Krichene and Rendle: On sampled metrics
+        for item recommendation, KDD 2020). s - 1 is hypergeometric, or binomial with
+        ``replace``. "mle" is the sum of p[r] f[r] over r, where p maximises the sum over the given
+        ranks of log sum_r p[r] A[r, s] (Jin, Li, Mudrak, Gao, Liu: On estimating recommendation
+        evaluation metrics under sampling, AAAI 2021).
+        """
+        return estimated(ranks, metrics_list, n_sampled, n_items, method, gamma, replace)
 
     # One name for each metric of the registry; a test compares the two.
 

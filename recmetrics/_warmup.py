@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._compute import Metrics
-from recmetrics._spec import METRICS, SIDE, MetricsList, MetricSpec, parse
+from recmetrics._spec import METRICS, SIDE, MetricsList, MetricSpec, parse, spell
 
 
 def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.float32) -> None:
@@ -43,7 +43,11 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         return
 
     asked = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
-    specs = [each if isinstance(each, MetricSpec) else parse(each) for each in asked]
+    specs = [
+        spec
+        for each in asked
+        for spec in ([each] if isinstance(each, MetricSpec) else map(parse, spell(each)))
+    ]
     strata = {spec.stratum: [0] for spec in specs if spec.stratum is not None}
 
     def compute(n_items: int, form: Callable[[Any], Any], **options: Any) -> None:

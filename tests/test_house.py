@@ -28,7 +28,7 @@ FLOORS = [
     ("_selection", "_evaluation"),
     ("metrics",),
     ("_results",),
-    ("_identify",),
+    ("_identify", "_sampled"),
     ("_compute", "_evaluator", "_stream", "_audit", "_explain", "_overlap", "tables", "dask"),
     ("_warmup", "torchmetrics"),
     ("__init__",),

@@ -78,6 +78,7 @@ def test_every_method_is_a_metric_or_an_entry_point():
         "compute_groups",
         "compute_ranked",
         "evaluate",
+        "from_sampled",
         "ranks",
         "ranks_factors",
     }

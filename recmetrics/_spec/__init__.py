@@ -30,6 +30,7 @@ from recmetrics._spec.grammar import (
     make_spec,
     parse,
     spec_of,
+    spell,
     take_apart,
 )
 from recmetrics._spec.registry import (

@@ -4,7 +4,8 @@ The whole language::
 
     name            name@k            name(option=value, ...)@k
 
-Names and options ignore case and spaces are free. Without ``@k`` the whole list counts.
+Names and options ignore case and spaces are free. Without ``@k`` the whole list counts. In a
+list of metrics, ``name@first:last`` and ``name@first:last:step`` are the strings that they spell.
 """
 
 import math
@@ -34,6 +35,7 @@ _SPEC = re.compile(
 _OPTION = re.compile(
     r"\s*(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>[^\s=]+)\s*", re.IGNORECASE | re.ASCII
 )
+_RANGE = re.compile(r"\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\s*(?::\s*([0-9]{1,9})\s*)?")
 _EXPECTED = "expected 'name', 'name@k' or 'name(option=value, ...)@k', such as {!r}"
 _EXAMPLE = "ndcg(gain=exp2)@10"
 # The keys that ties="range" adds are those of a metric with these endings, which no string has.
@@ -253,6 +255,35 @@ def split_metrics(text: str, between: str = ",") -> list[str]:
     return re.split(rf"{between}(?![^()]*\))", text)
 
 
+def spell(text: str) -> list[str]:
+    """The metric strings that a range of cutoffs stands for; any other string stands for itself.
+
+    >>> spell("recall(denom=relevant)@10:30:10")
+    ['recall(denom=relevant)@10', 'recall(denom=relevant)@20', 'recall(denom=relevant)@30']
+    """
+    name, _, cutoffs = text.rpartition("@")
+    if ":" not in cutoffs or "@" in name:  # the second is several metrics in one string
+        return [text]
+    match = _RANGE.fullmatch(cutoffs)
+    first, last, step = map(int, match.groups("1") if match else "000")
+    if not match or not first or not step or name.endswith(METHOD_SUFFIX):
+        msg = (
+            "expected integers >= 1 in 'name@first:last' or 'name@first:last:step', such as "
+            "'ndcg@1:20'"
+        )
+    elif first > last:
+        msg = f"its first cutoff, {first}, is above its last; type '{name}@{last}:{first}'"
+    elif over := (last - first) % step:
+        msg = (
+            f"steps of {step} from {first} do not reach {last}; type "
+            f"'{name}@{first}:{last - over}:{step}'"
+        )
+    else:
+        return [f"{name}@{k}" for k in range(first, last + 1, step)]
+    msg = f"cannot read the range {text!r}; {msg}"
+    raise MetricSpecError(msg)
+
+
 def make_spec(
     name: str,
     k: str | int | None = None,
@@ -315,6 +346,8 @@ def _no_cutoff(k: object) -> str:
                 "out"
             )
     msg = f"k must be an integer >= 1, such as 10, got {k!r:.40}"
+    if isinstance(k, str) and ":" in k:
+        msg += "; a range stands for several metrics, and only a list of metrics may have one"
     if isinstance(k, list | tuple):
         msg += "; for several cutoffs type Metrics.compute(..., ['ndcg@5', 'ndcg@10'])"
     return msg

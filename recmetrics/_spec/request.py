@@ -7,7 +7,15 @@ from typing import Any, Literal, NamedTuple, Unpack
 from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
 from recmetrics._options import Shared, check_progress, one_of, thread_count
 from recmetrics._spec.conventions import line_for, read_convention
-from recmetrics._spec.grammar import GREATEST, LEAST, MetricsList, MetricSpec, make_spec, parse
+from recmetrics._spec.grammar import (
+    GREATEST,
+    LEAST,
+    MetricsList,
+    MetricSpec,
+    make_spec,
+    parse,
+    spell,
+)
 from recmetrics._spec.registry import METRICS, SIDE
 from recmetrics._types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
@@ -56,20 +64,25 @@ _LEVELS: dict[str, tuple[TiePolicy, str]] = {
 }
 
 
+# The metrics that the rank of one relevant item determines.
+_OF_ONE_RANK = ("hit", "recall", "mrr", "ndcg", "auc", "mean_rank", "percentile_rank")
+
+
 class Request:
     """The metrics of a call, and the rules that hold for all of them.
 
-    ``level`` is "chance" or "ceiling" to compute this level instead of metrics of scores, or
-    "groups" for groups, whose items have no names. ``side_words`` are the caller's words for side
-    information, where it has its own. Of the data among the shared keywords it only matters whether
-    they were given. All errors that can be found without data are raised here.
+    ``level`` is "chance" or "ceiling" to compute this level instead of metrics of scores, "groups"
+    for groups, whose items have no names, or "sampled" for ranks among samples. ``side_words`` are
+    the caller's words for side information, where it has its own. Of the data among the shared
+    keywords it only matters whether they were given. All errors that can be found without data are
+    raised here.
     """
 
     def __init__(
         self,
         metrics_list: MetricsList | Mapping[str, MetricSpec],
         *,
-        level: Literal["chance", "ceiling", "groups"] | None = None,
+        level: Literal["chance", "ceiling", "groups", "sampled"] | None = None,
         side_words: SideWords | None = None,
         **shared: Unpack[Shared],
     ) -> None:
@@ -88,6 +101,9 @@ class Request:
         check_progress(self.progress)
         thread_count(self.n_threads)
         self._hold(_definitions(metrics_list, convention, ties, undefined))
+        if level == "sampled":
+            _refuse_several_ranks(self)
+            return
         words = side_words or _arguments()
         if self.strata or shared.get("strata") is not None:
             _refuse_unknown_strata(self, shared.get("strata"), level, words)
@@ -233,7 +249,11 @@ def _definitions(
         msg = f"metrics_list is a dict, expected a list of metric strings; type {typed}"
         raise MetricSpecError(msg)
     elif isinstance(asked, Iterable) and not isinstance(asked, bytes):
-        named = [(str(metric), metric) for metric in asked]
+        named = [
+            (str(each), each)
+            for metric in asked
+            for each in (spell(metric) if isinstance(metric, str) and ":" in metric else [metric])
+        ]
     else:
         msg = (
             "metrics_list must be a list of metric strings such as ['ndcg@10', 'recall@20'], "
@@ -358,6 +378,17 @@ def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
             asked, instead = f"ties={given or ties!r}", "give ties='index'"
             _refuse_lists(request, text, asked, instead)
             _refuse_divisor(text, spec, asked, instead)
+
+
+def _refuse_several_ranks(request: Request) -> None:
+    """Refuse a metric that reads more than the rank of one relevant item."""
+    for text, (spec, _, _) in request.definitions.items():
+        if spec.name not in _OF_ONE_RANK or spec.stratum is not None or spec.is_weighed:
+            msg = (
+                f"{text} reads more than the rank of one relevant item; {', '.join(_OF_ONE_RANK)} "
+                "can be estimated from sampled ranks, without of= and weigh="
+            )
+            raise ArgumentError(msg)
 
 
 def _refuse_level(request: Request, level: str) -> None:

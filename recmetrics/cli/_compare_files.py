@@ -28,7 +28,6 @@ class Given(NamedTuple):
     by: Any
     sources: Mapping[str, Source]
     baseline: str | None
-    metrics: Sequence[str] | None = None
     users: Sequence[str] | None = None
 
 
@@ -38,7 +37,7 @@ def compare_files(args: Namespace) -> int:
     with naming(given.sources):
         found = compare(
             given.results,
-            metrics=given.metrics,
+            metrics=None if args.compact else args.metrics,
             model=args.model,
             baseline=given.baseline,
             confidence=args.confidence,
@@ -84,7 +83,8 @@ def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> 
     """Find the users of each pair whom a metric moves most, if asked for."""
     if args.movers is None:
         return []
-    chosen = args.metrics or [m for m in found.metrics if m not in found.samples.system]
+    named = args.metrics if args.compact else None
+    chosen = named or [m for m in found.metrics if m not in found.samples.system]
     pairs = dict.fromkeys((each.model, each.against) for each in found.differences)
     return [
         found.movers(metric, args.movers, model=model, against=against, users=users)
@@ -132,14 +132,12 @@ def _read_table(args: Namespace) -> Given:
     source = Source("FILE", Path(args.files[0]))
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
-    return Given(read_any(source), by, {"results": source}, args.baseline, args.metrics)
+    return Given(read_any(source), by, {"results": source}, args.baseline)
 
 
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
     """Refuse options that the output asked for does not have, and a picture nobody can write."""
-    shows_metrics = args.compact or args.movers or args.model
     for option, given, has, instead in (
-        ("-m", args.metrics, shows_metrics, "the compact table and --movers; type one of these"),
         ("--digits", args.digits, args.compact, "the compact table; type --compact"),
         ("--min-users", args.min_users, args.rules, "--gate; type --gate RULE"),
         ("--looks", args.looks, args.rules, "--gate; type --gate RULE"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from recmetrics import ArgumentError, Audit, Metrics, audit
 from recmetrics._io import Source, read_array, start
-from recmetrics._spec import SIDE
+from recmetrics._spec import SIDE, spell
 from recmetrics.cli._arguments import Measured, rules_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._pairs import read_pairs
@@ -78,7 +78,7 @@ def _audit(
     args: Namespace, scores: Any, truth: Any, metrics: list[str], sets: Mapping[str, Any]
 ) -> Audit:
     """Audit the files at the largest cutoff; without one, for the whole list."""
-    cutoffs = [text.rpartition("@")[2] for text in metrics]
+    cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
     k = max((int(each) for each in cutoffs if each.strip().isdecimal()), default=scores.shape[1])
     with progress("auditing users:") as on_progress:
         return audit(

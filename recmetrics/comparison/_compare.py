@@ -64,7 +64,10 @@ def compare(
         of every user.
     metrics
         The metrics to compare: names of columns, or keys of the results. None takes all, in a frame
-        the columns of numbers whose names are metric strings.
+        the columns of numbers whose names are metric strings. The metrics of a range of cutoffs,
+        such as "ndcg@1:20", are described and drawn but not tested, unless they are also named
+        alone, as in ["ndcg@1:20", "ndcg@10"]: many dependent tests would make the correction too
+        strict.
     model
         The column or index level of a frame that names the model, or several, whose names are
         joined by " / ". None is "model", if there is one.
@@ -179,6 +182,7 @@ def compare(
         n_resamples=_check_resamples(n_resamples),
         n_weightless=None if samples.weights is None else int((samples.weights == 0).sum()),
         paired_runs=paired_runs,
+        untested=asked.untested,
         samples=samples,
     )
     if weights is not None and "wilcoxon" in found.tests:
@@ -272,9 +276,9 @@ def _difference(
     values = own.values
     above, below = (int(np.count_nonzero(values * sign > 0)) for sign in (1, -1))
     wins, losses = (below, above) if metric in found.lower_is_better else (above, below)
-    p_values: dict[str, float] = {
-        test: statistics.p_value(test, values, seed, own.weights) for test in found.tests
-    }
+    p_values: dict[str, float] = dict.fromkeys(found.tests, math.nan)
+    if metric not in found.untested:
+        p_values = {t: statistics.p_value(t, values, seed, own.weights) for t in found.tests}
     mean, error = statistics.mean_and_error(values, own.weights)
     alpha = (1 - found.confidence) / 2
     detectable = math.nan

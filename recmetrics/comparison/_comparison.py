@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._spec import spell
 from recmetrics._types import Convention
 from recmetrics.comparison import _render
 from recmetrics.comparison._gate import Gate, judge
@@ -83,8 +84,9 @@ class Comparison(Compared, Printed):
         ArgumentError
             If the comparison does not have one of the metrics, or ``digits`` is not in 0 to 15.
         """
-        asked = (metrics,) if isinstance(metrics, str) else metrics
-        shown = self.metrics if asked is None else tuple(asked)
+        asked = self.metrics if metrics is None else metrics
+        several: Any = (asked,) if isinstance(asked, str) else asked
+        shown = tuple(e for m in several for e in (spell(m) if isinstance(m, str) else [m]))
         for metric in shown:
             if metric not in self.metrics:
                 known = ", ".join(map(repr, self.metrics))
@@ -320,6 +322,9 @@ class Comparison(Compared, Printed):
         self, target: str | PathLike[str] | Axes | None = None, *, table: Table = "differences"
     ) -> Figure:
         """Draw means and differences of all users with their intervals.
+
+        A metric with three cutoffs or more is drawn as a curve over k, with bands for the
+        intervals and dots at significant differences. On axes, only if it is the only metric.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._extras import install
-from recmetrics._spec import MetricSpec, spec_of
+from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison._statistics import Floats
 
 _MANY_GROUPS = 50
@@ -33,6 +33,7 @@ class Columns(NamedTuple):
     metrics: tuple[str, ...] | None  # None: those whose names are metric strings
     model: tuple[str, ...]  # empty: "model", if there is such a column
     others: tuple[str, ...]  # of groups and weights
+    untested: frozenset[str]  # the metrics that a range of cutoffs alone names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +77,12 @@ def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
             raise ArgumentError(msg)
         named.append(None if given is None else tuple(given))
     names, labels = named
-    return Columns(names, labels or (), tuple(each for each in others if isinstance(each, str)))
+    alone, spelled = names or (), None
+    if names is not None:
+        spelled = tuple(dict.fromkeys(each for name in names for each in spell(name)))
+    untested = frozenset(spelled or ()) - frozenset(alone)
+    columns = tuple(each for each in others if isinstance(each, str))
+    return Columns(spelled, labels or (), columns, untested)
 
 
 def read_table(

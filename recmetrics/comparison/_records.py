@@ -162,6 +162,7 @@ class Compared:
     n_resamples: int
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
+    untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
     samples: Samples  # the aligned values behind the numbers; no setting
 
     @property

@@ -119,11 +119,18 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
     for told, names in (("not compared", comparison.levels), ("lower is better", lower)):
         if names:
             yield f"{told}: {', '.join(map(one_line, names))}"
+    n_untested = sum(metric in comparison.untested for metric in metrics)
+    if n_untested:
+        cutoffs = grids.counted(n_untested, "cutoff")
+        yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
 
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
     """Say by which test and which correction differences are significant."""
-    tested, _ = split(comparison.differences)
+    overall, _ = split(comparison.differences)
+    tested = [each for each in overall if each.metric not in comparison.untested]
+    if not tested:
+        return "none; a range of cutoffs is not tested"
     n_metrics = len({each.metric for each in tested})
     n_pairs = len(tested) // n_metrics
     family = f"{grids.counted(n_metrics, 'metric')} x {grids.counted(n_pairs, 'pair')}"
@@ -148,8 +155,9 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
     needed = fewest_users(comparison.confidence)
     percent = grids.percent(comparison.confidence)
     why = f"too few for a test at {percent}; at least {needed} are needed"
-    n_tested = len(split(comparison.differences)[0])
-    few, of_groups = split(each for each in comparison.differences if each.n_users < needed)
+    tested = [each for each in comparison.differences if each.metric not in comparison.untested]
+    n_tested = len(split(tested)[0])
+    few, of_groups = split(each for each in tested if each.n_users < needed)
     if few:
         some = f" in {len(few)} of {n_tested} differences" if len(few) < n_tested else ""
         yield f"{_between([each.n_users for each in few], 'user')}{some}: {why}"

@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics.comparison._records import MetricSummary, document, frame_of
 from recmetrics.comparison._statistics import N_RESAMPLES, Floats, Sample
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _FORMS = (
     "what Metrics.compute returns, an object whose .compute() returns that, a data frame with a "
@@ -349,11 +353,40 @@ class Summary(Printed):
         """
         return frame_of(self.to_records(), backend)
 
+    def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
+        """Draw the means of all users and their intervals, with the reference levels.
+
+        A metric with three cutoffs or more is drawn as a curve over k.
+
+        Parameters
+        ----------
+        target
+            As in ``Comparison.plot``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        ArgumentError
+            As in ``Comparison.plot``.
+        """
+        from recmetrics.comparison._plot import draw_summary
+
+        return draw_summary(
+            self.records, self.models or ("mean",), self.levels, self._notes(), target
+        )
+
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         tables = [self._grid(each) for each in split(self.records) if each]
-        return tables, [
+        first, *others = self._notes()
+        quantiles = f"q10, median, q90: quantiles of the {plural(self.noun)}' values"
+        return tables, [first, quantiles, *others]
+
+    def _notes(self) -> list[str]:
+        return [
             grids.intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
-            f"q10, median, q90: quantiles of the {plural(self.noun)}' values",
             *grids.weighted_by(self.n_weightless, self.noun),
             *self._left_out(),
             *map(one_line, self.notes),

@@ -442,3 +442,26 @@ def test_levels_are_shown_and_not_compared():
     grouped = compare(SMALL, rng=0, levels=LEVELS, by=["x", "y"] * 3)
     [chance] = [each for each in grouped.means if (each.model, each.group) == ("chance", "y")]
     assert chance.mean == pytest.approx((0.1 + 0.2 + 0.6) / 3)
+
+
+def test_a_range_is_described_and_not_tested():
+    results = models(metrics=("ndcg@1", "ndcg@2", "ndcg@3", "mrr"))
+    metrics = ["ndcg@1:3", "ndcg@2", "mrr"]
+    found = compare(results, metrics=metrics, rng=0)
+    alone = compare(results, metrics=["ndcg@2", "mrr"], rng=0)
+    assert found.metrics == ("ndcg@1", "ndcg@2", "ndcg@3", "mrr")
+    tested = [each for each in found.differences if each.metric in alone.metrics]
+    assert tested == list(alone.differences)  # the correction, too
+    others = [each for each in found.differences if each not in tested]
+    assert len(others) == 6
+    assert not any(
+        each.significant or each.corrected["t"] == each.corrected["t"] for each in others
+    )
+    assert all(each.low < each.difference < each.high for each in others)
+    assert "not tested: 2 cutoffs of a range; name a cutoff alone, too, to test it" in str(found)
+    assert "corrected by Holm over 2 metrics x 3 pairs" in str(found)
+    only_range = str(compare(results, metrics="ndcg@1:3", rng=0))
+    assert "significant: none; a range of cutoffs is not tested" in only_range
+    assert list(recmetrics.summary(results["model0"], metrics="ndcg@1:3").means) == [
+        *("ndcg@1", "ndcg@2", "ndcg@3")
+    ]

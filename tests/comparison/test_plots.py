@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from compared import NAN, OLD, SMALL, calls_of_warnings
+from compared import NAN, OLD, SMALL, calls_of_warnings, models
 
-from recmetrics import ArgumentError, compare
+from recmetrics import ArgumentError, compare, summary
 
 
 @pytest.fixture
@@ -115,3 +115,55 @@ def test_levels_in_a_plot():
     assert "do not cover the variation over runs" in " ".join(texts.split())
     names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert names == ["old", "new (best)", "chance", "ceiling"]
+
+
+CURVE = ("hit@2", "ndcg@1", "ndcg@20", "ndcg@5", "hit@1")
+
+
+def lines_of(axes):
+    """The points of each line in the legend of some axes."""
+    return {
+        line.get_label(): list(zip(*line.get_data(), strict=True))
+        for line in axes.get_lines()
+        if not line.get_label().startswith("_")
+    }
+
+
+@NEEDS_MATPLOTLIB
+def test_three_cutoffs_are_a_curve(tmp_path):
+    results = models(metrics=CURVE, n_models=2)
+    found = compare(results, rng=0, levels={"chance": {m: [0.1] * 200 for m in CURVE}})
+    figure = found.plot(tmp_path / "curve.png")
+    assert inside(figure)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == [each for m in ("hit@2", "ndcg@k", "hit@1") for each in (m, "differences")]
+    means, differences = figure.axes[2:4]
+    assert lines_of(means) == {
+        model: [
+            (k, next(e.mean for e in found.means if (e.metric, e.model) == (f"ndcg@{k}", model)))
+            for k in (1, 5, 20)
+        ]
+        for model in ("model0", "model1", "chance")
+    }
+    of_pair = {each.metric: each.difference for each in found.differences}
+    assert lines_of(differences) == {
+        "model1 - model0": [(k, of_pair[f"ndcg@{k}"]) for k in (1, 5, 20)]
+    }
+    axes = importlib.import_module("matplotlib.figure").Figure().subplots()
+    compare(results, metrics=["ndcg@5", "ndcg@1", "ndcg@20"], rng=0).plot(axes)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("k", "ndcg@k")
+
+
+@NEEDS_MATPLOTLIB
+def test_a_plot_of_a_summary(tmp_path):
+    values = models(metrics=CURVE, n_models=1)["model0"]
+    found = summary(values, levels={"chance": {m: [0.1] * 200 for m in CURVE}})
+    figure = found.plot(tmp_path / "summary.svg")
+    assert inside(figure)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["hit@2", "ndcg@k", "hit@1"]
+    assert lines_of(figure.axes[1]) == {
+        "mean": [(k, found.means[f"ndcg@{k}"]) for k in (1, 5, 20)],
+        "chance": [(k, pytest.approx(0.1)) for k in (1, 5, 20)],
+    }
+    shown = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
+    assert "95 % intervals" in shown

@@ -11,10 +11,12 @@ from problems import specs
 
 from recmetrics import (
     ArgumentError,
+    Evaluator,
     Metrics,
     MetricSpecError,
     UnknownMetricError,
     UnknownOptionError,
+    explain,
 )
 from recmetrics._spec import Request
 
@@ -35,6 +37,61 @@ def error_of(call, *arguments):
     with pytest.raises(Exception) as caught:  # noqa: PT011 (the callers compare type and text)
         call(*arguments)
     return type(caught.value), str(caught.value)
+
+
+# --- Ranges of cutoffs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metrics", "keys"),
+    [
+        ("hit@1:3", ["hit@1", "hit@2", "hit@3"]),
+        (["hit@3", "hit@ 1 : 5 : 2"], ["hit@3", "hit@1", "hit@5"]),
+        ("recall( denom=relevant )@2:2", ["recall( denom=relevant )@2"]),
+    ],
+)
+def test_a_range_stands_for_the_strings_that_it_spells(metrics, keys):
+    scores, truth = [[5, 4, 3, 2, 1]], [[0, 0, 1, 0, 1]]
+    found = Metrics.compute(scores, truth, metrics)
+    assert list(found) == keys
+    alone = Metrics.compute(scores, truth, keys)
+    assert {key: value.tolist() for key, value in found.items()} == {
+        key: value.tolist() for key, value in alone.items()
+    }
+    evaluator = Evaluator(truth, metrics)
+    evaluator.update(scores)
+    assert list(evaluator.mean()) == keys
+
+
+INTEGERS = "expected integers >= 1 in 'name@first:last' or 'name@first:last:step', such as "
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "typed"),
+    [
+        ("hit@20:1", "its first cutoff, 20, is above its last; type 'hit@1:20'", "hit@1:20"),
+        ("hit@9:1:3", "its first cutoff, 9, is above its last; type 'hit@1:9'", "hit@1:9"),
+        ("hit@1:10:2", "steps of 2 from 1 do not reach 10; type 'hit@1:9:2'", "hit@1:9:2"),
+        ("hit@1:9:0", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
+        ("hit@0:9", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
+        ("hit@1:2:3:4", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
+        ("hit@:9", f"{INTEGERS}'ndcg@1:20'", "ndcg@1:20"),
+    ],
+)
+def test_what_the_error_of_a_range_says_to_type_works(text, told, typed):
+    error = MetricSpecError, f"cannot read the range {text!r}; {told}"
+    assert error_of(specs_of, ["mrr", text]) == error
+    assert len(specs_of(typed)) > 1
+
+
+def test_one_metric_is_no_range():
+    kind, told = error_of(explain, "hit@1:9")
+    assert kind is MetricSpecError
+    assert told.endswith(
+        "got '1:9'; a range stands for several metrics, and only a list of metrics may have one"
+    )
+    kind, told = error_of(specs_of, "mrr@2, hit@1:9")
+    assert told.endswith("one string is one metric: type ['mrr@2', 'hit@1:9']")
 
 
 # --- What a string means -------------------------------------------------------------------------

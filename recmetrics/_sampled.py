@@ -1,0 +1,163 @@
+"""Metrics over the whole catalogue, estimated from ranks among sampled negatives."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve
+from scipy.special import gammaln, xlog1py, xlogy
+
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
+from recmetrics._inputs import as_array
+from recmetrics._options import one_of, whole_number
+from recmetrics._results import whole_values
+from recmetrics._selection import Selection, empty_hits
+from recmetrics._spec import MetricsList, Request
+from recmetrics._types import FloatArray, IntArray, UserValues
+
+Method = Literal["bv", "mle"]
+"""An estimator for sampled ranks."""
+STANDARD_ERROR = "[se]"  # ends the key of an error, which no metric string has
+_STEPS = 200  # of EM; more steps fit the noise of the sampled ranks
+_RESAMPLES = 100
+_RANKS = ("rank", "first", "last")
+
+
+def estimated(
+    ranks: Any,
+    metrics_list: MetricsList,
+    n_sampled: Any,
+    n_items: Any,
+    method: Any,
+    gamma: Any,
+    replace: bool,
+) -> dict[str, UserValues]:
+    """Compute what ``Metrics.from_sampled`` returns."""
+    request = Request(metrics_list, level="sampled")
+    one_of("method", method, Method)
+    n_negatives = whole_number(n_sampled)
+    if n_negatives is None or n_negatives < 1:
+        msg = f"n_sampled must be an integer >= 1, such as 100, got {n_sampled!r}"
+        raise ArgumentError(msg)
+    if not isinstance(gamma, int | float) or not 0 < gamma <= 1:
+        msg = f"gamma must be above 0 and at most 1, such as 0.01, got {gamma!r}"
+        raise ArgumentError(msg)
+    places = _read_ranks(ranks, n_negatives)
+    sizes = _read_sizes(n_items, len(places), n_negatives, replace)
+    distinct = np.unique(sizes).tolist()
+    if method == "mle":
+        if len(distinct) != 1:
+            msg = (
+                f"method='mle' estimates one distribution of ranks, but n_items has {len(distinct)}"
+                " different numbers; give one number for all, or method='bv'"
+            )
+            raise ArgumentError(msg)
+        likelihood = sampled_ranks(distinct[0], n_negatives, replace)
+        counts = np.bincount(places - 1, minlength=n_negatives + 1)
+        return _most_likely(likelihood, counts, _by_rank(request, distinct[0]))
+    values = {text: np.empty(len(places)) for text in request.definitions}
+    for size in distinct:
+        own = np.flatnonzero(sizes == size)
+        likelihood, exact = sampled_ranks(size, n_negatives, replace), _by_rank(request, size)
+        estimates = _least_squares(likelihood, np.stack(list(exact.values()), axis=1), gamma)
+        for column, text in enumerate(values):
+            values[text][own] = estimates[places[own] - 1, column]
+    return values
+
+
+def _read_ranks(ranks: Any, n_sampled: int) -> IntArray:
+    array = as_array(ranks, "ranks")
+    if array.ndim != 1:
+        msg = f"ranks must be 1-d, one for each relevant item, got shape {array.shape}"
+        raise ShapeError(msg)
+    if array.dtype.kind not in "iuf":
+        msg = f"ranks must be integers, got dtype {array.dtype}"
+        raise InputTypeError(msg)
+    wrong = ~((array >= 1) & (array <= n_sampled + 1) & (array == np.floor(array)))
+    if wrong.any() or not array.size:
+        got = f"{array[wrong.argmax()]} in row {wrong.argmax()}" if array.size else "none"
+        msg = (
+            f"ranks must be integers from 1 to n_sampled + 1 = {n_sampled + 1:,}, the rank of the "
+            f"relevant item among itself and {n_sampled:,} negatives, got {got}"
+        )
+        raise InputError(msg)
+    return array.astype(np.int64)
+
+
+def _read_sizes(n_items: Any, n_ranks: int, n_sampled: int, replace: bool) -> IntArray:
+    array = np.asarray(n_items)
+    least = 2 if replace else n_sampled + 1
+    if array.dtype.kind not in "iu" or array.shape not in ((), (n_ranks,)) or array.min() < least:
+        hint = "" if replace else "; if one item may be drawn twice give replace=True"
+        got = f"shape {array.shape}, the least {array.min()}" if array.size > 1 else f"{n_items!r}"
+        msg = (
+            f"n_items must be an integer >= {least:,}, or one for each of the {n_ranks:,} ranks: "
+            f"the relevant item and the items that may be drawn, got {got}{hint}"
+        )
+        raise InputError(msg)
+    return np.broadcast_to(array, n_ranks).astype(np.int64)
+
+
+def _by_rank(request: Request, n_items: int) -> Mapping[str, FloatArray]:
+    """The metrics of a user whose one relevant item has rank 1, 2, ..., n_items."""
+    ranks = np.arange(1, n_items + 1)
+    hits = empty_hits(np.arange(n_items + 1), np.ones(n_items), ties=True)
+    contents = {"n_hits": 1, "gain": 1, "length": n_items} | dict.fromkeys(_RANKS, ranks)
+    for name, content in contents.items():
+        getattr(hits, name)[:] = content
+    return whole_values(Selection(hits, {}, None, request.cutoffs(n_items), 0), request)
+
+
+def sampled_ranks(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
+    """The probability of each sampled rank (column) given the rank among all items (row).
+
+    Of the ``n_items - 1`` other items, ``rank - 1`` are above the relevant item; the number of
+    these in a sample is binomial with replacement, and hypergeometric without.
+    """
+    # From a table of factorials: hypergeom.pmf of scipy.stats takes many times as long.
+    above: Any = np.arange(n_items)[:, None]
+    drawn: Any = np.arange(n_sampled + 1)
+    factorial = gammaln(np.arange(max(n_items, n_sampled + 1)) + 1.0)  # its logarithm
+
+    def log_choose(n: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        there = (k >= 0) & (k <= n)
+        each = (
+            factorial[n] - factorial[np.where(there, k, 0)] - factorial[np.where(there, n - k, 0)]
+        )
+        return np.where(there, each, -np.inf)
+
+    if replace:
+        share = above / (n_items - 1)
+        ways = log_choose(np.array(n_sampled), drawn)
+        log = ways + xlogy(drawn, share) + xlog1py(n_sampled - drawn, -share)
+    else:
+        log = log_choose(above, drawn) + log_choose(n_items - 1 - above, n_sampled - drawn)
+        log -= log_choose(np.array(n_items - 1), np.array(n_sampled))
+    probabilities: FloatArray = np.exp(log)
+    return probabilities
+
+
+def _least_squares(likelihood: FloatArray, exact: FloatArray, gamma: float) -> FloatArray:
+    """The estimates for each sampled rank: Krichene and Rendle's, all ranks equally likely."""
+    squares = (1 - gamma) * likelihood.T @ likelihood + gamma * np.diag(likelihood.sum(axis=0))
+    estimates: FloatArray = solve(squares, likelihood.T @ exact, assume_a="pos")
+    return estimates
+
+
+def _most_likely(
+    likelihood: FloatArray, counts: IntArray, exact: Mapping[str, FloatArray]
+) -> dict[str, UserValues]:
+    """The metrics under the most likely distribution of ranks, and their bootstrap errors."""
+    n_ranks = int(counts.sum())
+    resampled = np.random.default_rng(0).multinomial(n_ranks, counts / n_ranks, _RESAMPLES)
+    seen = counts > 0
+    weights, likelihood = np.vstack([counts, resampled])[:, seen] / n_ranks, likelihood[:, seen]
+    shares = np.full((len(weights), len(likelihood)), 1 / len(likelihood))
+    for _ in range(_STEPS):  # EM: the first row is of the ranks, the others of the resamples
+        shares *= (weights / (shares @ likelihood)) @ likelihood.T
+    values: dict[str, UserValues] = {}
+    for text, by_rank in exact.items():
+        first, *others = shares @ by_rank
+        values |= {text: np.array(first), text + STANDARD_ERROR: np.array(np.std(others, ddof=1))}
+    return values
