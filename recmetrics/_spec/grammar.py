@@ -262,7 +262,8 @@ def spell(text: str) -> list[str]:
     ['recall(denom=relevant)@10', 'recall(denom=relevant)@20', 'recall(denom=relevant)@30']
     """
     name, _, cutoffs = text.rpartition("@")
-    if ":" not in cutoffs or "@" in name:  # the second is several metrics in one string
+    # "@" in the name: several metrics in one string. A name of a column may hold anything.
+    if ":" not in cutoffs or "@" in name or not re.fullmatch(r"[\w\s:.+-]*", cutoffs):
         return [text]
     match = _RANGE.fullmatch(cutoffs)
     first, last, step = map(int, match.groups("1") if match else "000")

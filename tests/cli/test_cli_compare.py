@@ -175,7 +175,7 @@ def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
     write_per_user(Path("ids.csv"), NEW, users)
     argv = ["old.npz", "ids.csv", "--by", "groups.npy", "--movers", "2", "-m", "ndcg@10"]
     argv += ["--gate", f"{HOLDS} in every group", "--min-users", "15", "--looks", "2"]
-    found = compare({"old": OLD, "ids": NEW}, by=GROUPS, rng=0)
+    found = compare({"old": OLD, "ids": NEW}, metrics="ndcg@10", by=GROUPS, rng=0)
     gate = found.gate(f"{HOLDS} in every group", min_users=15, looks=2)
     movers = found.movers("ndcg@10", 2, users=users)
     parts = [found, gate, movers]

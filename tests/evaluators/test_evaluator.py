@@ -362,6 +362,7 @@ def test_a_state_holds_what_was_updated_and_no_view_of_it():
     assert {name: array.tolist() for name, array in state.items()} == {
         "metrics": ["hit@1", "coverage@2"],
         "specs": ["hit@1", "coverage@2"],
+        "modules": ["", ""],
         "undefined": ["zero", "zero"],
         "ties": ["index", "index"],
         "nan": "raise",
