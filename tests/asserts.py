@@ -38,7 +38,7 @@ def assert_same(got, expected):
 
 
 def assert_identical(got, expected):
-    """The same metrics in the same order, each with the same bits."""
+    """Hold two results to equal metrics in equal order, each with equal bits."""
     assert list(got) == list(expected)
     for metric, values in expected.items():
         assert got[metric].dtype == np.float64

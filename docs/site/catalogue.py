@@ -237,7 +237,7 @@ def one_list(metric: Metric) -> str:
 
 
 def worth(metric: Metric) -> str:
-    """What one hit is worth at each rank; and for the discounted gains, the discounts."""
+    """The worth of one hit at each rank; and for the discounted gains, the discounts."""
     parts = []
     if pictures.has_worth(metric):
         parts += [

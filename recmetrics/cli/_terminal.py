@@ -1,4 +1,4 @@
-"""What people read: text on stdout; errors, notes and progress on stderr."""
+"""Text on stdout; errors, notes and progress on stderr: the output that people read."""
 
 from __future__ import annotations
 

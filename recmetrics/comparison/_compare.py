@@ -14,7 +14,13 @@ from recmetrics._errors import ArgumentError
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._grids import split
-from recmetrics.comparison._reading import check_share, read_columns, read_seed, spec_if_known
+from recmetrics.comparison._reading import (
+    check_count,
+    check_share,
+    read_columns,
+    read_seed,
+    spec_if_known,
+)
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import Samples, Values, check_runs, read_samples
 from recmetrics.comparison._statistics import N_RESAMPLES, Correction, Sample, Test
@@ -179,7 +185,7 @@ def compare(
         tests=_check_tests(tests),
         correction=correction,
         lower_is_better=_lower(samples.metrics, lower_is_better),
-        n_resamples=_check_resamples(n_resamples),
+        n_resamples=check_count("n_resamples", n_resamples, 100),
         n_weightless=None if samples.weights is None else int((samples.weights == 0).sum()),
         paired_runs=paired_runs,
         untested=asked.untested,
@@ -343,11 +349,3 @@ def _check_tests(tests: Any) -> tuple[Test, ...]:
         msg = f"tests must be one or several of 't', 'wilcoxon' and 'permutation', got {tests!r}"
         raise ArgumentError(msg)
     return given
-
-
-def _check_resamples(n_resamples: Any) -> int:
-    is_integer = isinstance(n_resamples, (int, np.integer)) and not isinstance(n_resamples, bool)
-    if not is_integer or n_resamples < 100:
-        msg = f"n_resamples must be an integer >= 100, got {n_resamples!r}"
-        raise ArgumentError(msg)
-    return int(n_resamples)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from recmetrics._errors import ArgumentError, did_you_mean
 from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._grids import UNDEFINED, Column, Grid, Printed, count, named, one_line
+from recmetrics.comparison._grids import Column, Grid, Printed, count, named, number, one_line
+from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._samples import Values
 from recmetrics.comparison._statistics import Floats, Sample
@@ -83,7 +85,7 @@ class Gate(Printed):
         True if every rule holds, False if one fails, else None: the verdict is open. Of several
         candidates, True if one passes, False if all fail.
     of
-        The same for each candidate.
+        Each candidate's own verdict: True, False or None.
     verdicts
         A ``Verdict`` for each candidate, rule and group.
     rules, baseline, confidence, looks, min_users
@@ -118,14 +120,6 @@ class Gate(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
         places = grids.decimals_of(_Shown(each.metric, each.difference) for each in self.verdicts)
-
-        def number(field: str) -> Column:
-            def text(each: Verdict) -> str:
-                value = getattr(each, field)
-                return UNDEFINED if math.isnan(value) else f"{value:+.{places[each.metric]}f}"
-
-            return Column(field.replace("_", " "), text)
-
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda each: one_line(each.rule), is_number=False),
@@ -135,7 +129,10 @@ class Gate(Printed):
                 any(each.group is not None for each in self.verdicts),
                 is_number=False,
             ),
-            *map(number, ("difference", "margin", "at_least", "at_most")),
+            *(
+                number(field.replace("_", " "), attrgetter(field), places, "+")
+                for field in ("difference", "margin", "at_least", "at_most")
+            ),
             count("users", "n_users"),
             grids.left_out(self.verdicts),
             Column("verdict", lambda each: each.verdict, is_number=False),
@@ -187,12 +184,7 @@ def judge(
     found: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
 ) -> Gate:
     """Judge each candidate by all rules; the keywords are those of ``Comparison.gate``."""
-    given: Any
-    for name, given, least in (("min_users", min_users, 2), ("looks", looks, 1)):
-        is_integer = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not is_integer or given < least:
-            msg = f"{name} must be an integer >= {least}, got {given!r}"
-            raise ArgumentError(msg)
+    min_users, looks = check_count("min_users", min_users, 2), check_count("looks", looks, 1)
     baseline = found.baseline
     if baseline is None:
         if len(found.models) > 2:
@@ -342,11 +334,7 @@ class _Tested:
         """The lower bound of the true mean, with side -1, or the upper one; above 0 is good."""
         if self.resampled is not None:
             return float(np.quantile(self.resampled, alpha if side < 0 else 1 - alpha))
-        if self.n < 2 or (not self.error and self.mean and 2.0**-self.n > alpha):
-            return side * math.inf
-        if not self.error:
-            return self.mean
-        return self.mean + side * self.error * statistics.t_quantile(1 - alpha, self.n)
+        return statistics.one_sided_bound(self.mean, self.error, self.n, alpha, side)
 
     def in_unit(self, bound: float) -> float:
         """A bound as one of the difference to the baseline, NaN where there is none."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics.comparison._grids import Column, Grid, Printed, named, number, one_line, table
+from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared
 
 
@@ -65,11 +66,7 @@ def find_movers(
     found: Compared, metric: str, n: int, pair: tuple[str, str], users: Sequence[Any] | None
 ) -> Movers:
     """Find them; ``users`` are the ids of all users, if the results have none."""
-    given: object = n
-    is_integer = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-    if not is_integer or n < 1:
-        msg = f"n must be an integer >= 1, got {n!r}"
-        raise ArgumentError(msg)
+    n = check_count("n", n, 1)
     samples = found.samples
     if metric in samples.system:
         msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"

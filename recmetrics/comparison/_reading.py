@@ -18,6 +18,7 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._extras import install
+from recmetrics._options import whole_number
 from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison._statistics import Floats
 
@@ -403,6 +404,15 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
     except (TypeError, ValueError):
         msg = f"rng must be a seed (an integer >= 0), a numpy Generator or None, got {rng!r}"
         raise ArgumentError(msg) from None
+
+
+def check_count(name: str, given: Any, least: int) -> int:
+    """Refuse what is no whole number of at least ``least``."""
+    number = whole_number(given) if isinstance(given, int | np.integer) else None
+    if number is None or number < least:
+        msg = f"{name} must be an integer >= {least}, got {given!r}"
+        raise ArgumentError(msg)
+    return number
 
 
 def check_share(name: str, share: Any, least: float) -> float:

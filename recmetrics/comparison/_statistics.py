@@ -350,13 +350,6 @@ def mean_and_error(differences: Floats, weights: Floats | None = None) -> tuple[
     return mean, math.sqrt(n / (n - 1) * squares) / float(weights.sum())
 
 
-def t_quantile(level: float, n: int) -> float:
-    """The quantile of Student's t for the mean of n differences."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, level))
-
-
 def one_sided(mean: float, error: float, n: int) -> float:
     """The p-value of the t test that a mean is 0 or more, against less.
 
@@ -367,8 +360,22 @@ def one_sided(mean: float, error: float, n: int) -> float:
     if n < 2:
         return math.nan
     if not error:
-        return 2.0**-n if mean < 0 else 1.0
+        return _all_signs_equal(n) / 2 if mean < 0 else 1.0
     return float(stdtr(n - 1, mean / error))
+
+
+def one_sided_bound(mean: float, error: float, n: int, alpha: float, side: int) -> float:
+    """The t bound of a mean: the lower one with side -1, the upper one with side 1.
+
+    Without spread it is the mean, or infinite where ``n`` equal signs are not significant.
+    """
+    from scipy.special import stdtrit
+
+    if n < 2 or (not error and mean and _all_signs_equal(n) / 2 > alpha):
+        return side * math.inf
+    if not error:
+        return mean
+    return mean + side * error * float(stdtrit(n - 1, 1 - alpha))
 
 
 def standard_errors(n: float, alpha: float, power: float) -> float:

@@ -66,7 +66,7 @@ def metric(
     higher_is_better
         False where lower values are better.
     kernel
-        The same definition for all users, compiled by Numba with ``nogil=True``. It is called with
+        A loop over all users with this definition, compiled by Numba with ``nogil=True``. It gets
         the hits of the users (see "Add a metric" in the documentation), the cutoff (0 for the whole
         list), the array to fill, and then the options that it names, choices by their number.
         Without it, the function is called for each user, about a thousand times slower, and

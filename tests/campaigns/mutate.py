@@ -472,7 +472,7 @@ def planted(fault, folder):
 
 
 def tested(tests, folder):
-    """Whether these tests pass in the copy, and the last line that pytest printed."""
+    """Say whether these tests pass in the copy; give the last line that pytest printed."""
     words = shlex.split(tests)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *words]
     environment = os.environ | {

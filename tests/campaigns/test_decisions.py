@@ -1,4 +1,4 @@
-"""What tests/campaigns/decisions.py does for minutes, for seconds."""
+"""A few seconds of tests/campaigns/decisions.py, which takes minutes."""
 
 import decisions
 import pytest
