@@ -359,7 +359,7 @@ def _from_lists(
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
         return rows
-    rows, any_repeated = rows.ascending(n_threads)
+    rows, any_repeated, _ = rows.ascending(n_threads)
     if not any_repeated:
         return rows
     items = rows.items

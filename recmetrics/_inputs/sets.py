@@ -91,8 +91,11 @@ class Rows(NamedTuple):
         """Count the users who have items, all of which ``others`` has for the same user."""
         return int(_count_within(self.start, self.items, others.start, others.items))
 
-    def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool]:
-        """Sort the items of each user, of any dtype; also say whether any item is repeated."""
+    def ascending(self, n_threads: int | None = None) -> tuple["Rows", bool, bool]:
+        """Sort the items of each user, of any dtype.
+
+        Also say whether any item is repeated, and whether all values are equal.
+        """
         start = self.start
         given = as_kernel_array(np.ascontiguousarray(self.values, np.float64))
         items = np.empty(len(self.items), np.int64)
@@ -103,7 +106,7 @@ class Rows(NamedTuple):
             own = slice(start[rows.start], start[rows.stop])
             return _sort_items(
                 start[rows.start : rows.stop + 1] - own.start,
-                self.items[own].astype(np.int64),
+                as_kernel_array(self.items[own].astype(np.int64, copy=False)),
                 given[own],
                 items[own],
                 np.empty(own.stop - own.start) if equal else values[own],
@@ -113,7 +116,7 @@ class Rows(NamedTuple):
         mean_items = max(1, len(items) // max(1, n_users))
         threads = thread_count(n_threads) if len(items) > 4 * _SORTED else 1
         blocks = row_blocks(n_users, _SORTED // mean_items, threads, _SORTED // mean_items)
-        return Rows(start, items, values), any(map_blocks(sort, blocks, threads))
+        return Rows(start, items, values), any(map_blocks(sort, blocks, threads)), equal
 
     def keep(self, chosen: npt.NDArray[np.bool_]) -> "Rows":
         """The rows with only the chosen items."""
@@ -448,16 +451,17 @@ class Users(NamedTuple):
         return any(one.is_dense for one in self.present)
 
 
-def checked_values(rows: Rows, what: str, first_user: int = 0) -> Rows:
-    """Drop explicit zeros; refuse NaN and values outside their range."""
+def checked_values(rows: Rows, what: str, first_user: int = 0, *, equal: bool = False) -> Rows:
+    """Drop explicit zeros; refuse NaN and values outside their range, by one of ``equal`` ones."""
     values = rows.values
     least, largest, expected, axes = VALUES.get(what, _SET)
-    smallest = values.min(initial=np.inf)
-    if not (smallest >= least and values.max(initial=-np.inf) <= largest):  # NaN neither
+    read = values[:1] if equal else values
+    smallest = read.min(initial=np.inf)
+    if not (smallest >= least and read.max(initial=-np.inf) <= largest):  # NaN neither
         bad = ~((values >= least) & (values <= largest))
         entry = int(np.flatnonzero(bad)[0])
         user, item = first_user + int(rows.users()[entry]), int(rows.items[entry])
         place = f"({axes[0]} {user}, {axes[1]} {item})"
         msg = f"{what} must hold {expected}, got {values[entry]:g} at {place}"
         raise InputError(msg)
-    return rows if smallest > 0.0 or values.all() else rows.keep(values != 0.0)
+    return rows if smallest > 0.0 or read.all() else rows.keep(values != 0.0)

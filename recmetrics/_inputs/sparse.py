@@ -24,9 +24,9 @@ def rows_of_sparse(matrix: Any, what: str, n_threads: int | None = None) -> Rows
     indptr, indices, values = _entries(csr)
     start = as_kernel_array(indptr.astype(np.int64, copy=False))
     if not is_canonical(indptr, indices):
-        ordered, repeats = Rows(start, indices, values).ascending(n_threads)
+        ordered, repeats, equal = Rows(start, indices, values).ascending(n_threads)
         if not repeats:
-            return checked_values(ordered, what)
+            return checked_values(ordered, what, equal=equal)
         values = _summable(values, what)
         own = sp.csr_array((values, indices, indptr), shape=csr.shape, copy=True)
         own.sum_duplicates()

@@ -27,6 +27,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
 from recmetrics._jit import kernel
+from recmetrics._threads import without_warnings
 from recmetrics._types import BoolArray, FloatArray, IntArray, TiePolicy
 
 WHOLE_LIST = 0  # the cutoff of a kernel that reads the whole list; None in Python
@@ -122,8 +123,8 @@ def empty_hits(
 
 
 def cleared(hits: Hits) -> Hits:
-    """Set all hits to none; a rank is read with its hit alone."""
-    for array in (hits.n_hits, hits.first, hits.last, hits.gain, hits.length):
+    """Set all hits to none; a rank and a gain are read with their hit alone."""
+    for array in (hits.n_hits, hits.first, hits.last, hits.length):
         array.fill(0)
     return hits
 
@@ -444,6 +445,7 @@ def _chosen(hits: Hits, ideal: BoolArray, kept: BoolArray) -> Hits:
     )
 
 
+@without_warnings  # gains without a hit may be any number
 def _with_gain(hits: Hits, gain: str) -> Hits:
     """Replace the relevances by gains."""
     largest = hits.ideal.max(initial=0.0)

@@ -245,6 +245,9 @@ def _lane_maxima(row: Array, lanes: Array, lowest: Any, bits: Any, user: int) ->
     while begin < row.size:
         one = row[begin - 2 * lanes.size :]  # of the same lanes, and in them already
         two = row[begin : begin + _HALF]
+        if bits is None:  # 1.8 ms of 35 for 100,000 users and 1,000 items, a quarter in this loop
+            for j in range(0, _HALF, line):
+                prefetch(row, begin + _AHEAD * line + j)
         for j in range(two.size):
             best, score, other = maxima[j], one[j], two[j]
             best = score if score > best else best
@@ -495,6 +498,20 @@ def _count_ordered_above(ordered: Array, score: Any) -> int:
 
 
 @helper
+def _best_score(row: Array, items: IntArray, lowest: Any) -> Any:
+    """The highest score of some items of a row, or ``lowest``.
+
+    Where k lanes exceed that of the relevant items, one comparison settles most users: 1.5 ms of 35
+    for 100,000 users and 1,000 items.
+    """
+    best = lowest
+    for item in items:
+        score = row[item]
+        best = score if score > best else best
+    return best
+
+
+@helper
 def _find_places(
     row: Array,
     lanes: Array,
@@ -664,6 +681,10 @@ def rank_rows(
                 order_halves(bits[user], int(-lowest), row)
             has_nan[0] |= _count_reaching(row, lowest) < row.size
         best = lanes[:n_lanes]
+        own = relevant_items[hits.start[user] : hits.start[user + 1]]
+        if n_lanes > 0 and _count_above(best, _best_score(row, own, lowest)) >= k:
+            hits.length[user] = k
+            continue
         if _count_above(best, lowest) >= k:
             hits.length[user] = k
         else:

@@ -4,9 +4,11 @@ import platform
 
 import numpy as np
 import pytest
-from asserts import python
+import scipy.sparse as sp
+from asserts import assert_identical, python
 from hostile_rows import CUTOFFS, HOSTILE, LANES, LENGTHS, ranks_by_sort
 from inside import kernels
+from problems import plain_specs
 from sizes import patched
 
 from recmetrics import Metrics, NaNScoreError
@@ -290,3 +292,29 @@ def test_no_score_is_stored_under_a_mask(tmp_path):
     vectorised = "True False 0"
     numbers = {"rank_rows": 4, "list_rows": 3, "select_tile": 2}
     assert found == [f"{name} {vectorised}" for name, n in numbers.items() for _ in range(n)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ties", ["index", "expected", "best"])
+@pytest.mark.parametrize("bits", [-1, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000001])  # NaN; 2^x is inf
+def test_memory_without_a_hit_is_never_read(bits, ties, monkeypatch):
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 99, (40, 800)).astype(float)  # lanes pass over users without a hit
+    truth = sp.csr_array(rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.02))
+    texts = [str(spec) for spec in plain_specs(kinds=("hits",)) if spec.k]
+    texts += ["dcg(gain=exp2)@3", "recall(rel=3)@3"]
+    if ties == "index":
+        texts.append("ndcg(ideal=retrieved)@3")
+    else:
+        texts.remove("auc@3")
+    expected = {text: Metrics.compute(scores, truth, [text], ties=ties) for text in texts}
+    empty_hits = matrix.empty_hits
+
+    def filled(start, relevance, *, ties, make=np.zeros):
+        used = np.full if make is np.empty else lambda n, _bits, dtype: make(n, dtype)
+        return empty_hits(start, relevance, ties=ties, make=lambda n, dtype: used(n, bits, dtype))
+
+    monkeypatch.setattr(matrix, "empty_hits", filled)
+    with patched({"_inputs.scores": {"LEAST_SCORES": 0, "_BLOCK_BYTES": 1 << 15}}):
+        for text in texts:  # each for itself: others would need more ranks
+            assert_identical(Metrics.compute(scores, truth, [text], ties=ties), expected[text])
