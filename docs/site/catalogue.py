@@ -158,9 +158,10 @@ def page(metric: Metric) -> str:
 
 
 def split_doctest(details: str) -> tuple[str, str]:
-    """The paragraphs of a docstring, and its example."""
+    """The paragraphs of a docstring, and its example, which stands elsewhere on the page."""
     prose, mark, code = inspect.cleandoc(details).partition(">>> ")
-    return prose.strip().replace("``", "`") + "\n", (mark + code).strip()
+    prose = re.sub(r":\Z", ".", prose.strip()).replace("``", "`")
+    return prose + "\n", (mark + code).strip()
 
 
 def formula(metric: Metric) -> str:
