@@ -18,7 +18,7 @@ import numpy as np
 
 import recmetrics
 from recmetrics import Comparison, Metrics
-from recmetrics.comparison import Difference, Gate
+from recmetrics.comparison import Gate
 
 MARGIN = 0.01
 RULE = f"m >= +{MARGIN}"
@@ -111,14 +111,15 @@ def powers(n: int, times: int, drawn: dict[str, Draw]) -> Iterator[tuple[str, fl
     """The power of what is said to have power 0.8."""
     rng = np.random.default_rng([n, 2])
 
-    def differ(difference: np.ndarray) -> Difference:
-        values = {"old": {"m": np.zeros(difference.size)}, "new": {"m": difference}}
-        return recmetrics.compare(values, n_resamples=100).differences[0]
+    def differ(values: np.ndarray) -> Comparison:
+        models = {"old": {"m": np.zeros(values.size)}, "new": {"m": values}}
+        return recmetrics.compare(models, n_resamples=100)
 
     def shown(size: float, n: int) -> bool:
-        return differ(rng.normal(size, SPREAD, n)).p_values["t"] < 0.05
+        return differ(rng.normal(size, SPREAD, n)).differences[0].significant
 
-    found = [shown(differ(rng.normal(0, SPREAD, n)).detectable, n) for _ in range(times)]
+    sizes = [differ(rng.normal(0, SPREAD, n)).differences[0].detectable for _ in range(times)]
+    found = [shown(size, n) for size in sizes]
     yield f"`detectable` of {n:,} users", float(np.mean(found))
     # The first samples are quantiles, so that their errors are not part of the figures.
     first = {}
@@ -126,8 +127,7 @@ def powers(n: int, times: int, drawn: dict[str, Draw]) -> Iterator[tuple[str, fl
         noise = np.sort(draw(rng, 1_000 * n)).reshape(n, 1_000).mean(axis=1)
         first[name] = SPREAD * (noise - noise.mean()) / noise.std(ddof=1)
     wanted = SPREAD / np.sqrt(n)
-    values = {"old": {"m": np.zeros(n)}, "new": {"m": first["normal"]}}
-    needed = recmetrics.compare(values, n_resamples=100).users_needed("m", wanted).with_value
+    needed = differ(first["normal"]).users_needed("m", wanted).with_value
     found = [shown(wanted, needed) for _ in range(times)]
     yield f"`users_needed`, {needed:,} users", float(np.mean(found))
     rule = f"m >= {-wanted}"
