@@ -384,11 +384,16 @@ class Estimate(NamedTuple):
 
 @without_warnings  # of values whose squares overflow
 def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
-    """Estimate a mean; with weights, the skewness is that of the terms of the linearised error."""
+    """Estimate a mean; its skewness is that of weights that are independent of the values.
+
+    The weighted terms of the linearised error have one, too, but few users would decide on it.
+    """
     mean, error = mean_and_error(values, weights)
-    terms = values - mean if weights is None else weights * (values - mean)
-    cubes = (terms / np.sqrt(_dot(terms, terms))) ** 3
-    return Estimate(mean, error, values.size, float(cubes.sum() * math.sqrt(values.size)))
+    away = values - mean
+    skewness = mean_of(np.power(away / np.sqrt(mean_of(away**2, weights)), 3), weights)
+    if weights is not None:
+        skewness *= float(np.mean(weights**3) / np.mean(weights**2) ** 1.5)
+    return Estimate(mean, error, values.size, skewness)
 
 
 def _shift(skewness: float, n: int) -> float:

@@ -3,16 +3,18 @@
     python tests/campaigns/decisions.py                # a few minutes
     python tests/campaigns/decisions.py --times 1000   # rough figures
 
-Each sample of users is judged by ``Comparison.gate`` itself. In the first table, the true
-difference lies exactly at the margin: every verdict that passes is an error. In the second, it lies
-there in each of 20 groups: every verdict that fails is an error. The third table looks up to ten
-times at samples that grow by 100 users, the fourth has the power where the library says 0.8. The
-first is of 10,000 samples for each figure, the second of 5,000, the others of 2,500.
+Each sample of users is judged by ``Comparison.gate`` itself. In the first table, and in the second,
+whose users have weights, the true difference lies exactly at the margin: every verdict that passes
+is an error. In the third, it lies there in each of 20 groups: every verdict that fails is an error.
+The fourth looks up to ten times at samples that grow by 100 users, the fifth has the power where
+the library says 0.8. The first two are of 10,000 samples for each figure, the third of 5,000, the
+others of 2,500.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -60,10 +62,10 @@ def distributions() -> dict[str, Draw]:
     }
 
 
-def compared(n: int, by: object = None) -> Comparison:
+def compared(n: int, by: object = None, weights: object = None) -> Comparison:
     """A comparison of n users whose values ``judged`` replaces."""
-    values = {"m": np.linspace(0.0, 1.0, n)}
-    return recmetrics.compare({"old": values, "new": values}, by=by, n_resamples=100)
+    models = {model: {"m": np.linspace(0.0, 1.0, n)} for model in ("old", "new")}
+    return recmetrics.compare(models, by=by, weights=weights, n_resamples=100)
 
 
 def judged(found: Comparison, difference: np.ndarray, rule: str, looks: int = 1) -> Gate:
@@ -76,9 +78,10 @@ def judged(found: Comparison, difference: np.ndarray, rule: str, looks: int = 1)
     )
 
 
-def false_passes(draw: Draw, n: int, times: int) -> float:
+def false_passes(draw: Draw, n: int, times: int, is_weighted: bool = False) -> float:
     """The share of samples that pass where the true difference is the margin."""
-    rng, found = np.random.default_rng([n, 0]), compared(n)
+    rng = np.random.default_rng([n, 0])
+    found = compared(n, weights=rng.exponential(size=n) if is_weighted else None)
     passed = [judged(found, draw(rng, n) + MARGIN, RULE).passed is True for _ in range(times)]
     return float(np.mean(passed))
 
@@ -144,10 +147,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--times", type=int, default=10_000, help="samples of the first table")
     times = parser.parse_args().times
-    drawn = distributions()
+    drawn, weighted = distributions(), partial(false_passes, is_weighted=True)
     sizes = (10, 50, 200, 1_000)
     for title, share, numbers, samples in (
         ("false passes", false_passes, sizes, times),
+        ("false passes, exponential weights", weighted, sizes[1:], times),
         (f"false fails, {N_GROUPS} groups", false_fails, (30, 50, 200), times // 2),
     ):
         print(f"| {title} | " + " | ".join(f"n = {n:,}" for n in numbers) + " |")

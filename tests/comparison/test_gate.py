@@ -73,9 +73,9 @@ def test_weights_take_the_linearised_variance():
     weights = np.array([2.0, 1, 1, 1, 1, 4])
     d = np.array(NEW) - np.array(OLD)
     mean = (2 * 0.2 + 0.1 + 0 + 0.3 + 0.1 + 4 * 0.2) / 10
-    terms = weights * (d - mean)
-    error = math.sqrt(6 / 5 * sum(terms**2)) / 10
-    skewness = sum(terms**3) / 6 / (sum(terms**2) / 6) ** 1.5
+    error = math.sqrt(6 / 5 * sum((weights * (d - mean)) ** 2)) / 10
+    skewness = sum(weights * (d - mean) ** 3) / 10 / (sum(weights * (d - mean) ** 2) / 10) ** 1.5
+    skewness *= (2**3 + 4 + 4**3) / 6 / ((2**2 + 4 + 4**2) / 6) ** 1.5
     assert skewness < 0
     verdict = only(gate := compared(weights=weights).gate("ndcg@10 > 0"))
     low = mean - quantile(0.95, -skewness, 6) * error
