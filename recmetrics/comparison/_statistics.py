@@ -384,9 +384,9 @@ class Estimate(NamedTuple):
 
 @without_warnings  # of values whose squares overflow
 def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
-    """Estimate a mean; its skewness is that of weights that are independent of the values.
+    """Estimate a mean; its skewness takes weights and values as independent of each other.
 
-    The weighted terms of the linearised error have one, too, but few users would decide on it.
+    That of the terms of the linearised error would rest on the few users of large weight.
     """
     mean, error = mean_and_error(values, weights)
     away = values - mean
