@@ -239,20 +239,10 @@ def _described(
             yield replace(mean, best=is_best), Sample(sums[mean.model])
         for pair in () if is_system else _pairs(found):
             own = samples.of(group, metric, *pair)
-            runs = [samples.runs[model][metric] for model in pair]
-            if min(map(len, runs)) == 1:
-                # One has the same users as each run of the other.
-                differences = runs[0][:, own.users] - runs[1][:, own.users]
-                sample = Sample(statistics.sums_of_runs(differences, own.weights, seed))
-            else:
-                # A pair of as many users as the model alone has the same: they are summed once.
-                both = (
-                    sums[model]
-                    if alone[model].users.size == own.users.size
-                    else statistics.sums_of_runs(each[:, own.users], own.weights, seed)
-                    for model, each in zip(pair, runs, strict=True)
-                )
-                sample = Sample(next(both), next(both), found.paired_runs)
+            # A pair of as many users as the model alone has the same: they are summed once.
+            known = [sums[m] if alone[m].users.size == own.users.size else None for m in pair]
+            runs = (samples.runs[model][metric][:, own.users] for model in pair)
+            sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs, known)
             yield _difference(found, metric, group, pair, own, seed), sample
 
 

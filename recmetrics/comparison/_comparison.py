@@ -150,14 +150,17 @@ class Comparison(Compared, Printed):
         Notes
         -----
         A rule holds if the one-sided t bound of the paired differences, at the confidence of the
-        comparison, is not beyond the margin; it fails if the opposite bound is. The bound of
-        weighted differences uses the linearised variance; with several runs it is that of the
-        nested bootstrap. Without spread, the exact sign-flip test decides. All rules must hold,
-        which is an intersection-union test: its level is that of one rule (Berger: Multiparameter
-        hypothesis testing and acceptance sampling, Technometrics 1982). One failing rule suffices,
-        so these bounds are corrected by Holm over rules and groups. Several candidates share
-        1 - confidence, since the one that passes is chosen. The value of a metric of all lists is
-        compared as it is.
+        comparison, is not beyond the margin; it fails if the opposite bound is. Few large losses
+        move a lower bound, and few large gains an upper one, by skewness (1 + 2 t^2) / (6 sqrt(n))
+        standard errors (Hall: Inverting an Edgeworth expansion, Annals of Statistics 1983), times 1
+        + 8 / sqrt(n), since a sample is less skewed than what it is drawn from. The bound of
+        weighted differences uses the linearised variance, and their skewness times mean(w^3) /
+        mean(w^2)^1.5; with several runs it is that of the nested bootstrap. Without spread, the
+        exact sign-flip test decides. All rules must hold, which is an intersection-union test: its
+        level is that of one rule (Berger: Multiparameter hypothesis testing and acceptance
+        sampling, Technometrics 1982). One failing rule suffices, so these bounds are corrected by
+        Holm over rules and groups. Several candidates share 1 - confidence, since the one that
+        passes is chosen. The value of a metric of all lists is compared as it is.
         """
         return judge(self, rules, min_users=min_users, looks=looks, seed=read_seed(rng))
 

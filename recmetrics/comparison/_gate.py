@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +19,7 @@ from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._grids import Column, Grid, Printed, count, named, number, one_line
 from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared, document, frame_of
-from recmetrics.comparison._samples import Values
-from recmetrics.comparison._statistics import Floats, Sample
+from recmetrics.comparison._statistics import Estimate
 
 _RULE = re.compile(
     r"\s*(?P<metric>\S.*?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
@@ -34,20 +35,15 @@ class Rule(NamedTuple):
 
     text: str
     metric: str
-    sign: str  # >=, >, <= or <
+    direction: int  # 1 if higher is better, else -1
+    is_strict: bool  # the margin itself does not suffice
     margin: float  # in the unit of the metric, or a share of the baseline
     is_share: bool
     in_every_group: bool
 
-    @property
-    def direction(self) -> int:
-        """1 if higher is better, else -1."""
-        return 1 if self.sign.startswith(">") else -1
-
-    @property
-    def is_strict(self) -> bool:
-        """True if the margin itself does not suffice."""
-        return not self.sign.endswith("=")
+    def allows(self, value: float) -> bool:
+        """Say whether a mean beyond the margin, or a bound of it, is good; above 0 is beyond."""
+        return value > 0 if self.is_strict else value >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +115,8 @@ class Gate(Printed):
         return document(self, metrics, None, verdicts=self.to_records(), notes=self._notes())
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        places = grids.decimals_of(_Shown(each.metric, each.difference) for each in self.verdicts)
+        shown = (SimpleNamespace(metric=e.metric, mean=e.difference) for e in self.verdicts)
+        places = grids.decimals_of(shown)
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda each: one_line(each.rule), is_number=False),
@@ -143,41 +140,39 @@ class Gate(Printed):
     def _notes(self) -> list[str]:
         words = {True: "passed", False: "failed", None: "open"}
         of_models = [f"{one_line(model)} {words[each]}" for model, each in self.of.items()]
-        notes = [f"verdict: {', '.join(of_models)}"]
         shares = [f"{len(self.of)} candidates"] * (len(self.of) > 1)
         shares += [f"{self.looks} looks"] * (self.looks > 1)
         shared = f" ({grids.percent(self.confidence)}, shared by {' and '.join(shares)})"
-        how = "t bounds of the paired differences"
+        how = "t bounds of the paired differences, corrected for skewness"
         if self.nested:
             how = "bounds by nested bootstrap over users and runs"
         elif self.weighted:
-            how = "t bounds of the weighted mean difference (linearised variance)"
-        notes += [
+            how = how.replace(
+                "paired differences", "weighted mean difference (linearised variance)"
+            )
+        notes = [
+            f"verdict: {', '.join(of_models)}",
             f"differences to {one_line(self.baseline)}; at least, at most: one-sided {how}, "
             f"confidence {grids.percent(self.level)}{shared if shares else ''}; those that decide "
             "that a rule fails are corrected by Holm over rules and groups",
             "passed: every rule holds, which needs no correction (intersection-union test)",
         ]
-        if any(each.verdict == OPEN for each in self.verdicts):
+        has_number = {bool(each.n_needed) for each in self.verdicts if each.verdict == OPEN}
+        if has_number:
             notes.append(
                 "open: measure a new sample, or the number of users planned before, not these "
                 "users and a few more"
             )
-        if any(each.n_needed for each in self.verdicts):
+        if True in has_number:
             notes.append(
                 "needed: users with a value for the rule to hold with power 0.8 if the true "
                 "difference is 0"
             )
-        if any(each.verdict == OPEN and not each.n_needed for each in self.verdicts):
+        if False in has_number:
             notes.append("how many users a gain needs depends on the gain: see users_needed")
         if any(each.verdict == FEW for each in self.verdicts):
             notes.append(f"not judged: fewer than {self.min_users} users")
         return notes
-
-
-class _Shown(NamedTuple):
-    metric: str
-    mean: float
 
 
 def judge(
@@ -185,15 +180,10 @@ def judge(
 ) -> Gate:
     """Judge each candidate by all rules; the keywords are those of ``Comparison.gate``."""
     min_users, looks = check_count("min_users", min_users, 2), check_count("looks", looks, 1)
-    baseline = found.baseline
-    if baseline is None:
-        if len(found.models) > 2:
-            first = found.models[0]
-            msg = (
-                f"a rule needs the baseline; type baseline={first!r}, or another model, in compare"
-            )
-            raise ArgumentError(msg)
-        baseline = found.models[0]
+    baseline = found.baseline or found.models[0]
+    if found.baseline is None and len(found.models) > 2:
+        msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"
+        raise ArgumentError(msg)
     texts = [rules] if isinstance(rules, str) else rules
     read = [read_rule(each, found) for each in texts]
     if not read:
@@ -201,21 +191,21 @@ def judge(
         raise ArgumentError(msg)
     candidates = [model for model in found.models if model != baseline]
     alpha = (1 - found.confidence) / len(candidates) / looks
-    verdicts: list[Verdict] = []
+    verdicts: dict[str, list[Verdict]] = {}
     of: dict[str, bool | None] = {}
     for model in candidates:
         tests = [
-            _Tested(found, rule, group, model, baseline, seed)
+            _tested(found, rule, group, (model, baseline), min_users, seed)
             for rule in read
             for group in (found.groups if rule.in_every_group else (None,))
         ]
-        own = list(_verdicts(tests, alpha, min_users))
-        verdicts += own
-        of[model] = _passed(each.verdict for each in own if each.verdict != FEW)
+        verdicts[model] = list(_judged(tests, alpha))
+        words = {each.verdict for each in verdicts[model]} - {FEW}
+        of[model] = False if FAILS in words else words == {HOLDS} or None
     return Gate(
-        passed=_any(of.values()),
+        passed=next(each for each in (True, None, False) if each in of.values()),
         of=of,
-        verdicts=tuple(verdicts),
+        verdicts=tuple(chain(*verdicts.values())),
         rules=tuple(rule.text for rule in read),
         baseline=baseline,
         confidence=found.confidence,
@@ -225,20 +215,6 @@ def judge(
         nested=bool(found.samples.n_runs()),
         weighted=found.samples.weights is not None,
     )
-
-
-def _passed(verdicts: Iterable[str]) -> bool | None:
-    given = {*verdicts}
-    if FAILS in given:
-        return False
-    return True if given == {HOLDS} else None
-
-
-def _any(of: Iterable[bool | None]) -> bool | None:
-    given = {*of}
-    if True in given:
-        return True
-    return False if given == {False} else None
 
 
 def read_rule(text: Any, found: Compared) -> Rule:
@@ -253,137 +229,109 @@ def read_rule(text: Any, found: Compared) -> Rule:
     metric, sign, typed = match["metric"], match["sign"], match["margin"]
     percent, every = match["percent"], bool(match["every"])
     ending = f"{percent} in every group" if every else percent
+    is_lower, margin = metric in found.lower_is_better, float(typed)
     if metric not in found.metrics:
         near = did_you_mean(metric, found.metrics)
         expected = near or f"expected one of {', '.join(map(repr, found.metrics))}"
         msg = f"the rule {text!r} names no metric of the comparison; {expected}"
-        raise ArgumentError(msg)
-    is_lower = metric in found.lower_is_better
-    if is_lower != sign.startswith("<"):
+    elif is_lower != sign.startswith("<"):
         right = ("<" if is_lower else ">") + sign[1:]
         better = "lower" if is_lower else "higher"
         msg = (
             f"the rule {text!r} bounds {metric} on the wrong side: {better} is better; type "
             f"'{metric} {right} {typed}{ending}'"
         )
-        raise ArgumentError(msg)
-    margin = float(typed)
-    if margin and typed[0] not in "+-":
+    elif margin and typed[0] not in "+-":
         msg = (
             f"the margin {typed}{percent} of the rule {text!r} has no sign; it bounds the "
             f"difference to the baseline, not {metric} itself: type "
             f"'{metric} {sign} +{typed}{ending}' or '{metric} {sign} -{typed}{ending}'"
         )
-        raise ArgumentError(msg)
-    if every and not found.groups:
+    elif every and not found.groups:
         msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
-        raise ArgumentError(msg)
-    if every and metric in found.samples.system:
+    elif every and metric in found.samples.system:
         msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
-        raise ArgumentError(msg)
-    return Rule(text, metric, sign, margin / (100 if percent else 1), bool(percent), every)
-
-
-class _Tested:
-    """A rule for a candidate and some users: values above 0 are beyond the margin, to the good."""
-
-    def __init__(
-        self, found: Compared, rule: Rule, group: Any, model: str, baseline: str, seed: int
-    ) -> None:
-        self.rule, self.group, self.model = rule, group, model
-        samples, metric = found.samples, rule.metric
-        pair: Values = samples.of(group, metric, model, baseline)
-        users = pair.users
-        old = samples.values[baseline][metric][users]
-        self.n, self.n_undefined = users.size, pair.n_undefined
-        self.is_system = metric in samples.system
-        mean_old = statistics.mean_of(old, pair.weights)
-        self.difference = statistics.mean_of(pair.values, pair.weights)
-        self.margin = rule.margin
-        if rule.is_share:
-            if self.n and not mean_old > 0:
-                of = "" if group is None else f" in the group {group!r}"
-                msg = (
-                    f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
-                    f"{mean_old:g}{of}; expected a mean above 0: give the margin as a number"
-                )
-                raise ArgumentError(msg)
-            self.margin = rule.margin * mean_old
-        share = 1 + rule.margin if rule.is_share else 1.0
-        below = 0.0 if rule.is_share else rule.margin
-        values = (samples.values[model][metric][users] - share * old - below) * rule.direction
-        self.mean, self.error = statistics.mean_and_error(values, pair.weights)
-        self.resampled: Floats | None = None
-        runs = [samples.runs[each][metric][:, users] for each in (model, baseline)]
-        if max(map(len, runs)) > 1 and self.n > 1 and not self.is_system:
-            new, its = ((each * rule.direction) for each in (runs[0] - below, share * runs[1]))
-            if min(map(len, runs)) == 1:
-                sample = Sample(statistics.sums_of_runs(new - its, pair.weights, seed))
-            else:
-                both = (statistics.sums_of_runs(each, pair.weights, seed) for each in (new, its))
-                sample = Sample(next(both), next(both), found.paired_runs)
-            self.resampled = statistics.resampled([sample], found.n_resamples, seed)[0]
-
-    def p_fails(self) -> float:
-        """The p-value of the test that the rule holds, against that it does not."""
-        if self.resampled is not None:
-            return (1 + np.count_nonzero(self.resampled >= 0)) / (1 + self.resampled.size)
-        return statistics.one_sided(self.mean, self.error, self.n)
-
-    def bound(self, alpha: float, side: int) -> float:
-        """The lower bound of the true mean, with side -1, or the upper one; above 0 is good."""
-        if self.resampled is not None:
-            return float(np.quantile(self.resampled, alpha if side < 0 else 1 - alpha))
-        return statistics.one_sided_bound(self.mean, self.error, self.n, alpha, side)
-
-    def in_unit(self, bound: float) -> float:
-        """A bound as one of the difference to the baseline, NaN where there is none."""
-        value = self.margin + self.rule.direction * bound
-        return value if math.isfinite(value) else math.nan
-
-
-def _verdicts(tests: Sequence[_Tested], alpha: float, min_users: int) -> Iterator[Verdict]:
-    """Judge all rules and groups of a candidate."""
-    judged = [
-        place
-        for place, each in enumerate(tests)
-        if not each.is_system and each.n > 1 and (each.group is None or each.n >= min_users)
-    ]
-    # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
-    p_values = {place: tests[place].p_fails() for place in judged}
-    levels: dict[int, float] = {}
-    level, is_rejected = alpha / max(1, len(judged)), True
-    for rank, place in enumerate(sorted(judged, key=p_values.__getitem__)):
-        level = alpha / (len(judged) - rank) if is_rejected else level
-        is_rejected = is_rejected and p_values[place] <= level
-        levels[place] = level
-    for place, each in enumerate(tests):
-        verdict = Verdict(
-            rule=each.rule.text,
-            metric=each.rule.metric,
-            group=each.group,
-            model=each.model,
-            difference=each.difference,
-            margin=each.margin,
-            verdict=FEW if each.group is not None else OPEN,
-            n_users=None if each.is_system else each.n,
-            n_undefined=None if each.is_system else each.n_undefined,
+    else:
+        return Rule(
+            text,
+            metric,
+            direction=-1 if is_lower else 1,
+            is_strict=not sign.endswith("="),
+            margin=margin / (100 if percent else 1),
+            is_share=bool(percent),
+            in_every_group=every,
         )
-        if each.is_system:
-            verdict = replace(verdict, verdict=HOLDS if _reaches(each, each.mean) else FAILS)
-        elif place in levels:
-            low, high = each.bound(alpha, -1), each.bound(levels[place], 1)
-            bounds = [each.in_unit(low), each.in_unit(high)][:: each.rule.direction]
-            holds, fails = _reaches(each, low), not _reaches(each, high)
-            word = HOLDS if holds else FAILS if fails else OPEN
-            verdict = replace(verdict, verdict=word, at_least=bounds[0], at_most=bounds[1])
-            room = -each.margin * each.rule.direction
-            if word == OPEN and room > 0 and each.error > 0:
-                needed = statistics.users_for(room, each.error, each.n, alpha, statistics.POWER)
-                verdict = replace(verdict, n_needed=needed)
-        yield verdict
+    raise ArgumentError(msg)
 
 
-def _reaches(tested: _Tested, value: float) -> bool:
-    """Say whether a mean, or a bound of it, is on the good side of the margin."""
-    return value > 0 if tested.rule.is_strict else value >= 0
+def _tested(
+    found: Compared, rule: Rule, group: Any, pair: tuple[str, str], min_users: int, seed: int
+) -> tuple[Rule, Verdict, Estimate | None]:
+    """Apply a rule to some users; an estimate above 0, beyond the margin, is yet to be judged."""
+    samples, metric, (model, baseline) = found.samples, rule.metric, pair
+    own = samples.of(group, metric, *pair)
+    users, n = own.users, own.users.size
+    old = samples.values[baseline][metric][users]
+    margin, share, below = rule.margin, 1.0, rule.margin
+    if rule.is_share:
+        mean_old = statistics.mean_of(old, own.weights)
+        if n and not mean_old > 0:
+            of = "" if group is None else f" in the group {group!r}"
+            msg = (
+                f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
+                f"{mean_old:g}{of}; expected a mean above 0: give the margin as a number"
+            )
+            raise ArgumentError(msg)
+        margin, share, below = rule.margin * mean_old, 1 + rule.margin, 0.0
+    values = (samples.values[model][metric][users] - share * old - below) * rule.direction
+    is_system = metric in samples.system
+    word, estimate = OPEN if group is None else FEW, None
+    if is_system:
+        word = HOLDS if rule.allows(statistics.mean_of(values)) else FAILS
+    elif n >= (2 if group is None else min_users):
+        estimate = statistics.estimate_of(values, own.weights)
+        new, its = (samples.runs[each][metric][:, users] for each in pair)
+        if max(len(new), len(its)) > 1:
+            runs = (new - below) * rule.direction, share * its * rule.direction
+            sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs)
+            [means] = statistics.resampled([sample], found.n_resamples, seed)
+            estimate = estimate._replace(resampled=statistics.defined(means)[0])
+    verdict = Verdict(
+        rule=rule.text,
+        metric=metric,
+        group=group,
+        model=model,
+        difference=statistics.mean_of(own.values, own.weights),
+        margin=margin,
+        verdict=word,
+        n_users=None if is_system else n,
+        n_undefined=None if is_system else own.n_undefined,
+    )
+    return rule, verdict, estimate
+
+
+def _judged(
+    tests: Sequence[tuple[Rule, Verdict, Estimate | None]], alpha: float
+) -> Iterator[Verdict]:
+    """Judge all rules and groups of a candidate."""
+    p_values = [estimate.p_below() for _, _, estimate in tests if estimate is not None]
+    # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
+    n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))
+    ranks = np.argsort(np.argsort(p_values, kind="stable"))
+    levels = iter(alpha / (ranks.size - np.minimum(ranks, n_failing)))
+    for rule, verdict, estimate in tests:
+        if estimate is None:
+            yield verdict
+            continue
+        low, high = estimate.bound(alpha, -1), estimate.bound(next(levels), 1)
+        word = HOLDS if rule.allows(low) else OPEN if rule.allows(high) else FAILS
+        # Bounds of the difference to the baseline.
+        ends = (verdict.margin + rule.direction * each for each in (low, high))
+        least, most = (each if math.isfinite(each) else math.nan for each in ends)
+        at_least, at_most = (least, most)[:: rule.direction]
+        needed, room = None, -verdict.margin * rule.direction
+        if word == OPEN and room > 0 and estimate.error > 0:
+            needed = statistics.users_for(
+                room, estimate.error, estimate.n, alpha, statistics.POWER, -estimate.skewness
+            )
+        yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=needed)

@@ -12,6 +12,7 @@ from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics.comparison._grids import Column, Grid, Printed, named, number, one_line, table
 from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared
+from recmetrics.comparison._statistics import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,27 +78,23 @@ def find_movers(
         msg = f"users must hold the id of each of {n_users:,} users, got {len(ids):,}"
         raise ShapeError(msg)
     own = samples.of(None, metric, *pair)
-    better = -own.values if metric in found.lower_is_better else own.values
-    order = np.argsort(-better, kind="stable")
+    model, against = pair
+    gain = -own.values if metric in found.lower_is_better else own.values
 
-    def records(kind: str, places: Any) -> tuple[Mover, ...]:
-        rows = own.users[places]
+    def first(kind: str, size: Floats) -> tuple[Mover, ...]:
+        order = np.argsort(-size, kind="stable")
+        places = order[size[order] > 0][:n]
         return tuple(
             Mover(
                 metric=metric,
                 kind=kind,
                 user=row if ids is None else ids[row],
-                value=float(samples.values[pair[0]][metric][row]),
-                against=float(samples.values[pair[1]][metric][row]),
+                value=float(samples.values[model][metric][row]),
+                against=float(samples.values[against][metric][row]),
                 difference=float(own.values[place]),
             )
-            for row, place in zip(rows.tolist(), places.tolist(), strict=True)
+            for row, place in zip(own.users[places].tolist(), places, strict=True)
         )
 
-    gains = order[better[order] > 0][:n]
-    order = np.argsort(better, kind="stable")
-    losses = order[better[order] < 0][:n]
-    model, against = pair
-    return Movers(
-        gains=records("gain", gains), losses=records("loss", losses), model=model, against=against
-    )
+    gains, losses = first("gain", gain), first("loss", -gain)
+    return Movers(gains=gains, losses=losses, model=model, against=against)

@@ -3,22 +3,24 @@
     python tests/campaigns/decisions.py                # a few minutes
     python tests/campaigns/decisions.py --times 1000   # rough figures
 
-Each sample of users is judged by ``Comparison.gate`` itself. In the first table, the true
-difference lies exactly at the margin: every verdict that passes is an error. In the second, it lies
-there in each of 20 groups: every verdict that fails is an error. The third table looks up to ten
-times at samples that grow by 100 users, the fourth has the power where the library says 0.8. The
-first is of 10,000 samples for each figure, the second of 5,000, the others of 2,500.
+Each sample of users is judged by ``Comparison.gate`` itself. In the first table, and in the second,
+whose users have weights, the true difference lies exactly at the margin: every verdict that passes
+is an error. In the third, it lies there in each of 20 groups: every verdict that fails is an error.
+The fourth looks up to ten times at samples that grow by 100 users, the fifth has the power where
+the library says 0.8. The first two are of 10,000 samples for each figure, the third of 5,000, the
+others of 2,500.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 import recmetrics
 from recmetrics import Comparison, Metrics
-from recmetrics.comparison import Difference, Gate
+from recmetrics.comparison import Gate
 
 MARGIN = 0.01
 RULE = f"m >= +{MARGIN}"
@@ -51,18 +53,19 @@ def distributions() -> dict[str, Draw]:
     """The distributions of differences, all with mean 0."""
     return {
         "normal": lambda rng, n: SPREAD * rng.standard_normal(n),
-        "skewed, few large gains (skewness 1)": gamma(4, 1),
-        "skewed, few large losses (skewness -1)": gamma(4, -1),
-        "very skewed, few large losses (skewness -2)": gamma(1, -1),
+        "few large gains, skewness 1": gamma(4, 1),
+        "few large losses, skewness -1": gamma(4, -1),
+        "few large gains, skewness 2": gamma(1, 1),
+        "few large losses, skewness -2": gamma(1, -1),
         "ndcg@10 of two models": of_models("ndcg@10"),
         "hit@10 of two models": of_models("hit@10"),
     }
 
 
-def compared(n: int, by: object = None) -> Comparison:
+def compared(n: int, by: object = None, weights: object = None) -> Comparison:
     """A comparison of n users whose values ``judged`` replaces."""
-    values = {"m": np.linspace(0.0, 1.0, n)}
-    return recmetrics.compare({"old": values, "new": values}, by=by, n_resamples=100)
+    models = {model: {"m": np.linspace(0.0, 1.0, n)} for model in ("old", "new")}
+    return recmetrics.compare(models, by=by, weights=weights, n_resamples=100)
 
 
 def judged(found: Comparison, difference: np.ndarray, rule: str, looks: int = 1) -> Gate:
@@ -75,9 +78,10 @@ def judged(found: Comparison, difference: np.ndarray, rule: str, looks: int = 1)
     )
 
 
-def false_passes(draw: Draw, n: int, times: int) -> float:
+def false_passes(draw: Draw, n: int, times: int, is_weighted: bool = False) -> float:
     """The share of samples that pass where the true difference is the margin."""
-    rng, found = np.random.default_rng([n, 0]), compared(n)
+    rng = np.random.default_rng([n, 0])
+    found = compared(n, weights=rng.exponential(size=n) if is_weighted else None)
     passed = [judged(found, draw(rng, n) + MARGIN, RULE).passed is True for _ in range(times)]
     return float(np.mean(passed))
 
@@ -106,33 +110,36 @@ def looking(times: int, looks: int) -> float:
     return passed / times
 
 
-def powers(n: int, times: int) -> Iterator[tuple[str, float]]:
+def powers(n: int, times: int, drawn: dict[str, Draw]) -> Iterator[tuple[str, float]]:
     """The power of what is said to have power 0.8."""
     rng = np.random.default_rng([n, 2])
 
-    def differ(difference: np.ndarray) -> Difference:
-        values = {"old": {"m": np.zeros(difference.size)}, "new": {"m": difference}}
-        return recmetrics.compare(values, n_resamples=100).differences[0]
+    def differ(values: np.ndarray) -> Comparison:
+        models = {"old": {"m": np.zeros(values.size)}, "new": {"m": values}}
+        return recmetrics.compare(models, n_resamples=100)
 
     def shown(size: float, n: int) -> bool:
-        return differ(rng.normal(size, SPREAD, n)).p_values["t"] < 0.05
+        return differ(rng.normal(size, SPREAD, n)).differences[0].significant
 
-    found = [shown(differ(rng.normal(0, SPREAD, n)).detectable, n) for _ in range(times)]
+    sizes = [differ(rng.normal(0, SPREAD, n)).differences[0].detectable for _ in range(times)]
+    found = [shown(size, n) for size in sizes]
     yield f"`detectable` of {n:,} users", float(np.mean(found))
-    # The first sample has the true spread, so that its error is not part of the figure.
-    noise = rng.standard_normal(n)
-    noise = SPREAD * (noise - noise.mean()) / noise.std(ddof=1)
+    # The first samples are quantiles, so that their errors are not part of the figures.
+    first = {}
+    for name, draw in drawn.items():
+        noise = np.sort(draw(rng, 1_000 * n)).reshape(n, 1_000).mean(axis=1)
+        first[name] = SPREAD * (noise - noise.mean()) / noise.std(ddof=1)
     wanted = SPREAD / np.sqrt(n)
-    values = {"old": {"m": np.zeros(n)}, "new": {"m": noise}}
-    needed = recmetrics.compare(values, n_resamples=100).users_needed("m", wanted).with_value
+    needed = differ(first["normal"]).users_needed("m", wanted).with_value
     found = [shown(wanted, needed) for _ in range(times)]
     yield f"`users_needed`, {needed:,} users", float(np.mean(found))
     rule = f"m >= {-wanted}"
-    [verdict] = judged(compared(n), noise, rule).verdicts
-    needed = verdict.n_needed
-    again = compared(needed)
-    passed = [judged(again, rng.normal(0, SPREAD, needed), rule).passed for _ in range(times)]
-    yield f"an open rule that needs {needed:,} users", float(np.mean([p is True for p in passed]))
+    for name, draw in drawn.items():
+        [verdict] = judged(compared(n), first[name], rule).verdicts
+        again = compared(verdict.n_needed)
+        passed = [judged(again, draw(rng, verdict.n_needed), rule).passed for _ in range(times)]
+        title = f"an open rule that needs {verdict.n_needed:,} users, {name}"
+        yield title, float(np.mean([p is True for p in passed]))
 
 
 def main() -> None:
@@ -140,11 +147,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--times", type=int, default=10_000, help="samples of the first table")
     times = parser.parse_args().times
-    drawn = distributions()
+    drawn, weighted = distributions(), partial(false_passes, is_weighted=True)
     sizes = (10, 50, 200, 1_000)
     for title, share, numbers, samples in (
         ("false passes", false_passes, sizes, times),
-        (f"false fails, {N_GROUPS} groups", false_fails, (50, 200), times // 2),
+        ("false passes, exponential weights", weighted, sizes[1:], times),
+        (f"false fails, {N_GROUPS} groups", false_fails, (30, 50, 200), times // 2),
     ):
         print(f"| {title} | " + " | ".join(f"n = {n:,}" for n in numbers) + " |")
         print("| --- |" + " ---: |" * len(numbers))
@@ -157,8 +165,9 @@ def main() -> None:
         print(f"| `looks={looks}` | {looking(times // 4, looks):.1%} |", flush=True)
     print()
     print("| power where 0.8 is said | share |\n| --- | ---: |")
+    skewed = {name: draw for name, draw in drawn.items() if name.endswith(("normal", "1"))}
     for n in (50, 200):
-        for name, power in powers(n, times // 4):
+        for name, power in powers(n, times // 4, skewed):
             print(f"| {name} | {power:.3f} |", flush=True)
 
 

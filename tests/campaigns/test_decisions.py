@@ -13,5 +13,5 @@ def test_as_many_err_as_the_guide_says():
     assert 0 < decisions.false_fails(normal, 50, 400) <= 0.05 + 0.044
     assert decisions.looking(200, looks=1) > 0.05 + 0.044  # what looks= prevents
     # Four standard errors, 0.113, of 200 samples; that of the estimated spread is in it.
-    for name, power in decisions.powers(50, 200):
+    for name, power in decisions.powers(50, 200, {"normal": normal}):
         assert power == pytest.approx(0.8, abs=0.113), name

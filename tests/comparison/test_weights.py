@@ -1,6 +1,5 @@
 """Weights of users in a comparison and in the mean of an Evaluator."""
 
-import importlib
 import itertools
 import math
 
@@ -44,17 +43,6 @@ def test_the_weighted_t_test_by_hand():
     mean = (1 + 2 + 2 * 4) / 4
     error = math.sqrt(3 / 2 * ((1 - mean) ** 2 + (2 - mean) ** 2 + 4 * (4 - mean) ** 2)) / 4
     assert found.p_values["t"] == pytest.approx(2 * stats.t.sf(mean / error, df=2))
-
-
-def test_the_weighted_t_test_is_that_of_a_robust_regression():
-    pytest.importorskip("statsmodels", reason="statsmodels is not installed")
-    regression = importlib.import_module("statsmodels.api").WLS
-    models, weights = pair()
-    [found] = compare(models, weights=weights).differences
-    differences = models["b"]["m"] - models["a"]["m"]
-    fitted = regression(differences, np.ones(120), weights=weights)
-    expected = fitted.fit(cov_type="HC1", use_t=True).pvalues[0]
-    assert found.p_values["t"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_weighted_permutation_test_tries_every_flip():
