@@ -15,9 +15,8 @@ from recmetrics._errors import ArgumentError, did_you_mean
 from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._grids import Column, Grid, Printed, count, named, number, one_line
-from recmetrics.comparison._reading import check_count
+from recmetrics.comparison._reading import Values, check_count
 from recmetrics.comparison._records import Compared, document, frame_of
-from recmetrics.comparison._samples import Values
 from recmetrics.comparison._statistics import Floats, Sample
 
 _RULE = re.compile(

@@ -254,29 +254,30 @@ def models_by_metrics(
             winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
             marks = better.get((each.metric, winner), "") + letters[loser]
             better[each.metric, winner] = "".join(sorted(marks))
-    means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
+    own = [each for each in comparison.means if each.group == group]
+    means = {(each.metric, each.model): each.mean for each in own}
+    best = {(each.metric, each.model) for each in own if each.best}
 
     def column(metric: str) -> Column:
         of_models = {model: better.get((metric, model), "") for model in models}
         width = max(map(len, of_models.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 
-        def is_best(model: str) -> bool:
-            return (metric, model) in means and means[metric, model].best
-
         def text(model: str) -> str:
-            found = means.get((metric, model))
-            mean = UNDEFINED if found is None else grids.shown(found.mean, decimals)
+            mean, is_best = (
+                grids.shown(means.get((metric, model)), decimals),
+                (metric, model) in best,
+            )
             if form == "latex":
-                return _in_latex(mean, of_models[model], is_best(model))
+                return _in_latex(mean, of_models[model], is_best)
             if form == "text":
-                mean = f"[{mean}]" if is_best(model) else f" {mean} "
+                mean = f"[{mean}]" if is_best else f" {mean} "
                 return f"{mean} {of_models[model]:<{width}}" if width else mean
             return f"{mean} {of_models[model]}".rstrip()
 
         heading = one_line(metric)
         heading = grids.escape_latex(heading) if form == "latex" else heading
-        return Column(heading, text, is_strong=is_best)
+        return Column(heading, text, is_strong=lambda model: (metric, model) in best)
 
     def name(model: str) -> str:
         text = one_line(model)

@@ -257,7 +257,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ndgc@10", 0.1), "metric must be one of the comparison, 'ndcg@10', got 'ndgc@10'"),
+        (("ndgc@10", 0.1), "metric must be one of 'ndcg@10', got 'ndgc@10'"),
         (("ndcg@10", 0), "difference must be a finite number other than 0"),
         (("ndcg@10", "1"), "difference must be a finite number other than 0"),
     ],
