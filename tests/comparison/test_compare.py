@@ -10,15 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from compared import NAN, NEW, OLD, SMALL, TESTS, calls_of_warnings, models, only
+from compared import LEVELS, NAN, NEW, OLD, SMALL, TESTS, calls_of_warnings, models, only
 from scipy import stats
 
 import recmetrics
 from recmetrics import Metrics, compare
 from recmetrics._spec.registry import METRICS
 from recmetrics.comparison import _compare, _statistics
-
-LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
 
 
 def test_a_pair_by_hand():

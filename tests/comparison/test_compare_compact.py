@@ -6,11 +6,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from compared import NEW, OLD
 
 from recmetrics import ArgumentError, compare
 
-OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
-NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
 WORST = [0.0, 0.3, 0.1, 0.2, 0.0, 0.4]
 RESULTS = {
     "a_b": {"ndcg@10": OLD, "gini@5": NEW, "coverage@5": np.array(0.25)},

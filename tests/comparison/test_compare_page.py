@@ -7,13 +7,11 @@ import re
 
 import numpy as np
 import pytest
-from compared import NAN, NEW, OLD, SMALL, only
+from compared import LEVELS, NAN, NEW, OLD, SMALL, only
 from scipy import stats
 
 import recmetrics
 from recmetrics import ArgumentError, compare
-
-LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
 
 
 def test_the_printed_table():
@@ -225,20 +223,9 @@ def test_a_comparison_is_a_dict_for_json():
 def test_records():
     found = compare(SMALL, tests=("t", "wilcoxon"), by=["x", "y"] * 3, rng=0)
     first, *others = found.to_records()
-    assert list(first) == [
-        *("metric", "group", "model", "against", "difference", "low", "high", "n_users"),
-        *(
-            "n_undefined",
-            "effect_size",
-            "detectable",
-            "wins",
-            "ties",
-            "losses",
-            "p_t",
-            "p_t_corrected",
-        ),
-        *("p_wilcoxon", "p_wilcoxon_corrected", "significant"),
-    ]
+    names = "metric group model against difference low high n_users n_undefined effect_size "
+    names += "detectable wins ties losses p_t p_t_corrected p_wilcoxon p_wilcoxon_corrected "
+    assert list(first) == [*names.split(), "significant"]
     assert first["p_t"] == found.differences[0].p_values["t"]
     assert [each["group"] for each in (first, *others)] == [None, "x", "y"]
     assert found.to_records("means")[0] == {
