@@ -84,12 +84,10 @@ def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Co
     """Make the column of intervals; ``places`` are the decimals of each metric."""
 
     def text(record: Any) -> str:
-        if math.isnan(record.low):
-            return UNDEFINED
-        low, high = (
-            f"{each:{sign}.{places[record.metric]}f}" for each in (record.low, record.high)
+        form = f"{sign}.{places[record.metric]}f"
+        return (
+            UNDEFINED if math.isnan(record.low) else f"[{record.low:{form}}, {record.high:{form}}]"
         )
-        return f"[{low}, {high}]"
 
     return Column(f"{percent(confidence)} interval", text)
 

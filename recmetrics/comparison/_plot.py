@@ -147,50 +147,40 @@ def _draw(
     is_curve: bool,
     with_metric: bool = False,
 ) -> None:
-    """Draw a curve over the cutoffs for each model or pair, or a line for each record."""
+    """Draw a curve over the cutoffs for each model or pair, with a band for its intervals.
+
+    Without a curve, a line for each record, the first on top; filled where best or significant.
+    """
+    from matplotlib.ticker import FixedFormatter, MaxNLocator
+
     if records and isinstance(records[0], Difference):
         (axes.axhline if is_curve else axes.axvline)(0, color="0.6", linewidth=1)
-    (_draw_curves if is_curve else _draw_lines)(axes, records, colours, with_metric)
     axes.tick_params(labelsize="small")
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_curves(
-    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str], with_metric: bool
-) -> None:
-    """Draw a curve over the cutoffs for each model or pair, and a band for its intervals."""
-    from matplotlib.ticker import MaxNLocator
-
-    curves: dict[str, list[Any]] = {}
-    for each in sorted(records, key=lambda each: _curve_of(each.metric)[1] or 0):
-        curves.setdefault(_name(each), []).append(each)
-    # Pairs may share a model: each has a colour of its own, unless all have one baseline.
-    is_shared = len({each.model for each, *_ in curves.values()}) < len(curves)
-    for i, (name, own) in enumerate(curves.items()):
-        colour = f"C{i % 10}" if is_shared else colours[own[0].model]
-        k: Any = [_curve_of(each.metric)[1] for each in own]
-        marked = [each.value if getattr(each, "significant", False) else math.nan for each in own]
-        axes.plot(k, [each.value for each in own], color=colour, label=_wrapped(name))
-        axes.plot(k, marked, "o", color=colour)
-        low, high = [each.low for each in own], [each.high for each in own]
-        axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel("k", fontsize="small")
-    if with_metric:
-        axes.set_ylabel(_wrapped(_curve_of(records[0].metric)[0]))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
-
-
-def _draw_lines(
-    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str], with_metric: bool
-) -> None:
-    """Draw a line for each record, the first on top; filled where best or significant."""
-    from matplotlib.ticker import FixedFormatter
-
+    if is_curve:
+        curves: dict[str, list[Any]] = {}
+        for each in sorted(records, key=lambda each: _curve_of(each.metric)[1] or 0):
+            curves.setdefault(_name(each), []).append(each)
+        # Pairs may share a model: each has a colour of its own, unless all have one baseline.
+        is_shared = len({each.model for each, *_ in curves.values()}) < len(curves)
+        for i, (name, own) in enumerate(curves.items()):
+            colour = f"C{i % 10}" if is_shared else colours[own[0].model]
+            k: Any = [_curve_of(each.metric)[1] for each in own]
+            marked = [e.value if getattr(e, "significant", False) else math.nan for e in own]
+            axes.plot(k, [each.value for each in own], color=colour, label=_wrapped(name))
+            axes.plot(k, marked, "o", color=colour)
+            low, high = [each.low for each in own], [each.high for each in own]
+            axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.set_xlabel("k", fontsize="small")
+        if with_metric:
+            axes.set_ylabel(_wrapped(_curve_of(records[0].metric)[0]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+        return
     ticks = []
     for place, each in enumerate(records):
-        colour = colours[each.model or ""]
+        colour = colours[each.model]
         if not math.isnan(each.value):
             if not math.isnan(each.low):
                 axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
@@ -208,7 +198,7 @@ def _draw_lines(
 
 
 def _name(record: Mean | Difference) -> str:
-    return pair(record) if isinstance(record, Difference) else record.model or ""
+    return pair(record) if isinstance(record, Difference) else str(record.model)
 
 
 def _mark(record: Mean | Difference) -> str:

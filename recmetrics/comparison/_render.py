@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -106,9 +105,9 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     if counts:
         some = "the variation over runs of models with a single run, or "
         single = some if len(counts) < len(comparison.models) else ""
-        few = _between([count for count in counts.values() if count < _FEW_RUNS], "run")
+        few = [count for count in counts.values() if count < _FEW_RUNS]
         estimate = "the estimate of the variation over runs is rough and too small"
-        rough = f"; with {few}, {estimate}" if few else ""
+        rough = f"; with {_between(few, 'run')}, {estimate}" if few else ""
         yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
 
 
@@ -201,12 +200,10 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
     """Make the column of the worst group, beside the records of all users."""
 
     def text(each: Mean | Difference) -> str:
-        against = getattr(each, "against", None)
-        worst = comparison.worst_group(each.metric, each.model, against)
+        worst = comparison.worst_group(each.metric, each.model, getattr(each, "against", None))
         if worst is None:
             return UNDEFINED
-        form = f"{sign}.{places[each.metric]}f"
-        return f"{one_line(worst.group)} ({grids.shown(worst.value, form)})"
+        return f"{one_line(worst.group)} ({worst.value:{sign}.{places[each.metric]}f})"
 
     return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
 
@@ -244,8 +241,8 @@ def models_by_metrics(
 ) -> Grid:
     """The means of a group, with the letters of the models that they are better than."""
     models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
-    letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
-    letters = letters if comparison.differences else {}
+    compared = comparison.models if comparison.differences else ()
+    letters = {model: _letter(i) for i, model in enumerate(compared)}
     better: dict[tuple[str, str], str] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
@@ -299,16 +296,13 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
 
 def _p(test: Test, difference: Difference) -> str:
     value = difference.corrected[test]
-    if math.isnan(value):
-        return UNDEFINED
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+    return "<0.0001" if value < 0.0001 else grids.shown(value, ".4f")
 
 
 def _between(numbers: Sequence[int], what: str) -> str:
-    """Write the range of numbers of things; nothing for none."""
-    low, high = min(numbers, default=0), max(numbers, default=0)
-    several = grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
-    return several if numbers else ""
+    """Write the range of numbers of things."""
+    low, high = min(numbers), max(numbers)
+    return grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
 
 
 def _letter(index: int) -> str:
