@@ -91,15 +91,13 @@ def compare(
         (signed ranks; users without a difference are left out) and "permutation" (9,999 random sign
         flips; all flips if at most 13 users differ). The first test decides on significance. The
         default "t" keeps its level on such data and has the highest power (Urbano et al., SIGIR
-        2019). For a binary metric such as hit, "permutation" is the sign test. It has few possible
-        p-values and is therefore conservative: if about 50 users differ, it rejects a true null
-        hypothesis in 3.7 % of cases, not 5 %.
+        2019). For a binary metric such as hit, "permutation" is the sign test, which is
+        conservative: if about 50 users differ, it rejects a true null hypothesis in 3.7 % of cases.
     correction
         The correction of the p-values of each test for multiple comparisons. "holm" bounds the
         probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
         discoveries; None corrects nothing. The p-values of all pairs and metrics are corrected
-        together. Those of the groups are corrected together too, but separately from the first
-        ones.
+        together, and separately those of the groups.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
         of a column. Adds the means and differences of each group, and the worst group.
@@ -139,9 +137,8 @@ def compare(
 
     The t test is not defined if all n differences are equal, that is, if their standard deviation
     is at most 1e-12 of their mean. The p-value is then that of the exact sign-flip test, 2^(1-n),
-    the smallest that a test of signs can have with n users. With too few users, such as fewer than
-    6 at 95 %, this p-value cannot be significant; a note below the tables then says so. The t test
-    can still be significant with so few users if their differences are unequal.
+    which cannot be significant with too few users, such as fewer than 6 at 95 %; a note below the
+    tables then says so. The t test still can if the differences are unequal.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
@@ -151,12 +148,10 @@ def compare(
     defined. The intervals then cover the variation over users and over runs: each resample draws
     users and, for each model with several runs, as many runs as it has, both with replacement (a
     nested bootstrap). The tests use the users' means over runs, so p-values cover the variation
-    over users but not over runs. Neither intervals nor p-values cover what all runs share: the data
-    and, if runs are seeds, the split.
-
-    With few runs, the intervals are rough and too narrow. If runs differ much more than users do, a
-    95 % interval covers the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5
-    and 90 % with 10.
+    over users but not over runs. Neither covers what all runs share: the data and, if runs are
+    seeds, the split. With few runs, the intervals are rough and too narrow: if runs differ much
+    more than users do, a 95 % interval covers the mean of a metric in 52 % of cases with 2 runs,
+    74 % with 3, 84 % with 5 and 90 % with 10.
 
     Folds of users are runs in which different users have values: frames that share no user, or
     arrays with NaN for the users of other folds. They need ``paired_runs=True``.
@@ -183,7 +178,7 @@ def compare(
         differences=(),
         baseline=baseline,
         confidence=check_share("confidence", confidence, 0.5),
-        tests=_check_tests(tests),
+        tests=tuple(dict.fromkeys(several(tests))),
         correction=correction,
         lower_is_better=_lower(samples.metrics, lower_is_better),
         n_resamples=check_count("n_resamples", n_resamples, 100),
@@ -192,6 +187,8 @@ def compare(
         untested=asked.untested,
         samples=samples,
     )
+    for test in found.tests or [tests]:
+        one_of("tests", test, Test, "; give one or several")
     if weights is not None and "wilcoxon" in found.tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
@@ -317,10 +314,3 @@ def _lower(metrics: Sequence[str], lower_is_better: Any) -> frozenset[str]:
     specs = {metric: spec_if_known(metric) for metric in metrics}
     lower = (name for name, spec in specs.items() if spec and not spec.metric.higher_is_better)
     return frozenset((*lower, *asked))
-
-
-def _check_tests(tests: Any) -> tuple[Test, ...]:
-    given = tuple(dict.fromkeys(several(tests)))
-    for test in given or [tests]:
-        one_of("tests", test, Test, "; give one or several")
-    return given

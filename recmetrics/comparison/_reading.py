@@ -342,17 +342,13 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                 )
                 raise InputError(msg)
         for metric, column in table.values.items():
-            what, shape = f"metric {metric!r} of {table.name}", first.values[metric].shape
-            if column.ndim != len(shape):
+            what = f"metric {metric!r} of {table.name}"
+            is_of_users = first.values[metric].ndim
+            other, expected = (counted, (n_users,)) if is_of_users else (metric, ())
+            if column.shape != expected:
                 msg = (
-                    f"metric {metric!r} has shape {shape} for {first.name} and {column.shape} for "
-                    f"{table.name}"
-                )
-                raise ShapeError(msg)
-            if column.ndim and column.size != n_users:
-                msg = (
-                    f"metric {counted!r} of {first.name} has {n_users:,} users and {what} "
-                    f"{column.size:,}; compare results on the same users"
+                    f"{what} has shape {column.shape}; expected {expected}, as metric {other!r} of "
+                    f"{first.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
             infinite = np.isinf(column)

@@ -117,9 +117,8 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
         named = asdict(self)
-        p_values, corrected = named.pop("p_values"), named.pop("corrected")
-        significant = named.pop("significant")
-        for test, p in p_values.items():
+        corrected, significant = named.pop("corrected"), named.pop("significant")
+        for test, p in named.pop("p_values").items():
             named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
         return named | {"significant": significant}
 

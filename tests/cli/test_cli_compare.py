@@ -405,7 +405,7 @@ BAD_FILES = {
     ),
     "few.csv": (
         b"user,ndcg@10,recall(denom=relevant)@20\n0,0.5,0.5\n",
-        "metric 'ndcg@10' of 'old' has 40 users and metric 'ndcg@10' of 'few' 1; "
+        "metric 'ndcg@10' of 'few' has shape (1,); expected (40,), as metric 'ndcg@10' of 'old': "
         "compare results on the same users",
     ),
     "metrics.csv": (

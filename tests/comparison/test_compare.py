@@ -242,12 +242,6 @@ def test_the_same_difference_for_everyone():
     assert (only(many).p_values["t"], only(many).significant) == (0, True)
 
 
-def test_two_users_who_differ_by_the_same_show_nothing():
-    found = only(compare({"a": {"m": [0.1, 0.2]}, "b": {"m": [0.2, 0.3]}}, tests=TESTS, rng=0))
-    assert found.p_values == dict.fromkeys(TESTS, 2 / 2**2)
-    assert not found.significant
-
-
 @pytest.mark.parametrize("n_users", [0, 1])
 def test_too_few_users_have_no_interval_and_no_test(n_users):
     values = {name: {"m": [0.5] * n_users + [NAN]} for name in "ab"}

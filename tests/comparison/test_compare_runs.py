@@ -302,8 +302,8 @@ BAD = [
     (POP, InputTypeError, "run 1 of 'a' is a float; expected what Metrics.compute returns, "),
     ([GOOD, [GOOD]], InputTypeError, "run 2 of 'a' is a list; expected what "),
     ([GOOD, {"n": POP}], InputError, "run 2 of 'a' has no metric 'm', which run 1 of 'a' has; "),
-    ([GOOD, {"m": POP[:5]}], ShapeError, "metric 'm' of run 1 of 'a' has 6 users and metric 'm' of "
-     "run 2 of 'a' 5; compare results"),
+    ([GOOD, {"m": POP[:5]}], ShapeError, "metric 'm' of run 2 of 'a' has shape (5,); expected "
+     "(6,), as metric 'm' of run 1 of 'a': compare results"),
     ([GOOD, {"m": [math.inf] * 6}], InputError, "metric 'm' of run 2 of 'a' is infinite for 6 "),
     ([{}, {}], InputError, "run 1 of 'a' holds no metric; expected what Metrics.compute returns, "),
     ([GOOD, {"m": 0.3}], InputTypeError, f"metric 'm' of run 2 of 'a' is one number, 0.3; {MEANS}"),

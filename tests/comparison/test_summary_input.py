@@ -209,8 +209,8 @@ BAD = [
      "real numbers"),
     ({"m": [[1.0], [2.0]]}, {}, ShapeError, "metric 'm' of values has shape (2, 1); expected "
      "one value per user, (n_users,), or ()"),
-    ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'm' of values has 2 users and metric "
-     "'n' of values 1; compare results on the same users"),
+    ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'n' of values has shape (1,); "
+     "expected (2,), as metric 'm' of values: compare results on the same users"),
     ({"ndcg@10": [NAN, NAN], "hit@1": [NAN, NAN]}, {}, InputError, "no user has a value of any "
      "metric; for 'ndcg@10' all 2 users have no relevant item; expected a value of at least one "
      "user: check that the truth belongs to these users"),
