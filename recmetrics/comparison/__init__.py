@@ -2,8 +2,8 @@
 
     _summarise    ``summary`` and ``Summary``: the means, intervals and quantiles of one model
     _compare      ``compare``: reads the results, resamples, tests
-    _reading      one result in any form -> a table; groups, weights and settings
-    _samples      tables of all models -> one array per model and metric, users in one order
+    _reading      one result in any form -> a table; samples of users; groups, weights, settings
+    _samples      tables of all models -> samples, an array per model and metric in one order
     _statistics   means, quantiles, bootstrap, tests and corrections
     _records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     _comparison   ``Comparison``: the numbers, printed, exported and drawn; its compact table

@@ -1,4 +1,4 @@
-"""One result in any form -> a table, an array for each metric; groups, weights, settings."""
+"""One result in any form -> a table; samples of its users; groups, weights, settings."""
 
 from __future__ import annotations
 
@@ -399,13 +399,13 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
             kind = type(label).__name__
             msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
             raise InputTypeError(msg) from None
-    undefined = [users[0] for label, users in members.items() if _is_missing(label)]
-    if undefined:
-        msg = (
-            f"by must name the group of every user; that of user {min(undefined)} is undefined; "
-            "give such users a label of their own, such as 'unknown'"
-        )
-        raise InputError(msg)
+    for label, users in members.items():
+        if _is_missing(label):
+            msg = (
+                f"by must name the group of every user; that of user {users[0]} is undefined; "
+                "give such users a label of their own, such as 'unknown'"
+            )
+            raise InputError(msg)
     if len(members) > _MANY_GROUPS:
         msg = (
             f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "

@@ -1,4 +1,4 @@
-"""Tables of all models -> one array per model and metric, users in one order."""
+"""Tables of all models -> samples: one array per model and metric, users in one order."""
 
 from __future__ import annotations
 
