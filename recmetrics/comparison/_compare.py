@@ -257,7 +257,7 @@ def _difference(
     found: Comparison, metric: str, group: Any, pair: tuple[str, str], own: Values, seed: int
 ) -> Difference:
     values, weights = own.values, own.weights
-    above, below = int((values > 0).sum()), int((values < 0).sum())
+    above, below = (int(np.count_nonzero(values * sign > 0)) for sign in (1, -1))
     wins, losses = (below, above) if metric in found.lower_is_better else (above, below)
     is_tested = metric not in found.untested
     p_values: dict[str, float] = {

@@ -224,9 +224,10 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    groups = [each.get("group") for each in records]
-    if len({*map(type, groups)} - {type(None)}) > 1:  # which no column holds
-        named = (None if group is None else str(group) for group in groups)
+    if (
+        len({type(each.get("group")) for each in records} - {type(None)}) > 1
+    ):  # no column holds them
+        named = (group if (group := each["group"]) is None else str(group) for each in records)
         records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
     if name == "pyarrow":
         return package.Table.from_pylist(records)

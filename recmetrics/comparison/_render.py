@@ -152,8 +152,8 @@ def _left_out(comparison: Compared) -> Iterator[str]:
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
-    percent = grids.percent(comparison.confidence)
-    why = f"too few for a test at {percent}; at least {needed} are needed"
+    level = grids.percent(comparison.confidence)
+    why = f"too few for a test at {level}; at least {needed} are needed"
     tested = [each for each in comparison.differences if each.metric not in comparison.untested]
     n_tested = len(split(tested)[0])
     few, of_groups = split(each for each in tested if each.n_users < needed)
@@ -243,20 +243,19 @@ def models_by_metrics(
     models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
     compared = comparison.models if comparison.differences else ()
     letters = {model: _letter(i) for i, model in enumerate(compared)}
-    better: dict[tuple[str, str], str] = {}
+    better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
             is_lower = each.metric in comparison.lower_is_better
             pair = (each.model, each.against)
             winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
-            marks = better.get((each.metric, winner), "") + letters[loser]
-            better[each.metric, winner] = "".join(sorted(marks))
+            better.setdefault((each.metric, winner), []).append(letters[loser])
     own = [each for each in comparison.means if each.group == group]
     means = {(each.metric, each.model): each.mean for each in own}
     best = {(each.metric, each.model) for each in own if each.best}
 
     def column(metric: str) -> Column:
-        of_models = {model: better.get((metric, model), "") for model in models}
+        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
         width = max(map(len, of_models.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 

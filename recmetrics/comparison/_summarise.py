@@ -322,15 +322,14 @@ class Summary(Printed):
         """Draw the means of all users, with intervals and levels, as ``Comparison.plot``."""
         from recmetrics.comparison._plot import draw
 
-        models, means = self.models or ("mean",), []
-        for each in self.records:
-            means.append(replace(each, model=each.model or "mean"))
-            if means[-1].model == models[0]:
-                levels = (each.levels or {}).items()
-                means += [
-                    Mean(metric=each.metric, group=each.group, model=n, mean=x) for n, x in levels
-                ]
-        return draw(means, (), models, self.levels, self._notes(), target)
+        means = [replace(each, model=each.model or "mean") for each in self.records]
+        means += [  # once, not for each model
+            Mean(metric=each.metric, group=each.group, model=level, mean=mean)
+            for each in self.records
+            if each.model in (None, *self.models[:1])
+            for level, mean in (each.levels or {}).items()
+        ]
+        return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         tables = [self._grid(each) for each in split(self.records) if each]

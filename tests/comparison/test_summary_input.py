@@ -291,10 +291,9 @@ def test_a_lazy_frame_is_collected_first():
 
 def test_dates_and_labels_of_several_types_are_groups():
     days = np.array(["2026-01-01", "2026-01-02"], "M8[ns]")
-    assert [str(day) for day in summary({"m": [0.5, 0.1]}, by=days).groups] == [
-        "2026-01-01 00:00:00",
-        "2026-01-02 00:00:00",
-    ]
+    found = summary({"m": [0.5, 0.1]}, by=days)
+    expected = ["2026-01-01 00:00:00", "2026-01-02 00:00:00"]
+    assert [str(day) for day in found.groups] == found.to_dict()["groups"] == expected
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = summary({"m": [0.5, 0.1]}, by=[1, "x"]).to_frame(backend="pyarrow")
     assert frame["group"].to_pylist() == [None, "1", "x"]
