@@ -227,7 +227,7 @@ def _described(
             for model, each in alone.items()
         }
         means = [
-            Mean(**samples.described(group, metric, model, each)) for model, each in alone.items()
+            Mean(**samples.describe(group, metric, model, each)) for model, each in alone.items()
         ]
         compared = {
             each.mean for each in means if each.model in found.models and each.mean == each.mean

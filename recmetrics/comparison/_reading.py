@@ -61,11 +61,12 @@ class Table:
         rows: dict[str, list[int]] = {}
         columns = [self.frame[name].to_list() for name in self.model]
         for row, labels in enumerate(zip(*columns, strict=True)):
-            for name, label in zip(self.model, labels, strict=True):
+            model = " / ".join(map(str, labels))
+            for name, label in () if model in rows else zip(self.model, labels, strict=True):
                 if _is_missing(label):
                     msg = f"{self.name} has no name of a model in row {row}, column {name!r}"
                     raise InputError(msg)
-            rows.setdefault(" / ".join(map(str, labels)), []).append(row)
+            rows.setdefault(model, []).append(row)
         return {label: np.array(each, np.intp) for label, each in rows.items()}
 
 
@@ -119,8 +120,8 @@ class Samples:
         weights = None if self.weights is None or is_system else self.weights[users]
         return Values(values, users, weights, n_users - users.size)
 
-    def described(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
-        """Compute the mean of a model and, if any has several runs, of its runs: of a ``Mean``."""
+    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
+        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
         is_system = metric in self.system
         named: dict[str, Any] = {
             "metric": metric,

@@ -167,18 +167,18 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
             f"{table.name} by {[*table.keys]}; expected the same, and metrics in float columns"
         )
         raise InputError(msg)
-    sides = (first.name, expected), (table.name, users)
-    for (having, theirs), (lacking, others) in (sides, sides[::-1]) if table.keys else ():
-        missing = next((user for user in theirs if user not in others), None)
-        if missing is not None:
-            user = reading.named_user(table.keys, missing)
-            msg = (
-                f"{having} has a list of {user} and {lacking} has none; "
-                "compare the same lists; evaluate_table gives every user of the truth a row, "
-                "unless include_missing=False leaves some out; if a column names the model, type "
-                "model='its name'"
-            )
-            raise InputError(msg)
+    odd = next(
+        (user for user in chain(expected, users) if (user in expected) != (user in users)), None
+    )
+    if table.keys and odd is not None:
+        having, lacking = (first, table) if odd in expected else (table, first)
+        msg = (
+            f"{having.name} has a list of {reading.named_user(table.keys, odd)} and {lacking.name} "
+            "has none; compare the same lists; evaluate_table gives every user of the truth a row, "
+            "unless include_missing=False leaves some out; if a column names the model, type "
+            "model='its name'"
+        )
+        raise InputError(msg)
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
@@ -189,20 +189,17 @@ def check_runs(samples: Samples, paired_runs: object) -> None:
     counts = samples.n_runs()
     if len(counts) < 2:
         return
-    (first, expected), *others = counts.items()
-    if paired_runs:
-        for model, count in others:
-            if count != expected:
-                msg = (
-                    f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has "
-                    f"{count}; give the same runs of every model, or one result"
-                )
-                raise ArgumentError(msg)
-        return
-    for model in counts:
-        for metric, values in samples.runs[model].items():
-            is_of_users = metric not in samples.system
-            if is_of_users and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
+    first, expected = next(iter(counts.items()))
+    for model, count in counts.items():
+        if paired_runs and count != expected:
+            msg = (
+                f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has {count}; "
+                "give the same runs of every model, or one result"
+            )
+            raise ArgumentError(msg)
+        tested = [each for each in samples.metrics if each not in samples.system]
+        for metric in () if paired_runs else tested:
+            if (~np.isnan(samples.runs[model][metric])).sum(axis=0).max(initial=0) == 1:
                 msg = (
                     f"no user has a value of metric {metric!r} in two runs of {model!r}: the runs "
                     "are folds of users, the same for every model; type paired_runs=True"

@@ -226,7 +226,7 @@ def _described(
         spec = reading.spec_if_known(metric)
         why = ("no value" if spec is None else lacking([spec])) + ("" if is_system else may_lack)
     record = Mean(
-        **samples.described(group, metric, model, own),
+        **samples.describe(group, metric, model, own),
         std=statistics.spread_of(row, own.weights),
         q10=q10,
         median=median,
