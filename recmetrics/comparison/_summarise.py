@@ -322,13 +322,13 @@ class Summary(Printed):
         """Draw the means of all users, with intervals and levels, as ``Comparison.plot``."""
         from recmetrics.comparison._plot import draw
 
-        means = [replace(each, model=each.model or "mean") for each in self.records]
-        means += [  # once, not for each model
-            Mean(metric=each.metric, group=each.group, model=level, mean=mean)
-            for each in self.records
-            if each.model in (None, *self.models[:1])
-            for level, mean in (each.levels or {}).items()
-        ]
+        means: list[Mean] = []
+        for each in self.records:
+            is_first = each.model in (None, *self.models[:1])  # levels are drawn once
+            levels = (each.levels or {}).items() if is_first else ()
+            of = {"metric": each.metric, "group": each.group}
+            means.append(replace(each, model=each.model or "mean"))
+            means += [Mean(**of, model=level, mean=mean) for level, mean in levels]
         return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
