@@ -15,6 +15,7 @@ SMALL = {
     "old": {"m": OLD, "coverage@5": np.array(0.25)},
     "new": {"m": NEW, "coverage@5": np.array(0.5)},
 }
+LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
 NUMBERS = ("mean", "low", "high", "std", "q10", "median", "q90")
 USERS = {
     "recall@10": [0.2, 0.6, NAN, 0.4, 1.0],

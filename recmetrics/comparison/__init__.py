@@ -2,10 +2,10 @@
 
     _summarise    ``summary`` and ``Summary``: the means, intervals and quantiles of one model
     _compare      ``compare``: reads the results, resamples, tests
-    _reading      one result in any form -> a table; groups, weights and settings
-    _samples      tables of all models -> one array per model and metric, users in one order
+    _reading      one result in any form -> a table; samples of users; groups, weights, settings
+    _samples      tables of all models -> samples, an array per model and metric in one order
     _statistics   means, quantiles, bootstrap, tests and corrections
-    _records      the numbers: ``Mean``, ``Difference``, ``MetricSummary``; as data frames, for JSON
+    _records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     _comparison   ``Comparison``: the numbers, printed, exported and drawn; its compact table
     _gate         rules for the differences -> bounds -> hold, fail or open: ``Gate``
     _movers       the users whom a model helps and hurts most
@@ -22,7 +22,7 @@ from recmetrics.comparison._gate import Gate, Verdict
 from recmetrics.comparison._grids import Grid, Printed, facts_in_html, plural
 from recmetrics.comparison._movers import Mover, Movers
 from recmetrics.comparison._reading import read_weights
-from recmetrics.comparison._records import Difference, Mean, MetricSummary
+from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._statistics import Correction, Test, mean_of
 from recmetrics.comparison._summarise import Summary, summary
 
@@ -32,7 +32,6 @@ __all__ = [
     "Difference",
     "Gate",
     "Mean",
-    "MetricSummary",
     "Mover",
     "Movers",
     "Summary",

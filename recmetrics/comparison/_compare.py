@@ -3,26 +3,30 @@
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._options import one_of
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import (
+    Values,
     check_count,
+    check_known,
     check_share,
     read_columns,
     read_seed,
+    several,
     spec_if_known,
 )
 from recmetrics.comparison._records import Difference, Mean
-from recmetrics.comparison._samples import Samples, Values, check_runs, read_samples
+from recmetrics.comparison._samples import check_runs, read_samples
 from recmetrics.comparison._statistics import N_RESAMPLES, Correction, Sample, Test
 
 
@@ -87,15 +91,13 @@ def compare(
         (signed ranks; users without a difference are left out) and "permutation" (9,999 random sign
         flips; all flips if at most 13 users differ). The first test decides on significance. The
         default "t" keeps its level on such data and has the highest power (Urbano et al., SIGIR
-        2019). For a binary metric such as hit, "permutation" is the sign test. It has few possible
-        p-values and is therefore conservative: if about 50 users differ, it rejects a true null
-        hypothesis in 3.7 % of cases, not 5 %.
+        2019). For a binary metric such as hit, "permutation" is the sign test, which is
+        conservative: if about 50 users differ, it rejects a true null hypothesis in 3.7 % of cases.
     correction
         The correction of the p-values of each test for multiple comparisons. "holm" bounds the
         probability of any false discovery, "bh" (Benjamini and Hochberg) the share of false
         discoveries; None corrects nothing. The p-values of all pairs and metrics are corrected
-        together. Those of the groups are corrected together too, but separately from the first
-        ones.
+        together, and separately those of the groups.
     by
         (n_users,) the group of each user, such as a segment or a quartile of activity, or the name
         of a column. Adds the means and differences of each group, and the worst group.
@@ -117,8 +119,7 @@ def compare(
         data. A resample then draws the same runs of all models with several runs. By default, the
         runs of each model are drawn independently, which is right for seeds.
     n_resamples
-        The number of bootstrap resamples. With more than 4,096 users, random blocks of users are
-        resampled.
+        The number of bootstrap resamples of users, or of random blocks of more than 4,096 users.
     rng
         The seed or generator of all random draws. None draws a new seed for each call. With a seed,
         the other metrics, models and groups do not change the interval or the uncorrected p-value
@@ -136,9 +137,8 @@ def compare(
 
     The t test is not defined if all n differences are equal, that is, if their standard deviation
     is at most 1e-12 of their mean. The p-value is then that of the exact sign-flip test, 2^(1-n),
-    the smallest that a test of signs can have with n users. With too few users, such as fewer than
-    6 at 95 %, this p-value cannot be significant; a note below the tables then says so. The t test
-    can still be significant with so few users if their differences are unequal.
+    which cannot be significant with too few users, such as fewer than 6 at 95 %; a note below the
+    tables then says so. The t test still can if the differences are unequal.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
@@ -148,12 +148,10 @@ def compare(
     defined. The intervals then cover the variation over users and over runs: each resample draws
     users and, for each model with several runs, as many runs as it has, both with replacement (a
     nested bootstrap). The tests use the users' means over runs, so p-values cover the variation
-    over users but not over runs. Neither intervals nor p-values cover what all runs share: the data
-    and, if runs are seeds, the split.
-
-    With few runs, the intervals are rough and too narrow. If runs differ much more than users do, a
-    95 % interval covers the mean of a metric in 52 % of cases with 2 runs, 74 % with 3, 84 % with 5
-    and 90 % with 10.
+    over users but not over runs. Neither covers what all runs share: the data and, if runs are
+    seeds, the split. With few runs, the intervals are rough and too narrow: if runs differ much
+    more than users do, a 95 % interval covers the mean of a metric in 52 % of cases with 2 runs,
+    74 % with 3, 84 % with 5 and 90 % with 10.
 
     Folds of users are runs in which different users have values: frames that share no user, or
     arrays with NaN for the users of other folds. They need ``paired_runs=True``.
@@ -168,10 +166,8 @@ def compare(
     """
     asked = read_columns(metrics, model, by, weights)
     samples = read_samples(results, {} if levels is None else levels, by, weights, asked)
-    if baseline is not None and baseline not in samples.models:
-        known = ", ".join(map(repr, samples.models))
-        msg = f"baseline must be one of {known}, got {baseline!r}"
-        raise ArgumentError(msg)
+    if baseline is not None:
+        check_known("baseline", baseline, samples.models)
     check_runs(samples, paired_runs)
     found = Comparison(
         models=samples.models,
@@ -182,24 +178,25 @@ def compare(
         differences=(),
         baseline=baseline,
         confidence=check_share("confidence", confidence, 0.5),
-        tests=_check_tests(tests),
+        tests=tuple(dict.fromkeys(several(tests))),
         correction=correction,
         lower_is_better=_lower(samples.metrics, lower_is_better),
         n_resamples=check_count("n_resamples", n_resamples, 100),
-        n_weightless=None if samples.weights is None else int((samples.weights == 0).sum()),
+        n_weightless=samples.n_weightless,
         paired_runs=paired_runs,
         untested=asked.untested,
         samples=samples,
     )
+    for test in found.tests or [tests]:
+        one_of("tests", test, Test, "; give one or several")
     if weights is not None and "wilcoxon" in found.tests:
         msg = (
             "tests has 'wilcoxon', which has no weighted form; with weights= give tests='t' or "
             "'permutation'"
         )
         raise ArgumentError(msg)
-    if correction is not None and correction not in get_args(Correction):
-        msg = f"correction must be 'holm', 'bh' or None, got {correction!r}"
-        raise ArgumentError(msg)
+    if correction is not None:
+        one_of("correction", correction, Correction, "; None corrects nothing")
     seed = read_seed(rng)
     records: list[Mean | Difference] = []
     for group in samples.groups:
@@ -229,7 +226,9 @@ def _described(
             )
             for model, each in alone.items()
         }
-        means = [_mean(samples, metric, group, model, each) for model, each in alone.items()]
+        means = [
+            Mean(**samples.describe(group, metric, model, each)) for model, each in alone.items()
+        ]
         compared = {
             each.mean for each in means if each.model in found.models and each.mean == each.mean
         }
@@ -246,38 +245,19 @@ def _described(
             yield _difference(found, metric, group, pair, own, seed), sample
 
 
-def _mean(samples: Samples, metric: str, group: Any, model: str, own: Values) -> Mean:
-    mean = Mean(
-        metric=metric,
-        group=group,
-        model=model,
-        mean=statistics.mean_of(own.values, own.weights),
-        n_effective=None if samples.weights is None else math.nan,
-    )
-    if metric not in samples.system:
-        n_effective = None if own.weights is None else statistics.effective_users(own.weights)
-        mean = replace(mean, n_users=own.users.size, n_undefined=own.n_undefined)
-        mean = replace(mean, n_effective=n_effective)
-    if not samples.n_runs():
-        return mean
-    runs = samples.runs[model][metric][:, own.users]
-    means = np.array([statistics.mean_of(run, own.weights) for run in runs])
-    run_std = statistics.spread_of(statistics.defined(means)[0])
-    return replace(mean, n_runs=len(runs), run_std=run_std)
-
-
 def _difference(
     found: Comparison, metric: str, group: Any, pair: tuple[str, str], own: Values, seed: int
 ) -> Difference:
-    values = own.values
+    values, weights = own.values, own.weights
     above, below = (int(np.count_nonzero(values * sign > 0)) for sign in (1, -1))
     wins, losses = (below, above) if metric in found.lower_is_better else (above, below)
-    p_values: dict[str, float] = dict.fromkeys(found.tests, math.nan)
-    if metric not in found.untested:
-        p_values = {t: statistics.p_value(t, values, seed, own.weights) for t in found.tests}
-    mean, error = statistics.mean_and_error(values, own.weights)
-    alpha = (1 - found.confidence) / 2
-    detectable = math.nan
+    is_tested = metric not in found.untested
+    p_values: dict[str, float] = {
+        test: statistics.p_value(test, values, seed, weights) if is_tested else math.nan
+        for test in found.tests
+    }
+    mean, error = statistics.mean_and_error(values, weights)
+    alpha, detectable = (1 - found.confidence) / 2, math.nan
     if error >= 0:
         detectable = error * statistics.standard_errors(values.size, alpha, statistics.POWER)
     return Difference(
@@ -288,10 +268,10 @@ def _difference(
         difference=mean,
         n_users=values.size,
         n_undefined=own.n_undefined,
-        effect_size=statistics.effect_size(values, own.weights),
+        effect_size=statistics.effect_size(values, weights),
         detectable=detectable,
         wins=wins,
-        ties=values.size - above - below,
+        ties=values.size - wins - losses,
         losses=losses,
         p_values=p_values,
         corrected=p_values,
@@ -320,22 +300,9 @@ def _pairs(settings: Comparison) -> list[tuple[str, str]]:
 
 def _lower(metrics: Sequence[str], lower_is_better: Any) -> frozenset[str]:
     """The metrics for which lower is better, as the library or the caller knows."""
-    is_one = isinstance(lower_is_better, str) or not isinstance(lower_is_better, Iterable)
-    asked = (lower_is_better,) if is_one else tuple(lower_is_better)
+    asked = several(lower_is_better)
     for metric in asked:
-        if metric not in metrics:
-            known = ", ".join(map(repr, metrics))
-            msg = f"lower_is_better must name metrics of the results, {known}, got {metric!r}"
-            raise ArgumentError(msg)
+        check_known("lower_is_better", metric, metrics)
     specs = {metric: spec_if_known(metric) for metric in metrics}
     lower = (name for name, spec in specs.items() if spec and not spec.metric.higher_is_better)
     return frozenset((*lower, *asked))
-
-
-def _check_tests(tests: Any) -> tuple[Test, ...]:
-    is_one = isinstance(tests, str) or not isinstance(tests, Iterable)
-    given = (tests,) if is_one else tuple(tests)
-    if not given or not {*given} <= {*get_args(Test)} or len({*given}) != len(given):
-        msg = f"tests must be one or several of 't', 'wilcoxon' and 'permutation', got {tests!r}"
-        raise ArgumentError(msg)
-    return given

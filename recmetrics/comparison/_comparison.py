@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._options import one_of
 from recmetrics._spec import spell
 from recmetrics._types import Convention
 from recmetrics.comparison import _render
 from recmetrics.comparison._gate import Gate, judge
 from recmetrics.comparison._grids import Grid, Printed, in_latex, latex_lines
 from recmetrics.comparison._movers import Movers, find_movers
-from recmetrics.comparison._reading import check_share, read_seed
+from recmetrics.comparison._reading import check_count, check_known, check_share, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import POWER, mean_and_error, users_for
 
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Table: TypeAlias = Literal["means", "differences"]
+Table: TypeAlias = Literal["differences", "means"]
 """One of the tables of a comparison."""
-_MOST_DIGITS = 15  # of a double
 
 
 class UsersNeeded(NamedTuple):
@@ -82,24 +82,13 @@ class Comparison(Compared, Printed):
         Raises
         ------
         ArgumentError
-            If the comparison does not have one of the metrics, or ``digits`` is not in 0 to 15.
+            If the comparison does not have one of the metrics, or ``digits`` is no integer >= 0.
         """
-        asked = self.metrics if metrics is None else metrics
-        several: Any = (asked,) if isinstance(asked, str) else asked
-        shown = tuple(e for m in several for e in (spell(m) if isinstance(m, str) else [m]))
-        for metric in shown:
-            if metric not in self.metrics:
-                known = ", ".join(map(repr, self.metrics))
-                msg = f"metrics must name metrics of the comparison, {known}, got {metric!r}"
-                raise ArgumentError(msg)
-        if not shown:
-            msg = "metrics is empty; expected metrics of the comparison, or None for all"
-            raise ArgumentError(msg)
-        given: object = digits
-        is_integer = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if digits is not None and not (is_integer and 0 <= digits <= _MOST_DIGITS):
-            msg = f"digits must be an integer from 0 to {_MOST_DIGITS}, got {digits!r}"
-            raise ArgumentError(msg)
+        named = self.metrics if metrics is None else several(metrics)
+        shown = tuple(metric for each in named for metric in spell(str(each)))
+        for metric in shown or [shown]:
+            check_known("metrics", metric, self.metrics)
+        digits = None if digits is None else check_count("digits", digits, 0)
         return CompactTable(comparison=self, metrics=shown, digits=digits)
 
     def gate(
@@ -200,7 +189,7 @@ class Comparison(Compared, Printed):
             If the pair or metric is not in the comparison, or fewer than two users have a value.
         """
         pair = self._pair(model, against)
-        self._require_metric(metric)
+        check_known("metric", metric, self.metrics)
         given: Any = difference
         is_number = isinstance(given, (int, float, np.number))
         if not is_number or not 0 < abs(given) < np.inf:
@@ -257,14 +246,8 @@ class Comparison(Compared, Printed):
         ArgumentError, ShapeError
             If the metric or pair is not in the comparison, or the ids are not of all users.
         """
-        self._require_metric(metric)
+        check_known("metric", metric, self.metrics)
         return find_movers(self, metric, n, self._pair(model, against), users)
-
-    def _require_metric(self, metric: str) -> None:
-        if metric not in self.metrics:
-            known = ", ".join(map(repr, self.metrics))
-            msg = f"metric must be one of the comparison, {known}, got {metric!r}"
-            raise ArgumentError(msg)
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
         """The one pair of models that fits."""
@@ -280,9 +263,7 @@ class Comparison(Compared, Printed):
 
     def to_records(self, table: Table = "differences") -> list[dict[str, Any]]:
         """Return a dict of plain values for each row of ``table``, "differences" or "means"."""
-        if table not in get_args(Table):
-            msg = f"table must be 'differences' or 'means', got {table!r}"
-            raise ArgumentError(msg)
+        one_of("table", table, Table)
         return [each.as_dict() for each in getattr(self, table)]
 
     def to_frame(self, table: Table = "differences", *, backend: str | None = None) -> Any:
@@ -303,13 +284,7 @@ class Comparison(Compared, Printed):
         return frame_of(self.to_records(table), backend)
 
     def to_dict(self, convention: Convention | None = None) -> dict[str, Any]:
-        """As ``Summary.to_dict``, with the differences of the models.
-
-        Parameters
-        ----------
-        convention
-            The one under which the values were computed.
-        """
+        """As ``Summary.to_dict``, with the differences of the models."""
         records = {"means": self.to_records("means"), "differences": self.to_records()}
         return document(self, self.metrics, convention, **records, notes=_render.legend(self))
 
@@ -349,8 +324,10 @@ class Comparison(Compared, Printed):
         """
         from recmetrics.comparison._plot import draw
 
-        self.to_records(table)  # refuses an unknown table
-        return draw(self, target, table)
+        one_of("table", table, Table)
+        notes = [*_render.plot_legend(self), "filled: the best mean, a significant difference"]
+        drawn = self.means, self.differences, self.models, self.levels, notes
+        return draw(*drawn, target, table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -153,8 +153,8 @@ class Gate(Printed):
         notes = [
             f"verdict: {', '.join(of_models)}",
             f"differences to {one_line(self.baseline)}; at least, at most: one-sided {how}, "
-            f"confidence {grids.percent(self.level)}{shared if shares else ''}; those that decide "
-            "that a rule fails are corrected by Holm over rules and groups",
+            f"confidence {grids.percent(self.level)}{shared if shares else ''}; a bound that "
+            "decides a failure is corrected by Holm over rules and groups",
             "passed: every rule holds, which needs no correction (intersection-union test)",
         ]
         has_number = {bool(each.n_needed) for each in self.verdicts if each.verdict == OPEN}
@@ -165,8 +165,8 @@ class Gate(Printed):
             )
         if True in has_number:
             notes.append(
-                "needed: users with a value for the rule to hold with power 0.8 if the true "
-                "difference is 0"
+                "needed: number of users with a value at which the rule holds with power 0.8, if "
+                "the true difference is 0"
             )
         if False in has_number:
             notes.append("how many users a gain needs depends on the gain: see users_needed")

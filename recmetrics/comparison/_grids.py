@@ -84,12 +84,10 @@ def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Co
     """Make the column of intervals; ``places`` are the decimals of each metric."""
 
     def text(record: Any) -> str:
-        if math.isnan(record.low):
-            return UNDEFINED
-        low, high = (
-            f"{each:{sign}.{places[record.metric]}f}" for each in (record.low, record.high)
+        form = f"{sign}.{places[record.metric]}f"
+        return (
+            UNDEFINED if math.isnan(record.low) else f"[{record.low:{form}}, {record.high:{form}}]"
         )
-        return f"[{low}, {high}]"
 
     return Column(f"{percent(confidence)} interval", text)
 
@@ -227,14 +225,14 @@ def _in_blocks(grid: Grid, most: int) -> str:
     lines, last = [], ""
     for row in grid.rows:
         last = row[name] or last  # an empty cell stands for the one above
-        told = [(c.heading, row[j]) for j, c in enumerate(grid.columns) if j != name]
-        told = [(heading, cell.strip()) for heading, cell in told if cell.strip()]
+        told = [(c.heading, row[j].strip()) for j, c in enumerate(grid.columns) if j != name]
+        told = [(heading, cell) for heading, cell in told if cell]
         width = max((_width(heading) for heading, _ in told), default=0)
         lines.append(last)
         for heading, cell in told:
-            first, *others = _folded(cell, most - width - 2 * _GAP)
-            lines.append(f"  {heading}{' ' * (width - _width(heading))}  {first}".rstrip())
-            lines += [" " * (width + 2 * _GAP) + other for other in others]
+            parts = _folded(cell, most - width - 2 * _GAP)
+            for head, part in zip_longest([heading], parts, fillvalue=""):
+                lines.append(f"  {head}{' ' * (width - _width(head))}  {part}".rstrip())
     return "\n".join(lines)
 
 
@@ -242,12 +240,10 @@ def _folded(cell: str, width: int) -> list[str]:
     """The lines of a cell, none longer than ``width`` unless a word is."""
     if _width(cell) <= width:
         return [cell]
-    first, *words = cell.split()
-    lines = [first]
-    for word in words:
-        longer = f"{lines[-1]} {word}"
-        if _width(longer) <= width:
-            lines[-1] = longer
+    lines: list[str] = []
+    for word in cell.split():
+        if lines and _width(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
         else:
             lines.append(word)
     return lines
@@ -308,10 +304,8 @@ def decimals_of(records: Iterable[Any]) -> dict[str, int]:
 def split(records: Iterable[_Record]) -> tuple[list[_Record], list[_Record]]:
     """Split records into those of all users and those of groups."""
     every: list[Any] = list(records)
-    return (
-        [each for each in every if each.group is None],
-        [each for each in every if each.group is not None],
-    )
+    overall = [each for each in every if each.group is None]
+    return overall, [each for each in every if each.group is not None]
 
 
 def shown(value: float | None, form: str) -> str:

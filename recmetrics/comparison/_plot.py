@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,11 @@ from recmetrics._printable import printable
 from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import spec_if_known
 from recmetrics.comparison._records import Difference, Mean
-from recmetrics.comparison._render import pair, plot_legend
+from recmetrics.comparison._render import pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from recmetrics.comparison._records import Compared, MetricSummary
 
 _CURVE = 3  # cutoffs of a metric that are drawn as a curve
 _CURVE_HEIGHT = 3.2  # inches
@@ -39,65 +36,32 @@ _DPI = 150
 _MOST_PIXELS = 60_000  # of a side; PNG writers refuse more
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """The records of all users to draw, the colour of each model, and the notes below."""
-
-    means: Sequence[Mean]
-    differences: Sequence[Difference]
-    colours: dict[str, str]
-    notes: Sequence[str]
-
-
-def draw(comparison: Compared, target: Any, table: str) -> Figure:
-    """Draw a comparison on ``target``, or on a figure that is written to it."""
-    means, _ = split(comparison.means)
-    differences, _ = split(comparison.differences)
-    notes = [*plot_legend(comparison), "filled: the best mean, a significant difference"]
-    colours = _colours(comparison.models, comparison.levels)
-    page = _Page(means, differences, colours, notes)
-    return _put(page, target, means if table == "means" else differences)
-
-
-def draw_summary(
-    records: Sequence[MetricSummary],
+def draw(
+    means: Sequence[Mean],
+    differences: Sequence[Difference],
     models: Sequence[str],
     levels: Sequence[str],
     notes: Sequence[str],
     target: Any,
+    table: str = "means",
 ) -> Figure:
-    """Draw the means of a summary as those of a comparison."""
-    means = []
-    for each in split(records)[0]:
-        of = partial(Mean, metric=each.metric, group=None)
-        model = each.model or models[0]
-        means.append(of(model=model, mean=each.mean, low=each.low, high=each.high))
-        if model == models[0]:
-            means += [of(model=level, mean=mean) for level, mean in each.levels.items()]
-    page = _Page(means, (), _colours(models, levels), notes)
-    return _put(page, target, means)
-
-
-def _colours(models: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
-    return {model: f"C{i % 10}" for i, model in enumerate(models)} | dict.fromkeys(levels, "0.5")
-
-
-def _put(page: _Page, target: Any, records: Sequence[Mean | Difference]) -> Figure:
+    """Draw all users' records on ``target``, a table on axes, or on a figure written to it."""
     try:
         import matplotlib.figure  # noqa: F401
         from matplotlib.axes import Axes
     except ImportError as error:
         msg = f"plots need the package matplotlib; type: {install('cli', 'matplotlib')}"
         raise ArgumentError(msg) from error
+    (means, _), (differences, _) = split(means), split(differences)
+    colours = {model: f"C{i % 10}" for i, model in enumerate(models)}
+    colours |= dict.fromkeys(levels, "0.5")
     if isinstance(target, Axes):
-        curves = _curves(records)
-        if len(curves) == 1 and _is_curve(records):
-            _draw_curve(target, records, page.colours)
-            target.set_ylabel(_wrapped(next(iter(curves))))
-        else:
-            _draw(target, records, page.colours, with_metric=True)
+        records: Sequence[Any] = means if table == "means" else differences
+        names = [*_rows(records)]
+        is_curve = len(names) == 1 and names[0] != records[0].metric
+        _draw(target, records, colours, is_curve=is_curve, with_metric=True)
         return target.figure  # type: ignore[return-value]
-    figure = _figure(page)
+    figure = _figure(means, differences, colours, notes)
     if target is None:
         return figure
     if not isinstance(target, (str, os.PathLike)):
@@ -111,46 +75,47 @@ def _put(page: _Page, target: Any, records: Sequence[Mean | Difference]) -> Figu
 
 
 def _curve_of(metric: str) -> tuple[str, int | None]:
-    """The metric without its cutoff, and the cutoff; None for a metric that has none."""
+    """The name of the metric's curve, and its cutoff; None for a metric that has none."""
     spec = spec_if_known(metric)
     if spec is None or spec.k is None or metric.endswith("]"):
         return metric, None
-    return str(replace(spec, k=None)), spec.k
+    return f"{replace(spec, k=None)}@k", spec.k
 
 
-def _is_curve(records: Sequence[Mean | Difference]) -> bool:
-    """Say whether the records of one metric have so many cutoffs that they are a curve."""
-    return len({_curve_of(each.metric)[1] for each in records} - {None}) >= _CURVE
-
-
-def _curves(records: Sequence[Mean | Difference]) -> dict[str, list[Any]]:
+def _rows(records: Iterable[Mean | Difference]) -> dict[str, list[Any]]:
     """The records of each row: those of the cutoffs of a curve together, others by metric."""
-    together: dict[str, list[Any]] = {}
+    cutoffs: dict[str, set[int | None]] = {}
     for each in records:
-        together.setdefault(_curve_of(each.metric)[0], []).append(each)
+        curve, k = _curve_of(each.metric)
+        cutoffs.setdefault(curve, set()).add(k)
     rows: dict[str, list[Any]] = {}
     for each in records:
-        name, k = _curve_of(each.metric)
-        is_curve = k is not None and _is_curve(together[name])
-        rows.setdefault(f"{name}@k" if is_curve else each.metric, []).append(each)
+        curve, _ = _curve_of(each.metric)
+        name = curve if len(cutoffs[curve]) >= _CURVE else each.metric
+        rows.setdefault(name, []).append(each)
     return rows
 
 
-def _figure(page: _Page) -> Figure:
+def _figure(
+    means: Sequence[Mean],
+    differences: Sequence[Difference],
+    colours: Mapping[str, str],
+    notes: Sequence[str],
+) -> Figure:
     """Draw a row for each metric, as high as its names need; the legend below."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    left, right = _curves(page.means), _curves(page.differences)
+    left, right = _rows(means), _rows(differences)
     heights = []
-    for metric, means in left.items():
-        sides: list[list[Any]] = [means, right.get(metric, [])]
+    for metric, own in left.items():
+        sides: list[list[Any]] = [own, right.get(metric, [])]
         n_lines = [len(s) * (max((len(_lines(e)) for e in s), default=0) + 0.5) for s in sides]
-        heights.append(_CURVE_HEIGHT if _is_curve(means) else max(n_lines) * _LINE + 0.65)
-    n_columns = 2 if page.differences else 1
-    width = _NOTE_WIDTH * n_columns
-    notes = [line for text in page.notes for line in textwrap.wrap(text, width)]
-    bottom = len(notes) * _LINE
+        is_curve = metric != own[0].metric
+        heights.append(_CURVE_HEIGHT if is_curve else max(n_lines) * _LINE + 0.65)
+    n_columns = 2 if differences else 1
+    lines = [line for text in notes for line in textwrap.wrap(text, _NOTE_WIDTH * n_columns)]
+    bottom = len(lines) * _LINE
     size = (_WIDTH * n_columns, sum(heights) + bottom + 0.4)
     layout = ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD)
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
@@ -160,53 +125,18 @@ def _figure(page: _Page) -> Figure:
     axes = above.subplots(
         len(left), n_columns, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
-    for index, (metric, means) in enumerate(left.items()):
-        draw_one = _draw_curve if _is_curve(means) else _draw
-        draw_one(axes[index, 0], means, page.colours)
+    for row, (metric, own) in zip(axes, left.items(), strict=True):
         title = textwrap.fill(_plain(metric), _TITLE_WIDTH)
-        axes[index, 0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
-        if n_columns == 2 and metric in right:
-            draw_one(axes[index, 1], right[metric], page.colours)
-            axes[index, 1].set_title("differences", fontsize="medium", loc="left")
-        elif n_columns == 2:
-            axes[index, 1].set_axis_off()
-    below.text(0.01, 0.98, _plain("\n".join(notes)), va="top", fontsize="small", color="0.3")
+        row[0].set_title(title, fontsize="medium", loc="left", fontweight="bold")
+        for one, records in zip(row, (own, right.get(metric)), strict=False):
+            if records:
+                _draw(one, records, colours, is_curve=metric != own[0].metric)
+            else:
+                one.set_axis_off()
+        if metric in right:
+            row[1].set_title("differences", fontsize="medium", loc="left")
+    below.text(0.01, 0.98, _plain("\n".join(lines)), va="top", fontsize="small", color="0.3")
     return figure
-
-
-def _draw_curve(
-    axes: Axes, records: Sequence[Mean | Difference], colours: Mapping[str, str]
-) -> None:
-    """Draw a line over the cutoffs for each model or pair, and a band for its intervals."""
-    from matplotlib.ticker import MaxNLocator
-
-    lines: dict[str, list[Any]] = {}
-    for each in sorted(records, key=lambda each: _curve_of(each.metric)[1] or 0):
-        name = pair(each) if isinstance(each, Difference) else each.model
-        lines.setdefault(name, []).append(each)
-    if isinstance(records[0], Difference):
-        axes.axhline(0, color="0.6", linewidth=1)
-    for i, (name, own) in enumerate(lines.items()):
-        # Pairs may share a model: each has a colour of its own, unless all have one baseline.
-        is_shared = len({each.model for each, *_ in lines.values()}) < len(lines)
-        colour = f"C{i % 10}" if is_shared else colours[own[0].model]
-        k: Any = [_curve_of(each.metric)[1] for each in own]
-        marked = [getattr(each, "significant", False) for each in own]
-        axes.plot(k, [each.value for each in own], color=colour, label=_wrapped(name))
-        axes.plot(
-            k,
-            [each.value if m else math.nan for each, m in zip(own, marked, strict=True)],
-            "o",
-            color=colour,
-        )
-        low, high = [each.low for each in own], [each.high for each in own]
-        axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.set_xlabel("k", fontsize="small")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.tick_params(labelsize="small")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
 
 
 def _draw(
@@ -214,42 +144,73 @@ def _draw(
     records: Sequence[Mean | Difference],
     colours: Mapping[str, str],
     *,
+    is_curve: bool,
     with_metric: bool = False,
 ) -> None:
-    """Draw a line for each record, the first on top; filled where best or significant."""
-    from matplotlib.ticker import FixedFormatter
+    """Draw a curve over the cutoffs for each model or pair, with a band for its intervals.
+
+    Without a curve, a line for each record, the first on top; filled where best or significant.
+    """
+    from matplotlib.ticker import FixedFormatter, MaxNLocator
 
     if records and isinstance(records[0], Difference):
-        axes.axvline(0, color="0.6", linewidth=1)
+        (axes.axhline if is_curve else axes.axvline)(0, color="0.6", linewidth=1)
+    axes.tick_params(labelsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
+    if is_curve:
+        curves: dict[str, list[Any]] = {}
+        for each in sorted(records, key=lambda each: _curve_of(each.metric)[1] or 0):
+            curves.setdefault(_name(each), []).append(each)
+        # Pairs may share a model: each has a colour of its own, unless all have one baseline.
+        is_shared = len({each.model for each, *_ in curves.values()}) < len(curves)
+        for i, (name, own) in enumerate(curves.items()):
+            colour = f"C{i % 10}" if is_shared else colours[own[0].model]
+            k: Any = [_curve_of(each.metric)[1] for each in own]
+            marked = [e.value if getattr(e, "significant", False) else math.nan for e in own]
+            axes.plot(k, [each.value for each in own], color=colour, label=_wrapped(name))
+            axes.plot(k, marked, "o", color=colour)
+            low, high = [each.low for each in own], [each.high for each in own]
+            axes.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.set_xlabel("k", fontsize="small")
+        if with_metric:
+            axes.set_ylabel(_wrapped(_curve_of(records[0].metric)[0]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+        return
     ticks = []
     for place, each in enumerate(records):
-        marked = each.significant if isinstance(each, Difference) else each.best
         colour = colours[each.model]
         if not math.isnan(each.value):
             if not math.isnan(each.low):
                 axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
-            face = colour if marked else "white"
+            face = colour if _mark(each) else "white"
             axes.plot(each.value, place, "o", color=colour, markerfacecolor=face)
-        lines = _lines(each)
-        ticks.append("\n".join([_wrapped(each.metric), *lines] if with_metric else lines))
+        ticks.append("\n".join([_wrapped(each.metric)] * with_metric + _lines(each)))
     axes.set_yticks(np.arange(len(records)))
     # Labels given to set_yticks would change the process's warning filters for a moment.
     axes.yaxis.set_major_formatter(FixedFormatter(ticks))
     axes.set_ylim(len(records) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
-    axes.tick_params(labelsize="small")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", alpha=0.3)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
+
+
+def _name(record: Mean | Difference) -> str:
+    return pair(record) if isinstance(record, Difference) else str(record.model)
+
+
+def _mark(record: Mean | Difference) -> str:
+    """The mark of a significant difference or of the best mean; "" for the others."""
+    if isinstance(record, Difference):
+        return " *" if record.significant else ""
+    return " (best)" if record.best else ""
 
 
 def _lines(record: Mean | Difference) -> list[str]:
-    """The name of a record, with the mark of the best or significant, on lines that fit."""
-    if isinstance(record, Difference):
-        name = pair(record) + (" *" if record.significant else "")
-    else:
-        name = record.model + (" (best)" if record.best else "")
-    return _wrapped(name).split("\n")
+    """The name of a record, with its mark, on lines that fit."""
+    return _wrapped(_name(record) + _mark(record)).split("\n")
 
 
 def _wrapped(text: str) -> str:

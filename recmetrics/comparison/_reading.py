@@ -1,9 +1,10 @@
-"""One result in any form -> a table, an array for each metric; groups, weights, settings."""
+"""One result in any form -> a table; samples of its users; groups, weights, settings."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from recmetrics._errors import (
 from recmetrics._extras import install
 from recmetrics._options import whole_number
 from recmetrics._spec import MetricSpec, spec_of, spell
+from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._statistics import Floats
 
 _MANY_GROUPS = 50
@@ -54,36 +56,105 @@ class Table:
         columns = [self.frame[name].to_list() for name in (*self.keys, *more)]
         return list(zip(*(columns or [range(len(self.frame))]), strict=True))
 
-    def rows_by_model(self) -> dict[str, Rows]:
+    def rows_by_model(self) -> dict[Any, Rows]:
         """The rows of each model that columns name, in order of appearance."""
         rows: dict[str, list[int]] = {}
         columns = [self.frame[name].to_list() for name in self.model]
         for row, labels in enumerate(zip(*columns, strict=True)):
-            for name, label in zip(self.model, labels, strict=True):
-                if label is None or label != label:
+            model = " / ".join(map(str, labels))
+            for name, label in () if model in rows else zip(self.model, labels, strict=True):
+                if _is_missing(label):
                     msg = f"{self.name} has no name of a model in row {row}, column {name!r}"
                     raise InputError(msg)
-            rows.setdefault(" / ".join(map(str, labels)), []).append(row)
+            rows.setdefault(model, []).append(row)
         return {label: np.array(each, np.intp) for label, each in rows.items()}
+
+
+class Values(NamedTuple):
+    """The defined values of a model, or differences of two, of some users."""
+
+    values: Floats
+    users: Rows
+    weights: Floats | None
+    n_undefined: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
+
+    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
+    the runs in which it is defined.
+    """
+
+    models: tuple[Any, ...]
+    metrics: tuple[str, ...]
+    system: frozenset[str]  # metrics with one value for all users together
+    values: dict[Any, dict[str, Floats]]  # (n_users,), over the runs
+    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
+    weights: Floats | None  # of all users
+    n_weightless: int | None  # users of weight 0; None without weights
+    runs: dict[Any, dict[str, Floats]] = field(default_factory=dict)  # none in a summary
+    levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
+    users: list[Any] | None = None  # their ids, where data frames name them
+
+    def having(self, metric: str) -> list[str]:
+        """List the models, and the levels that have a metric."""
+        return [*self.models, *(each for each in self.levels if metric in self.values[each])]
+
+    def n_runs(self) -> dict[str, int]:
+        """The number of runs of each model with several."""
+        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
+        return {name: count for name, count in counts.items() if count > 1}
+
+    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
+        """Take the values of a model, or subtract those of another; leave out the undefined."""
+        is_system = metric in self.system
+        users = np.zeros(1, np.intp) if is_system else self.groups[group]
+        values = self.values[model][metric][users]
+        if against is not None:
+            values = values - self.values[against][metric][users]
+        undefined, n_users = np.isnan(values), users.size
+        if undefined.any():
+            users, values = users[~undefined], values[~undefined]
+        weights = None if self.weights is None or is_system else self.weights[users]
+        return Values(values, users, weights, n_users - users.size)
+
+    def describe(self, group: Any, metric: str, model: Any, own: Values) -> dict[str, Any]:
+        """Compute the fields of a ``Mean``, with those of runs if any model has several."""
+        is_system = metric in self.system
+        named: dict[str, Any] = {
+            "metric": metric,
+            "group": group,
+            "model": model,
+            "mean": statistics.mean_of(own.values, own.weights),
+            "n_users": None if is_system else own.users.size,
+            "n_undefined": None if is_system else own.n_undefined,
+            "n_effective": None if self.weights is None else math.nan,
+        }
+        if own.weights is not None:
+            named["n_effective"] = statistics.effective_users(own.weights)
+        if self.n_runs():
+            runs = self.runs[model][metric][:, own.users]
+            means = np.array([statistics.mean_of(run, own.weights) for run in runs])
+            run_std = statistics.spread_of(statistics.defined(means)[0])
+            named |= {"n_runs": len(runs), "run_std": run_std}
+        return named
 
 
 def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
     """Read the names of columns that a caller gave."""
-    named: list[tuple[str, ...] | None] = []
-    for name, told in (("metrics", metrics), ("model", model)):
-        given = (told,) if isinstance(told, str) else told
-        is_named = isinstance(given, Collection) and all(isinstance(each, str) for each in given)
-        if given is not None and not (given and is_named):
-            msg = f"{name} must be one or several names of columns, got {told!r}"
+    named = []
+    for name, given in (("metrics", metrics), ("model", model)):
+        names = () if given is None else several(given)
+        if given is not None and not (names and all(isinstance(each, str) for each in names)):
+            msg = f"{name} must be one or several names of columns, got {given!r}"
             raise ArgumentError(msg)
-        named.append(None if given is None else tuple(given))
-    names, labels = named
-    alone, spelled = names or (), None
-    if names is not None:
-        spelled = tuple(dict.fromkeys(each for name in names for each in spell(name)))
-    untested = frozenset(spelled or ()) - frozenset(alone)
+        named.append(names)
+    alone, labels = named
+    spelled = tuple(dict.fromkeys(each for name in alone for each in spell(name)))
     columns = tuple(each for each in others if isinstance(each, str))
-    return Columns(spelled, labels or (), columns, untested)
+    return Columns(spelled or None, labels, columns, frozenset(spelled) - frozenset(alone))
 
 
 def read_table(
@@ -151,25 +222,23 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
         require(name, column, names)
     numbers = [n for n in names if n not in told | levels and rows.schema[n].is_numeric()]
     measured = tuple(column for column in numbers if spec_if_known(column))
-    if asked.metrics is None:
-        metrics = measured
-        for column in numbers:
-            if column not in metrics and rows.schema[column].is_float():
-                msg = (
-                    f"{name} has the column {column!r} of floats, whose name is no metric string; "
-                    f"type metrics={[*metrics] or ['a column']} to name all metrics, since other "
-                    f"columns identify the user, or model={column!r} if it names the model"
-                )
-                raise InputError(msg)
+    odd = next((n for n in numbers if n not in measured and rows.schema[n].is_float()), None)
+    if asked.metrics is None and odd is not None:
+        msg = (
+            f"{name} has the column {odd!r} of floats, whose name is no metric string; type "
+            f"metrics={[*measured] or ['a column']} to name all metrics, since other columns "
+            f"identify the user, or model={odd!r} if it names the model"
+        )
+        raise InputError(msg)
+    metrics = asked.metrics or measured
     values = {metric: _without_nulls(rows[metric]) for metric in metrics}
     keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
     table = Table(name, values, rows, keys, model)
     if keys and rows.select(*keys, *model).is_duplicated().any():
         table.rows_by_model()  # a missing name is told first
-        users = table.users(*model)
-        first = {user: row for row, user in reversed([*enumerate(users)])}
-        for row, user in enumerate(users):
-            if first[user] < row:
+        first: dict[Any, int] = {}
+        for row, user in enumerate(table.users(*model)):
+            if first.setdefault(user, row) < row:
                 msg = (
                     f"{name} has two lists of {named_user((*keys, *model), user)}, rows "
                     f"{first[user]} and {row}; expected one: type model='its name' if a column "
@@ -183,10 +252,9 @@ def _names_users(native: Any) -> bool:
     """Say whether a pandas index identifies users: by a name, or where no column does."""
     if any(name is not None for name in native.index.names):
         return True
-    floats = [name for name, dtype in native.dtypes.items() if dtype.kind == "f"]
-    others = {name for name in native.columns if name not in floats}
-    others = {name for name in others if spec_if_known(str(name)) is None}
-    return others <= set(_COUNTS) and list(native.index) != list(range(len(native)))
+    others = (str(name) for name, dtype in native.dtypes.items() if dtype.kind != "f")
+    ids = {name for name in others if spec_if_known(name) is None}
+    return ids <= set(_COUNTS) and list(native.index) != list(range(len(native)))
 
 
 def _without_nulls(column: Any) -> Any:
@@ -261,7 +329,10 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
 
     Levels may lack metrics. Of one result no difference is taken: it may have infinite values.
     """
-    first, n_users, counted = models[0], 0, ""
+    first = models[0]
+    counted, n_users = next(
+        ((metric, each.size) for metric, each in first.values.items() if each.ndim), ("", 0)
+    )
     for table in (*models, *levels):
         for lacking, having in ((table, first), (first, table))[table in levels :]:
             missing = next((each for each in having.values if each not in lacking.values), None)
@@ -272,19 +343,13 @@ def require_alike(models: Sequence[Table], levels: Sequence[Table] = ()) -> int:
                 )
                 raise InputError(msg)
         for metric, column in table.values.items():
-            what, shape = f"metric {metric!r} of {table.name}", first.values[metric].shape
-            if column.ndim != len(shape):
+            what = f"metric {metric!r} of {table.name}"
+            is_of_users = first.values[metric].ndim
+            other, expected = (counted, (n_users,)) if is_of_users else (metric, ())
+            if column.shape != expected:
                 msg = (
-                    f"metric {metric!r} has shape {shape} for {first.name} and {column.shape} for "
-                    f"{table.name}"
-                )
-                raise ShapeError(msg)
-            if column.ndim and not counted:
-                n_users, counted = column.size, what
-            if column.ndim and column.size != n_users:
-                msg = (
-                    f"{counted} has {n_users:,} users and {what} {column.size:,}; compare results "
-                    "on the same users"
+                    f"{what} has shape {column.shape}; expected {expected}, as metric {other!r} of "
+                    f"{first.name}: compare results on the same users"
                 )
                 raise ShapeError(msg)
             infinite = np.isinf(column)
@@ -306,7 +371,10 @@ def read_users(
     weights: Any,
     model: Iterable[str] = (),
 ) -> tuple[dict[Any, Rows], Floats | None]:
-    """Read the groups of users and their weights, arrays or columns of a table, ``labels``."""
+    """Read the users of each group and of None, all, and their weights; none has weight 0.
+
+    Groups and weights are arrays, or columns of a table in ``labels``.
+    """
     for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
         if isinstance(given, str) and given not in labels:
             msg = (
@@ -315,8 +383,11 @@ def read_users(
             )
             raise InputError(msg)
     by, weights = (labels[each] if isinstance(each, str) else each for each in (by, weights))
-    groups = {} if by is None else _read_groups(by, n_users)
-    return groups, None if weights is None else read_weights(weights, n_users)
+    groups = {None: np.arange(n_users)} | ({} if by is None else _read_groups(by, n_users))
+    if weights is None:
+        return groups, None
+    relative = read_weights(weights, n_users)
+    return {group: rows[relative[rows] > 0] for group, rows in groups.items()}, relative
 
 
 def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
@@ -329,13 +400,13 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
             kind = type(label).__name__
             msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
             raise InputTypeError(msg) from None
-    undefined = [users[0] for label, users in members.items() if _is_missing(label)]
-    if undefined:
-        msg = (
-            f"by must name the group of every user; that of user {min(undefined)} is undefined; "
-            "give such users a label of their own, such as 'unknown'"
-        )
-        raise InputError(msg)
+    for label, users in members.items():
+        if _is_missing(label):
+            msg = (
+                f"by must name the group of every user; that of user {users[0]} is undefined; "
+                "give such users a label of their own, such as 'unknown'"
+            )
+            raise InputError(msg)
     if len(members) > _MANY_GROUPS:
         msg = (
             f"by names {len(members):,} different groups; expected at most {_MANY_GROUPS}: "
@@ -387,14 +458,7 @@ def read_weights(weights: Any, n_users: int) -> Floats:
     if not array.any():
         msg = "weights are all 0; expected a number above 0 for at least one user"
         raise InputError(msg)
-    relative: Floats = array / array.max()
-    if np.count_nonzero(relative) < np.count_nonzero(array):
-        msg = (
-            f"weights holds {array[array > 0].min():g} and {array.max():g}, too far apart to add; "
-            "give such small weights as 0, which leaves the users out"
-        )
-        raise InputError(msg)
-    return relative
+    return array / array.max()  # type: ignore[no-any-return]
 
 
 def read_seed(rng: int | np.random.Generator | None) -> int:
@@ -413,6 +477,19 @@ def check_count(name: str, given: Any, least: int) -> int:
         msg = f"{name} must be an integer >= {least}, got {given!r}"
         raise ArgumentError(msg)
     return number
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """Make a tuple of one name, given alone, or of several."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    return (given,) if is_one else tuple(given)
+
+
+def check_known(name: str, given: Any, known: Iterable[str]) -> None:
+    """Refuse what is none of the names that are known."""
+    if given not in known:
+        msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
+        raise ArgumentError(msg)
 
 
 def check_share(name: str, share: Any, least: float) -> float:

@@ -3,51 +3,67 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError
+from recmetrics._options import one_of
 from recmetrics._spec import MetricSpec, parse
 from recmetrics._types import Convention
-from recmetrics.comparison._samples import Samples
+from recmetrics.comparison._reading import Samples
 from recmetrics.comparison._statistics import Correction, Test
 
-_OPTIONAL = ("n_effective", "n_runs", "run_std", "model")
-_FRAMES = ("pandas", "polars", "pyarrow")
-_PLAIN = (str, bool, int, float, type(None))
+_ALWAYS = ("group", "n_users", "n_undefined")  # which None says something of
+Frames: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
     """The mean of a metric of one model, or the value of a metric of all lists.
 
-    ``low`` and ``high`` are the bounds of the interval. They are NaN if fewer than two users have a
-    value, and for a metric of all lists, whose numbers of users are None. ``group`` is None for all
-    users together. ``best`` marks the best mean of a metric in its group. ``n_effective`` is (sum
-    w)^2 / sum w^2 of the users' weights; it is NaN for a metric of all lists and None without
-    weights. ``n_runs`` is the number of runs of the model, and ``run_std`` the standard deviation
-    of their means (with divisor n - 1), NaN for one run; both are None if every model has one run.
+    ``group`` is None for all users together. ``low`` and ``high`` are the bounds of the interval.
+    ``n_users`` is the number of users with a value, ``n_undefined`` of those without one, who are
+    left out. ``n_effective`` is (sum w)^2 / sum w^2 of the users' weights, None without weights.
+
+    An undefined number is NaN, such as the interval of fewer than two values, or of infinite ones.
+    A metric of all lists has only a value, ``mean``: its numbers of users are None.
+
+    In a comparison, ``best`` marks the best mean of a metric in its group. ``n_runs`` is the number
+    of runs of the model, and ``run_std`` the standard deviation of their means (with divisor
+    n - 1), NaN for one run; both are None if every model has one run.
+
+    In a summary, ``std`` is the standard deviation of the users' values (with divisor n - 1), and
+    ``q10``, ``median`` and ``q90`` are their quantiles. ``why`` is the reason that users are left
+    out, such as "no relevant item", or "" if none are. ``levels`` has the means of reference
+    levels. ``model`` is None unless a table names models.
     """
 
     metric: str
     group: Any
-    model: str
+    model: Any
     mean: float
     low: float = math.nan
     high: float = math.nan
+    std: float | None = None
+    q10: float | None = None
+    median: float | None = None
+    q90: float | None = None
     n_users: int | None = None
     n_undefined: int | None = None
-    best: bool = False
+    best: bool | None = None
+    why: str | None = None
     n_effective: float | None = None
     n_runs: int | None = None
     run_std: float | None = None
+    levels: dict[str, float] | None = None
 
     @property
     def value(self) -> float:
@@ -55,47 +71,11 @@ class Mean:
         return self.mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name; those of weights and runs only if there are any."""
-        return _without_unset(asdict(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSummary:
-    """One metric over the users of a group, or over all users (``group`` is None).
-
-    ``low`` and ``high`` are the bounds of the interval of the mean. ``std`` is the standard
-    deviation of the users' values (with divisor n - 1); ``q10``, ``median`` and ``q90`` are their
-    quantiles. ``n_users`` is the number of users with a value. ``n_undefined`` is the number of
-    users without one, who are left out; ``why`` gives the reason, such as "no relevant item", or ""
-    if there are none. ``n_effective`` is (sum w)^2 / sum w^2 of the weights, None without weights.
-    ``model`` is None unless a table names models. ``levels`` has the means of reference levels.
-
-    An undefined number is NaN, such as the interval of fewer than two values, or of infinite
-    values. A metric of all lists has only a value, ``mean``; its ``n_users`` and ``n_undefined``
-    are None.
-    """
-
-    metric: str
-    group: Any
-    mean: float
-    low: float = math.nan
-    high: float = math.nan
-    std: float = math.nan
-    q10: float = math.nan
-    median: float = math.nan
-    q90: float = math.nan
-    n_users: int | None = None
-    n_undefined: int | None = None
-    why: str = ""
-    n_effective: float | None = None
-    model: str | None = None
-    levels: dict[str, float] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, and the levels; those of weights and models if there are."""
-        named = _without_unset(asdict(self))
-        levels: dict[str, Any] = named.pop("levels")
-        return named | levels
+        """Return the fields that the call has by name, and the levels."""
+        named = asdict(self)
+        if self.levels is not None:  # of a summary, where the model stands last
+            named |= {"model": named.pop("model"), **named.pop("levels")}
+        return {name: each for name, each in named.items() if name in _ALWAYS or each is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +117,8 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
         named = asdict(self)
-        p_values, corrected = named.pop("p_values"), named.pop("corrected")
-        significant = named.pop("significant")
-        for test, p in p_values.items():
+        corrected, significant = named.pop("corrected"), named.pop("significant")
+        for test, p in named.pop("p_values").items():
             named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
         return named | {"significant": significant}
 
@@ -199,10 +178,6 @@ class Compared:
         return found
 
 
-def _without_unset(named: dict[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in named.items() if name not in _OPTIONAL or each is not None}
-
-
 def document(
     numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
 ) -> dict[str, Any]:
@@ -229,30 +204,30 @@ def _defined(metric: str, convention: Convention | None) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | frozenset):
-        return [_plain(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, _PLAIN) else str(value)
+    """Make values of JSON: None for what is undefined or infinite."""
+
+    def other(each: Any) -> Any:
+        if isinstance(each, frozenset):
+            return sorted(each)
+        return each.item() if isinstance(each, np.generic) else str(each)
+
+    return json.loads(json.dumps(value, default=other), parse_constant=lambda _: None)
 
 
 def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
     """Make a data frame of records, by default with the first package that is installed."""
-    if backend is not None and backend not in _FRAMES:
-        msg = f"backend must be 'pandas', 'polars' or 'pyarrow', got {backend!r}"
-        raise ArgumentError(msg)
-    wanted = _FRAMES if backend is None else (backend,)
+    if backend is not None:
+        one_of("backend", backend, Frames)
+    wanted = get_args(Frames) if backend is None else (backend,)
     name = next(filter(find_spec, wanted), None)
     if name is None:
         msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    groups = [each.get("group") for each in records]
-    if len({*map(type, groups)} - {type(None)}) > 1:  # which no column holds
-        named = (None if group is None else str(group) for group in groups)
+    if (
+        len({type(each.get("group")) for each in records} - {type(None)}) > 1
+    ):  # no column holds them
+        named = (group if (group := each["group"]) is None else str(group) for each in records)
         records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
     if name == "pyarrow":
         return package.Table.from_pylist(records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -106,9 +105,9 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     if counts:
         some = "the variation over runs of models with a single run, or "
         single = some if len(counts) < len(comparison.models) else ""
-        few = _between([count for count in counts.values() if count < _FEW_RUNS], "run")
+        few = [count for count in counts.values() if count < _FEW_RUNS]
         estimate = "the estimate of the variation over runs is rough and too small"
-        rough = f"; with {few}, {estimate}" if few else ""
+        rough = f"; with {_between(few, 'run')}, {estimate}" if few else ""
         yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
 
 
@@ -153,8 +152,8 @@ def _left_out(comparison: Compared) -> Iterator[str]:
 def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
     """Say how many differences, and in how many groups, have too few users for a test of signs."""
     needed = fewest_users(comparison.confidence)
-    percent = grids.percent(comparison.confidence)
-    why = f"too few for a test at {percent}; at least {needed} are needed"
+    level = grids.percent(comparison.confidence)
+    why = f"too few for a test at {level}; at least {needed} are needed"
     tested = [each for each in comparison.differences if each.metric not in comparison.untested]
     n_tested = len(split(tested)[0])
     few, of_groups = split(each for each in tested if each.n_users < needed)
@@ -201,12 +200,10 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
     """Make the column of the worst group, beside the records of all users."""
 
     def text(each: Mean | Difference) -> str:
-        against = getattr(each, "against", None)
-        worst = comparison.worst_group(each.metric, each.model, against)
+        worst = comparison.worst_group(each.metric, each.model, getattr(each, "against", None))
         if worst is None:
             return UNDEFINED
-        form = f"{sign}.{places[each.metric]}f"
-        return f"{one_line(worst.group)} ({grids.shown(worst.value, form)})"
+        return f"{one_line(worst.group)} ({worst.value:{sign}.{places[each.metric]}f})"
 
     return Column("worst group", text, bool(comparison.groups) and group is None, is_number=False)
 
@@ -244,39 +241,39 @@ def models_by_metrics(
 ) -> Grid:
     """The means of a group, with the letters of the models that they are better than."""
     models, places = [*comparison.models, *comparison.levels], _decimals(comparison)
-    letters = {model: _letter(i) for i, model in enumerate(comparison.models)}
-    letters = letters if comparison.differences else {}
-    better: dict[tuple[str, str], str] = {}
+    compared = comparison.models if comparison.differences else ()
+    letters = {model: _letter(i) for i, model in enumerate(compared)}
+    better: dict[tuple[str, str], list[str]] = {}
     for each in comparison.differences:
         if each.group == group and each.significant:
             is_lower = each.metric in comparison.lower_is_better
             pair = (each.model, each.against)
             winner, loser = pair if (each.difference > 0) != is_lower else pair[::-1]
-            marks = better.get((each.metric, winner), "") + letters[loser]
-            better[each.metric, winner] = "".join(sorted(marks))
-    means = {(each.metric, each.model): each for each in comparison.means if each.group == group}
+            better.setdefault((each.metric, winner), []).append(letters[loser])
+    own = [each for each in comparison.means if each.group == group]
+    means = {(each.metric, each.model): each.mean for each in own}
+    best = {(each.metric, each.model) for each in own if each.best}
 
     def column(metric: str) -> Column:
-        of_models = {model: better.get((metric, model), "") for model in models}
+        of_models = {model: "".join(sorted(better.get((metric, model), []))) for model in models}
         width = max(map(len, of_models.values()))
         decimals = f".{places[metric] if digits is None else digits}f"
 
-        def is_best(model: str) -> bool:
-            return (metric, model) in means and means[metric, model].best
-
         def text(model: str) -> str:
-            found = means.get((metric, model))
-            mean = UNDEFINED if found is None else grids.shown(found.mean, decimals)
+            mean, is_best = (
+                grids.shown(means.get((metric, model)), decimals),
+                (metric, model) in best,
+            )
             if form == "latex":
-                return _in_latex(mean, of_models[model], is_best(model))
+                return _in_latex(mean, of_models[model], is_best)
             if form == "text":
-                mean = f"[{mean}]" if is_best(model) else f" {mean} "
+                mean = f"[{mean}]" if is_best else f" {mean} "
                 return f"{mean} {of_models[model]:<{width}}" if width else mean
             return f"{mean} {of_models[model]}".rstrip()
 
         heading = one_line(metric)
         heading = grids.escape_latex(heading) if form == "latex" else heading
-        return Column(heading, text, is_strong=is_best)
+        return Column(heading, text, is_strong=lambda model: (metric, model) in best)
 
     def name(model: str) -> str:
         text = one_line(model)
@@ -298,16 +295,13 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
 
 def _p(test: Test, difference: Difference) -> str:
     value = difference.corrected[test]
-    if math.isnan(value):
-        return UNDEFINED
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+    return "<0.0001" if value < 0.0001 else grids.shown(value, ".4f")
 
 
 def _between(numbers: Sequence[int], what: str) -> str:
-    """Write the range of numbers of things; nothing for none."""
-    low, high = min(numbers, default=0), max(numbers, default=0)
-    several = grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
-    return several if numbers else ""
+    """Write the range of numbers of things."""
+    low, high = min(numbers), max(numbers)
+    return grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
 
 
 def _letter(index: int) -> str:

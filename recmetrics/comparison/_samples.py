@@ -1,73 +1,23 @@
-"""Tables of all models -> one array per model and metric, users in one order."""
+"""Tables of all models -> samples: one array per model and metric, users in one order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
 from recmetrics.comparison import _reading as reading
-from recmetrics.comparison._reading import Columns, Rows, Table, read_table
+from recmetrics.comparison._reading import Columns, Samples, Table, read_table
 from recmetrics.comparison._statistics import Floats, mean_over_runs
 
 _FORMS = (
     "what Metrics.compute returns, an object whose .compute() returns that, or a data frame with a "
     "float column per metric"
 )
-
-
-class Values(NamedTuple):
-    """The defined values of a model, or differences of two, of some users."""
-
-    values: Floats
-    users: Rows
-    weights: Floats | None
-    n_undefined: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Samples:
-    """The values of each run of each model: (n_runs, n_users), NaN where they are undefined.
-
-    A metric of all lists has one value for each run, (n_runs, 1). A user's value is the mean over
-    the runs in which it is defined.
-    """
-
-    models: tuple[str, ...]
-    levels: tuple[str, ...]  # shown beside the models; they may lack metrics
-    metrics: tuple[str, ...]
-    system: frozenset[str]  # metrics with one value for all users together
-    runs: dict[str, dict[str, Floats]]
-    values: dict[str, dict[str, Floats]]  # (n_users,), over the runs
-    groups: dict[Any, Rows]  # the users of each, and of None: all; none of weight 0
-    weights: Floats | None  # of all users
-    users: list[Any] | None = None  # their ids, where data frames name them
-
-    def having(self, metric: str) -> list[str]:
-        """List the models, and the levels that have a metric."""
-        return [*self.models, *(each for each in self.levels if metric in self.values[each])]
-
-    def n_runs(self) -> dict[str, int]:
-        """The number of runs of each model with several."""
-        counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
-        return {name: count for name, count in counts.items() if count > 1}
-
-    def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
-        """Take the values of a model, or subtract those of another; leave out the undefined."""
-        is_system = metric in self.system
-        users = np.zeros(1, np.intp) if is_system else self.groups[group]
-        values = self.values[model][metric][users]
-        if against is not None:
-            values = values - self.values[against][metric][users]
-        undefined, n_users = np.isnan(values), users.size
-        if undefined.any():
-            users, values = users[~undefined], values[~undefined]
-        weights = None if self.weights is None or is_system else self.weights[users]
-        return Values(values, users, weights, n_users - users.size)
 
 
 def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Columns) -> Samples:
@@ -98,9 +48,10 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
     of_models = [table for model in results for table in tables[model]]
     of_levels = [table for level in levels for table in tables[level]]
     n_users = reading.require_alike(of_models, of_levels)
-    group_rows, relative = reading.read_users("no result is", labels, n_users, by, weights)
+    groups, relative = reading.read_users("no result is", labels, n_users, by, weights)
+    everyone = groups.pop(None)
     try:
-        group_rows = {group: group_rows[group] for group in sorted(group_rows)}
+        groups = {None: everyone} | {group: groups[group] for group in sorted(groups)}
     except TypeError:
         msg = "by must hold labels of one type, such as strings or integers"
         raise InputTypeError(msg) from None
@@ -116,11 +67,9 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
             model: {metric: mean_over_runs(each) for metric, each in of_metrics.items()}
             for model, of_metrics in runs.items()
         },
-        groups={
-            group: rows if relative is None else rows[relative[rows] > 0]
-            for group, rows in {None: np.arange(n_users), **group_rows}.items()
-        },
+        groups=groups,
         weights=relative,
+        n_weightless=None if relative is None else n_users - groups[None].size,
         users=users,
     )
 
@@ -218,18 +167,18 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
             f"{table.name} by {[*table.keys]}; expected the same, and metrics in float columns"
         )
         raise InputError(msg)
-    sides = (first.name, expected), (table.name, users)
-    for (having, theirs), (lacking, others) in (sides, sides[::-1]) if table.keys else ():
-        missing = next((user for user in theirs if user not in others), None)
-        if missing is not None:
-            user = reading.named_user(table.keys, missing)
-            msg = (
-                f"{having} has a list of {user} and {lacking} has none; "
-                "compare the same lists; evaluate_table gives every user of the truth a row, "
-                "unless include_missing=False leaves some out; if a column names the model, type "
-                "model='its name'"
-            )
-            raise InputError(msg)
+    odd = next(
+        (user for user in chain(expected, users) if (user in expected) != (user in users)), None
+    )
+    if table.keys and odd is not None:
+        having, lacking = (first, table) if odd in expected else (table, first)
+        msg = (
+            f"{having.name} has a list of {reading.named_user(table.keys, odd)} and {lacking.name} "
+            "has none; compare the same lists; evaluate_table gives every user of the truth a row, "
+            "unless include_missing=False leaves some out; if a column names the model, type "
+            "model='its name'"
+        )
+        raise InputError(msg)
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
@@ -240,20 +189,17 @@ def check_runs(samples: Samples, paired_runs: object) -> None:
     counts = samples.n_runs()
     if len(counts) < 2:
         return
-    (first, expected), *others = counts.items()
-    if paired_runs:
-        for model, count in others:
-            if count != expected:
-                msg = (
-                    f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has "
-                    f"{count}; give the same runs of every model, or one result"
-                )
-                raise ArgumentError(msg)
-        return
-    for model in counts:
-        for metric, values in samples.runs[model].items():
-            is_of_users = metric not in samples.system
-            if is_of_users and (~np.isnan(values)).sum(axis=0).max(initial=0) == 1:
+    first, expected = next(iter(counts.items()))
+    for model, count in counts.items():
+        if paired_runs and count != expected:
+            msg = (
+                f"paired_runs=True, but {first!r} has {expected} runs and {model!r} has {count}; "
+                "give the same runs of every model, or one result"
+            )
+            raise ArgumentError(msg)
+        tested = [each for each in samples.metrics if each not in samples.system]
+        for metric in () if paired_runs else tested:
+            if (~np.isnan(samples.runs[model][metric])).sum(axis=0).max(initial=0) == 1:
                 msg = (
                     f"no user has a value of metric {metric!r} in two runs of {model!r}: the runs "
                     "are folds of users, the same for every model; type paired_runs=True"

@@ -4,12 +4,12 @@ from __future__ import annotations  # help() shows the names of types, not what 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _reading as reading
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._grids import Grid, Printed, named, number, one_line, plural, split
-from recmetrics.comparison._records import MetricSummary, document, frame_of
+from recmetrics.comparison._records import Mean, document, frame_of
 from recmetrics.comparison._statistics import N_RESAMPLES, Floats, Sample
 
 if TYPE_CHECKING:
@@ -71,17 +71,14 @@ def summary(
         As in ``compare``. Each model has a block of its own, and no two of its rows may have equal
         ids.
     by
-        The group of each user: (n_users,) labels in the order of the users, or the name of a column
-        of the data frame. Adds the same statistics for each group, in order of first appearance.
-        Labels may be any hashable objects except None and NaN.
+        As in ``compare``, with the groups in order of first appearance. Labels may be any hashable
+        objects except None and NaN.
     weights
-        The weight of each user, (n_users,) finite numbers >= 0, or the name of a column of the data
-        frame: means, intervals, quantiles and standard deviations are then weighted. Weight 0
-        leaves a user out.
+        As in ``compare``. Quantiles and standard deviations are then weighted, too.
     levels
         Reference levels by name, to show beside the means, such as ``{"chance":
-        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, which are
-        weighted and grouped as those of the model, or one number. They may lack some metrics.
+        Metrics.chance(truth, metrics)}``: for each metric the values of the same users, or one
+        number. They may lack some metrics.
     confidence
         The confidence of the intervals, above 0 and below 1.
     noun
@@ -89,9 +86,8 @@ def summary(
     notes
         Lines to print below the tables.
     rng
-        The seed or generator of the bootstrap, as in ``compare``. Other metrics
-        do not change the interval of a metric. ``compare`` gives the same intervals for the same
-        seed, confidence and weights; ``recmetrics evaluate`` gives those of seed 0.
+        As in ``compare``, which gives the same intervals for the same seed, confidence and weights.
+        ``recmetrics evaluate`` gives those of seed 0.
 
     Returns
     -------
@@ -111,68 +107,51 @@ def summary(
     Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
     lists, of shape (), has a value, but neither interval nor quantiles.
 
-    Intervals are percentile bootstrap intervals: users are drawn with replacement, 2,000 times, and
-    the mean of each resample is computed, with weights as a weighted mean. With more than 4,096
-    users, random blocks of users are drawn. The intervals cover the variation of the mean over
-    samples of users, not over training runs of the model.
+    Intervals are percentile bootstrap intervals, as in ``compare``. They cover the variation of the
+    mean over samples of users, not over training runs of the model.
 
     The q quantile is the smallest value such that the users with values up to it have at least the
     share q of the total weight. If they have exactly q, it is the mean of that value and the next
     one ("averaged_inverted_cdf" in NumPy). So the median is the usual one, and a user of weight 2
     counts as two users of weight 1.
     """
-    read = _read(values, by, weights, reading.read_columns(metrics, model, by, weights))
-    of_levels = _read_levels(levels or {}, read.values)
+    asked = reading.read_columns(metrics, model, by, weights)
+    models, of_levels, may_lack = _read(values, by, weights, levels or {}, asked)
     confidence = reading.check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
-    parts: list[tuple[Any, ...]] = [(name, None, rows) for name, rows in read.models.items()]
-    for name, rows in read.models.items():
-        parts += [(name, g, rows[np.isin(rows, each)]) for g, each in read.groups.items()]
-    found: list[tuple[MetricSummary, Sample]] = []
-    for name, group, members in parts:
-        users = members if read.weights is None else members[read.weights[members] > 0]
-        found += [
-            _described(read, of_levels, metric, name, group, users, seed)
-            for metric, column in read.values.items()
-            if column.ndim or group is None  # one value for all users: none for a group
-        ]
-    records = statistics.bounded(found, confidence, N_RESAMPLES, seed)
-    if all(math.isnan(each.mean) and each.n_undefined for each in records if each.group is None):
-        first = records[0]
+    found = [
+        _described(samples, of_levels, group, metric, seed, may_lack)
+        for samples in models
+        for group in samples.groups
+        for metric in samples.metrics
+        if group is None or metric not in samples.system  # one value for all users
+    ]
+    overall, of_groups = split(statistics.bounded(found, confidence, N_RESAMPLES, seed))
+    if all(math.isnan(each.mean) and each.n_undefined for each in overall):
+        first = overall[0]
         msg = (
             f"no user has a value of any metric; for {first.metric!r} all {first.n_undefined:,} "
             f"users have {first.why}; expected a value of at least one user: check that the truth "
             "belongs to these users"
         )
         raise InputError(msg)
-    n_weightless = None
-    if read.weights is not None:
-        n_weightless = max(int((read.weights[each] == 0).sum()) for each in read.models.values())
     return Summary(
-        records=tuple(records),
-        groups=tuple(read.groups),
-        models=tuple(name for name in read.models if name is not None),
+        records=(*overall, *of_groups),
+        groups=tuple(models[0].groups)[1:],
+        models=tuple(name for each in models for name in each.models if name is not None),
         levels=tuple(of_levels),
         confidence=confidence,
         noun=noun,
         notes=tuple(notes),
         n_resamples=N_RESAMPLES,
-        n_weightless=n_weightless,
+        n_weightless=None if weights is None else max(each.n_weightless or 0 for each in models),
     )
 
 
-class _Result(NamedTuple):
-    """The values per metric, (n_users,) or (); the users in groups, their weights, the models."""
-
-    values: dict[str, Floats]
-    groups: dict[Any, reading.Rows]
-    weights: Floats | None
-    models: dict[Any, reading.Rows]  # the rows of each; None names the only one
-    has_missing: bool  # an Evaluator, some of whose users were never updated
-
-
-def _read(values: Any, by: Any, weights: Any, asked: reading.Columns) -> _Result:
-    """Read the result of one model, or of several, the group of each user, and their weights."""
+def _read(
+    values: Any, by: Any, weights: Any, levels: Mapping[str, Any], asked: reading.Columns
+) -> tuple[list[reading.Samples], dict[str, dict[str, Floats]], str]:
+    """Read the result of one model, or of several, and levels; another reason to lack values."""
     if isinstance(values, list | tuple) and any(isinstance(each, Mapping) for each in values):
         msg = (
             f"values is a {type(values).__name__}; expected one result, {_FORMS}; "
@@ -193,11 +172,20 @@ def _read(values: Any, by: Any, weights: Any, asked: reading.Columns) -> _Result
         labels = {column: table.frame[column].to_list() for column in asked.others}
     unread = asked.model if table.frame is None else ()
     groups, relative = reading.read_users("values is not", labels, n_users, by, weights, unread)
-    models: dict[Any, reading.Rows] = {None: np.arange(n_users)}
-    if table.model:
-        models = dict(table.rows_by_model())
+    models = [
+        reading.Samples(
+            models=(name,),
+            metrics=tuple(table.values),
+            system=frozenset(metric for metric, each in table.values.items() if not each.ndim),
+            values={name: {metric: np.atleast_1d(each) for metric, each in table.values.items()}},
+            groups={group: rows[np.isin(rows, each)] for group, each in groups.items()},
+            weights=relative,
+            n_weightless=None if relative is None else int((relative[rows] == 0).sum()),
+        )
+        for name, rows in (table.rows_by_model() or {None: np.arange(n_users)}).items()
+    ]
     has_missing = any(getattr(each, "not_updated", 0) for each in counts.values())
-    return _Result(table.values, groups, relative, models, has_missing)
+    return models, _read_levels(levels, table.values), ", or no update" if has_missing else ""
 
 
 def _read_levels(
@@ -219,56 +207,44 @@ def _read_levels(
 
 
 def _described(
-    read: _Result,
+    samples: reading.Samples,
     levels: Mapping[str, Any],
-    metric: str,
-    model: Any,
     group: Any,
-    users: reading.Rows,
+    metric: str,
     seed: int,
-) -> tuple[MetricSummary, Sample]:
+    may_lack: str,
+) -> tuple[Mean, Sample]:
     """Compute the statistics of a metric over some users, and what to resample."""
-    column = read.values[metric]
-    weights = None if read.weights is None else read.weights[users]
-    at_levels = {
-        name: statistics.mean_of(own[users], weights) if own.ndim else float(own)
-        for name, each in levels.items()
-        if (own := each.get(metric)) is not None
-    }
-    told: dict[str, Any] = {"metric": metric, "group": group, "model": model, "levels": at_levels}
-    if not column.ndim:
-        why = _why(metric) if np.isnan(column) else ""
-        n_effective = None if weights is None else math.nan
-        record = MetricSummary(**told, mean=float(column), why=why, n_effective=n_effective)
-        return record, statistics.NOTHING
-    row, weights = statistics.defined(column[users], weights)
-    otherwise = ", or no update" if read.has_missing else ""
-    q10, median, q90 = statistics.quantiles_of(row, weights, (0.1, 0.5, 0.9))
-    record = MetricSummary(
-        **told,
-        mean=statistics.mean_of(row, weights),
-        std=statistics.spread_of(row, weights),
+    [model] = samples.models
+    own, users = samples.of(group, metric, model), samples.groups[group]
+    weights = None if samples.weights is None else samples.weights[users]
+    is_system = metric in samples.system
+    row = own.values[:0] if is_system else own.values  # one value has no spread
+    q10, median, q90 = statistics.quantiles_of(row, own.weights, (0.1, 0.5, 0.9))
+    why = ""
+    if own.n_undefined:
+        spec = reading.spec_if_known(metric)
+        why = ("no value" if spec is None else lacking([spec])) + ("" if is_system else may_lack)
+    record = Mean(
+        **samples.describe(group, metric, model, own),
+        std=statistics.spread_of(row, own.weights),
         q10=q10,
         median=median,
         q90=q90,
-        n_users=row.size,
-        n_undefined=users.size - row.size,
-        why=_why(metric) + otherwise if row.size < users.size else "",
-        n_effective=None if weights is None else statistics.effective_users(weights),
+        why=why,
+        levels={
+            name: statistics.mean_of(level[users], weights) if level.ndim else float(level)
+            for name, each in levels.items()
+            if (level := each.get(metric)) is not None
+        },
     )
     if not np.isfinite(row).all():
         return record, statistics.NOTHING
-    return record, Sample((statistics.sums_of(row, weights, seed),))
+    return record, Sample((statistics.sums_of(row, own.weights, seed),))
 
 
-def _at(level: str, record: MetricSummary) -> float | None:
-    return record.levels.get(level)
-
-
-def _why(metric: str) -> str:
-    """Say why users have no value of a metric."""
-    spec = reading.spec_if_known(metric)
-    return "no value" if spec is None else lacking([spec])
+def _at(level: str, record: Mean) -> float | None:
+    return (record.levels or {}).get(level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -285,7 +261,7 @@ class Summary(Printed):
     Attributes
     ----------
     records
-        ``MetricSummary`` records: first those of all users, whose ``group`` is None, then those of
+        ``Mean`` records: first those of all users, whose ``group`` is None, then those of
         each group. Iterating over the summary yields them.
     models, levels, groups
         The names of the models, if a table names them; of the levels; the labels of the groups.
@@ -297,7 +273,7 @@ class Summary(Printed):
         The word for a user, and the lines below the tables that the caller added.
     """
 
-    records: tuple[MetricSummary, ...]
+    records: tuple[Mean, ...]
     groups: tuple[Any, ...]
     models: tuple[str, ...]
     levels: tuple[str, ...]
@@ -315,7 +291,7 @@ class Summary(Printed):
             for each in split(self.records)[0]
         }
 
-    def __iter__(self) -> Iterator[MetricSummary]:
+    def __iter__(self) -> Iterator[Mean]:
         return iter(self.records)
 
     def __len__(self) -> int:
@@ -339,44 +315,21 @@ class Summary(Printed):
         )
 
     def to_frame(self, *, backend: str | None = None) -> Any:
-        """Return the records as a data frame, with all digits.
-
-        Parameters
-        ----------
-        backend
-            As in ``Comparison.to_frame``.
-
-        Raises
-        ------
-        ArgumentError
-            As in ``Comparison.to_frame``.
-        """
+        """Return the records as a data frame, with all digits, as ``Comparison.to_frame``."""
         return frame_of(self.to_records(), backend)
 
     def plot(self, target: str | PathLike[str] | Axes | None = None) -> Figure:
-        """Draw the means of all users and their intervals, with the reference levels.
+        """Draw the means of all users, with intervals and levels, as ``Comparison.plot``."""
+        from recmetrics.comparison._plot import draw
 
-        A metric with three cutoffs or more is drawn as a curve over k.
-
-        Parameters
-        ----------
-        target
-            As in ``Comparison.plot``.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ArgumentError
-            As in ``Comparison.plot``.
-        """
-        from recmetrics.comparison._plot import draw_summary
-
-        return draw_summary(
-            self.records, self.models or ("mean",), self.levels, self._notes(), target
-        )
+        means: list[Mean] = []
+        for each in self.records:
+            is_first = each.model in (None, *self.models[:1])  # levels are drawn once
+            levels = (each.levels or {}).items() if is_first else ()
+            of = {"metric": each.metric, "group": each.group}
+            means.append(replace(each, model=each.model or "mean"))
+            means += [Mean(**of, model=level, mean=mean) for level, mean in levels]
+        return draw(means, (), self.models or ("mean",), self.levels, self._notes(), target)
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         tables = [self._grid(each) for each in split(self.records) if each]
@@ -392,7 +345,7 @@ class Summary(Printed):
             *map(one_line, self.notes),
         ]
 
-    def _grid(self, records: Sequence[MetricSummary]) -> Grid:
+    def _grid(self, records: Sequence[Mean]) -> Grid:
         places = grids.decimals_of(self.records)
         columns = [
             named("model", bool(self.models)),

@@ -444,9 +444,9 @@ _OF_FILES = {
          "tests/comparison/test_compare_runs.py -k 'defined or define'",
          "known / counts if weights is None", "1.0 * known if weights is None"),
     ],
-    "comparison/_summarise.py": [
+    "comparison/_reading.py": [
         ("users of weight 0 are counted", "tests/comparison/test_summary.py -k 'weight'",
-         "members[read.weights[members] > 0]", "members"),
+         "rows[relative[rows] > 0]", "rows"),
     ],
     "comparison/_render.py": [
         ("the compact table marks the loser",

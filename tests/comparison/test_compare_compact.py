@@ -6,11 +6,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from compared import NEW, OLD
 
 from recmetrics import ArgumentError, compare
 
-OLD = [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]
-NEW = [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]
 WORST = [0.0, 0.3, 0.1, 0.2, 0.0, 0.4]
 RESULTS = {
     "a_b": {"ndcg@10": OLD, "gini@5": NEW, "coverage@5": np.array(0.25)},
@@ -219,15 +218,12 @@ def test_nothing_tested_has_no_letters():
     [
         (
             {"metrics": "ndcg@5"},
-            "metrics must name metrics of the comparison, 'ndcg@10', 'gini@5', 'coverage@5', "
-            "got 'ndcg@5'",
+            "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got 'ndcg@5'",
         ),
-        ({"metrics": ["gini@5", 3]}, "metrics must name metrics of the comparison, 'ndcg@10', "),
-        ({"metrics": []}, "metrics is empty; expected metrics of the comparison, or None for all"),
-        ({"digits": -1}, "digits must be an integer from 0 to 15, got -1"),
-        ({"digits": 16}, "digits must be an integer from 0 to 15, got 16"),
-        ({"digits": 2.0}, "digits must be an integer from 0 to 15, got 2.0"),
-        ({"digits": True}, "digits must be an integer from 0 to 15, got True"),
+        ({"metrics": ["gini@5", 3]}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', "),
+        ({"metrics": []}, "metrics must be one of 'ndcg@10', 'gini@5', 'coverage@5', got ()"),
+        ({"digits": -1}, "digits must be an integer >= 0, got -1"),
+        ({"digits": 2.0}, "digits must be an integer >= 0, got 2.0"),
     ],
 )
 def test_bad_arguments(options, message):

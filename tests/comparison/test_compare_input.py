@@ -7,13 +7,13 @@ import types
 
 import numpy as np
 import pytest
-from compared import NAN, NEW, OLD, SMALL, frame, maker, only
+from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
 from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError, compare
 
 
-@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+@BACKENDS
 def test_rows_of_frames_are_matched_by_user(backend):
     users = ["u", "v", "w", "x", "y", "z"]
     old = frame(backend, users, OLD)
@@ -40,7 +40,7 @@ def test_an_index_names_the_users_whatever_its_type(name):
     assert list(recmetrics.summary(new).means) == ["hit@1"]
 
 
-@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+@BACKENDS
 def test_one_frame_has_the_rows_of_all_models(backend):
     columns = {
         "lr": [0.1] * 6 + [0.2] * 6,
@@ -168,8 +168,8 @@ def test_frames_without_narwhals(monkeypatch):
         )),
         ({"chance": {"n": OLD}}, InputError, "'old' has no metric 'n', which 'chance' has; compute "
          "the same metrics for every model"),
-        ({"chance": {"m": OLD[:5]}}, ShapeError, "metric 'm' of 'old' has 6 users and metric 'm' "
-         "of 'chance' 5; compare results on the same users"),
+        ({"chance": {"m": OLD[:5]}}, ShapeError, "metric 'm' of 'chance' has shape (5,); "
+         "expected (6,), as metric 'm' of 'old': compare results on the same users"),
         ({"": GOOD_LEVEL}, InputError, "names of models must be strings that are not blank, "
          "got ''"),
     ],
@@ -193,19 +193,13 @@ BAD_RESULTS = [
     ({" ": GOOD, "b": GOOD}, InputError, "names of models must be strings that are not blank, got"),
     ({"a": 3, "b": GOOD}, InputTypeError, f"the result of 'a' is a int; expected {RESULT}"),
     ({"a": {}, "b": {}}, InputError, f"the result of 'a' holds no metric; expected {RESULT}"),
-    ({"a": {3: [1.0]}, "b": GOOD}, InputError, "metric 3 of 'a': names of metrics must be"),
     ({"a": GOOD, "b": GOOD | {"n": [1.0, 2.0]}}, InputError, "'a' has no metric 'n', which 'b' "
      "has; compute the same metrics for every model"),
     ({"a": GOOD, "b": {"n": [1.0, 2.0]}}, InputError, "'b' has no metric 'm', which 'a' has; "
      "compute the same metrics for every model"),
-    ({"a": GOOD, "b": {"m": [1.0, 2.0, 3.0]}}, ShapeError, "metric 'm' of 'a' has 2 users and "
-     "metric 'm' of 'b' 3; compare results on the same users"),
-    ({"a": GOOD, "b": {"m": np.array(1.0)}}, ShapeError, "metric 'm' has shape (2,) for 'a' and () "
-     "for 'b'"),
-    ({"a": GOOD, "b": {"m": [[1.0, 2.0]]}}, ShapeError, "metric 'm' of 'b' has shape (1, 2); "
-     "expected one value per user, (n_users,), or ()"),
-    ({"a": GOOD, "b": {"m": [1j, 2j]}}, InputTypeError, "metric 'm' of 'b' has dtype complex128; "
-     "expected real numbers"),
+    ({"a": GOOD, "b": {"m": [1.0, 2.0, 3.0]}}, ShapeError, "metric 'm' of 'b' has shape (3,); "
+     "expected (2,), as metric 'm' of 'a': compare results on the same users"),
+    ({"a": GOOD, "b": {"m": np.array(1.0)}}, ShapeError, "metric 'm' of 'b' has shape (); "),
     ({"a": GOOD, "b": {"m": np.ma.masked_equal([1.0, 2.0], 1)}}, InputTypeError, "metric 'm' of "
      "'b' is a masked array, whose mask would be lost; type .filled(np.nan)"),
     ({"a": GOOD, "b": {"m": [[1.0], [1.0, 2.0]]}}, InputTypeError, "metric 'm' of 'b' cannot be "
@@ -229,20 +223,15 @@ BAD_ARGUMENTS = [
     ({"baseline": "c"}, "baseline must be one of 'a', 'b', got 'c'"),
     ({"confidence": 1}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 1"),
     ({"confidence": 95.0}, "confidence must be a number from 0.5 to below 1, such as 0.95, got 95"),
-    ({"tests": "z"}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got 'z'"),
-    ({"tests": ()}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', got ()"),
-    ({"tests": ("t", "t")}, "tests must be one or several of 't', 'wilcoxon' and 'permutation', "),
-    ({"correction": "bonferroni"}, "correction must be 'holm', 'bh' or None, got 'bonferroni'"),
+    ({"tests": "z"}, "tests must be 't', 'wilcoxon' or 'permutation', got 'z'; give one or"),
+    ({"tests": ()}, "tests must be 't', 'wilcoxon' or 'permutation', got (); give one or several"),
+    ({"correction": "bonferroni"}, "correction must be 'holm' or 'bh', got 'bonferroni'; None "),
     ({"n_resamples": 99}, "n_resamples must be an integer >= 100, got 99"),
     ({"n_resamples": 1e3}, "n_resamples must be an integer >= 100, got 1000.0"),
     ({"n_resamples": True}, "n_resamples must be an integer >= 100, got True"),
-    ({"rng": -1}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got -1"),
     ({"rng": "x"}, "rng must be a seed (an integer >= 0), a numpy Generator or None, got 'x'"),
-    ({"lower_is_better": ["n"]}, "lower_is_better must name metrics of the results, 'm', got 'n'"),
+    ({"lower_is_better": ["n"]}, "lower_is_better must be one of 'm', got 'n'"),
     ({"weights": "w"}, "weights is the name of a column, 'w', but no result is a table; "),
-    ({"by": [1]}, "by must hold one group per user, shape (2,), got shape (1,)"),
-    ({"by": ["x", None]}, "by must name the group of every user; that of user 1 is undefined"),
-    ({"by": [NAN, 1.0]}, "by must name the group of every user; that of user 0 is undefined"),
     (
         {"by": np.array([1, "x"], dtype=object)},
         "by must hold labels of one type, such as strings or integers",
@@ -274,14 +263,6 @@ def test_columns_alone_make_no_frame():
     ):
         with pytest.raises(InputTypeError, match=r"^the result of 'b' is a S\w+; expected what "):
             compare({"a": {"m": OLD}, "b": strange})
-
-
-def test_objects_that_compute():
-    def evaluator(values):
-        return types.SimpleNamespace(compute=lambda: {"m": values})
-
-    found = compare({"old": evaluator(OLD), "new": evaluator(NEW)}, rng=0)
-    assert only(found) == only(compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0))
 
 
 def test_results_of_compute_with_a_system_metric():

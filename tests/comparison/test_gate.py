@@ -262,7 +262,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
     found, skewness = compared(np.zeros(50), d), -stats.skew(d)
     assert skewness > 0.5  # few large losses
     verdict = only(gate := found.gate("ndcg@10 >= -0.02"))
-    assert "hold with power 0.8 if the true difference is 0" in str(gate)
+    assert "holds with power 0.8, if the true difference is 0" in str(gate)
     n, spread = verdict.n_needed, d.std(ddof=1)
     assert verdict.verdict == "open"
     powers = [power_of(0.02, spread, users, 0.95, skewness) for users in (n - 1, n)]

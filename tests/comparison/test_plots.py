@@ -5,17 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from compared import NAN, OLD, SMALL, calls_of_warnings, models
+from compared import LEVELS, NAN, OLD, SMALL, calls_of_warnings, models
 
 from recmetrics import ArgumentError, compare, summary
 
-
-@pytest.fixture
-def matplotlib():
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-
-
-NEEDS_MATPLOTLIB = pytest.mark.usefixtures("matplotlib")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 
 def inside(figure):
@@ -32,7 +26,6 @@ NAMES = {
 }
 
 
-@NEEDS_MATPLOTLIB
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
@@ -51,7 +44,6 @@ def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
     assert "95 % intervals" in shown
 
 
-@NEEDS_MATPLOTLIB
 def test_a_plot_on_axes():
     figure = importlib.import_module("matplotlib.figure").Figure()
     left, right = figure.subplots(1, 2)
@@ -66,13 +58,11 @@ def test_a_plot_on_axes():
     assert any(list(line.get_xdata()) == [low, high] for line in left.get_lines())
 
 
-@NEEDS_MATPLOTLIB
 def test_a_plot_without_intervals_and_differences():
     figure = compare({"a": {"c": np.array(NAN)}, "b": {"c": np.array(0.5)}}).plot()
     assert len(figure.findobj(importlib.import_module("matplotlib.axes").Axes)) == 1
 
 
-@NEEDS_MATPLOTLIB
 def test_a_plot_leaves_the_filters_of_warnings_alone(tmp_path):
     found, calls = compare(SMALL, rng=0), []
     found.plot(tmp_path / "warm.png")  # what is imported on the way is not watched
@@ -93,7 +83,6 @@ def test_plots_without_matplotlib(monkeypatch):
         compare(SMALL).plot()
 
 
-@NEEDS_MATPLOTLIB
 def test_targets_that_are_none(tmp_path):
     found = compare(SMALL, rng=0)
     with pytest.raises(ArgumentError, match=r"^target must be a file name or matplotlib axes, got"):
@@ -105,10 +94,6 @@ def test_targets_that_are_none(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-LEVELS = {"chance": {"m": [0.1, 0.1, 0.2, 0.2, 0.0, 0.6]}, "ceiling": {"m": [1.0] * 6}}
-
-
-@NEEDS_MATPLOTLIB
 def test_levels_in_a_plot():
     figure = compare({**SMALL, "new": [SMALL["new"]] * 2}, rng=0, levels=LEVELS).plot()
     texts = " ".join(text.get_text() for text in figure.findobj(lambda o: hasattr(o, "get_text")))
@@ -129,7 +114,6 @@ def lines_of(axes):
     }
 
 
-@NEEDS_MATPLOTLIB
 def test_three_cutoffs_are_a_curve(tmp_path):
     results = models(metrics=CURVE, n_models=2)
     found = compare(results, rng=0, levels={"chance": {m: [0.1] * 200 for m in CURVE}})
@@ -154,7 +138,6 @@ def test_three_cutoffs_are_a_curve(tmp_path):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("k", "ndcg@k")
 
 
-@NEEDS_MATPLOTLIB
 def test_a_plot_of_a_summary(tmp_path):
     values = models(metrics=CURVE, n_models=1)["model0"]
     found = summary(values, levels={"chance": {m: [0.1] * 200 for m in CURVE}})

@@ -1,6 +1,5 @@
 """One model: hand-worked numbers, SciPy and statsmodels, groups, chance."""
 
-import importlib
 import math
 import subprocess
 import sys
@@ -63,12 +62,6 @@ def test_why_users_are_left_out(metric, why):
     found = summary({metric: [NAN, 1.0, NAN], "hit@1": [1.0, 0.0, 1.0]})
     assert next(iter(found)).why == why
     assert f"left out of {metric}: 2 of 3 users have {why}" in str(found).splitlines()
-
-
-def test_means_for_a_logger():
-    means = summary(USERS, by=[0, 0, 1, 1, 1]).means
-    assert means == pytest.approx({"recall@10": 0.55, "mrr@10": 0.4, "coverage@10": 0.3})
-    assert {type(mean) for mean in means.values()} == {float}
 
 
 @pytest.mark.parametrize("n_users", [1, 2, 5, 10, 30, 101, 1000])
@@ -185,32 +178,6 @@ def test_blocks_are_random_whatever_the_order_of_users():
     assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.15)
 
 
-def test_weighted_intervals_cover():
-    """The ratio of sums is of the users' weights, too: 4 standard errors of a share."""
-    n_experiments, rng = 300, np.random.default_rng(5)
-    covered = 0
-    for _ in range(n_experiments):
-        weights = rng.exponential(size=150)
-        values = weights / 10 + rng.normal(size=150)  # E w x / E w = 2 / 10
-        [found] = summary({"m": values}, weights=weights, rng=rng)
-        covered += found.low <= 0.2 <= found.high
-    error = 4 * math.sqrt(0.05 * 0.95 / n_experiments)
-    assert covered / n_experiments == pytest.approx(0.94, abs=error)
-
-
-def test_weighted_numbers_are_those_of_statsmodels():
-    pytest.importorskip("statsmodels", reason="statsmodels is not installed")
-    weighted = importlib.import_module("statsmodels.stats.weightstats").DescrStatsW
-    values, weights = drawn(200)
-    [found] = summary({"m": values}, weights=weights)
-    lost = np.square(weights).sum() / weights.sum()
-    expected = weighted(values, weights, ddof=lost)
-    assert found.mean == pytest.approx(expected.mean, rel=1e-12)
-    assert found.std == pytest.approx(expected.std, rel=1e-12)
-    quantiles = expected.quantile([0.1, 0.5, 0.9], return_pandas=False)
-    assert [found.q10, found.median, found.q90] == pytest.approx(quantiles.tolist(), rel=1e-12)
-
-
 def test_what_goes_in_is_not_modified_and_nothing_warns():
     values, weights = drawn(50)
     values[3] = NAN
@@ -265,20 +232,6 @@ def test_names_do_no_harm_in_a_terminal():
             assert "x1b]0;t" in written.replace("{]}", "]").replace("\\]", "]")
     assert list(found.means) == [f"{odd}m"]  # the numbers keep the exact names
     assert compared.models == (f"{odd}a", f"{odd}b")
-
-
-def test_the_same_numbers_at_each_call_unless_asked():
-    values, _ = drawn(60)
-    first = summary({"m": values}).to_records()
-    generator = np.random.default_rng(0)
-    for rng, is_same in (
-        (0, True),
-        (1, False),
-        (generator, True),
-        (generator, False),
-        (None, False),
-    ):
-        assert (summary({"m": values}, rng=rng).to_records() == first) == is_same
 
 
 def test_a_summary_imports_no_statistics():

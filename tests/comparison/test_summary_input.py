@@ -175,17 +175,12 @@ MISSING = [None, NAN, np.datetime64("NaT")]
 
 @pytest.mark.parametrize("missing", MISSING, ids=str)
 def test_a_missing_label_is_refused(missing):
-    for ask in (
-        lambda by: summary({"m": [1.0, 2.0, 3.0]}, by=by),
-        lambda by: compare({name: {"m": [1.0, 2.0, 3.0]} for name in "ab"}, by=by),
-    ):
-        ask(["x", "x", "y"])
-        with pytest.raises(InputError) as caught:
-            ask(["x", missing, missing])
-        assert str(caught.value) == (
-            "by must name the group of every user; that of user 1 is undefined; give such users a "
-            "label of their own, such as 'unknown'"
-        )
+    with pytest.raises(InputError) as caught:
+        summary({"m": [1.0, 2.0, 3.0]}, by=["x", missing, missing])
+    assert str(caught.value) == (
+        "by must name the group of every user; that of user 1 is undefined; give such users a "
+        "label of their own, such as 'unknown'"
+    )
 
 
 RESULT = (
@@ -214,8 +209,8 @@ BAD = [
      "real numbers"),
     ({"m": [[1.0], [2.0]]}, {}, ShapeError, "metric 'm' of values has shape (2, 1); expected "
      "one value per user, (n_users,), or ()"),
-    ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'm' of values has 2 users and metric "
-     "'n' of values 1; compare results on the same users"),
+    ({"m": [1.0, 2.0], "n": [1.0]}, {}, ShapeError, "metric 'n' of values has shape (1,); "
+     "expected (2,), as metric 'm' of values: compare results on the same users"),
     ({"ndcg@10": [NAN, NAN], "hit@1": [NAN, NAN]}, {}, InputError, "no user has a value of any "
      "metric; for 'ndcg@10' all 2 users have no relevant item; expected a value of at least one "
      "user: check that the truth belongs to these users"),
@@ -237,8 +232,6 @@ BAD = [
     (GOOD, {"weights": [math.inf, 2, 3]}, InputError, f"weights holds inf for user 0{WANTED}"),
     (GOOD, {"weights": [0, 0, 0]}, InputError, "weights are all 0; expected a number above 0 for "
      "at least one user"),
-    (GOOD, {"weights": [1e300, 1e-300, 1]}, InputError, "weights holds 1e-300 and 1e+300, too far "
-     "apart to add; give such small weights as 0, which leaves the users out"),
     (GOOD, {"weights": ["a", "b", "c"]}, InputTypeError, "weights has dtype <U1; expected real "
      "numbers"),
     *((GOOD, {"confidence": confidence}, ArgumentError, "confidence must be a number above 0 and "
@@ -298,10 +291,9 @@ def test_a_lazy_frame_is_collected_first():
 
 def test_dates_and_labels_of_several_types_are_groups():
     days = np.array(["2026-01-01", "2026-01-02"], "M8[ns]")
-    assert [str(day) for day in summary({"m": [0.5, 0.1]}, by=days).groups] == [
-        "2026-01-01 00:00:00",
-        "2026-01-02 00:00:00",
-    ]
+    found = summary({"m": [0.5, 0.1]}, by=days)
+    expected = ["2026-01-01 00:00:00", "2026-01-02 00:00:00"]
+    assert [str(day) for day in found.groups] == found.to_dict()["groups"] == expected
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = summary({"m": [0.5, 0.1]}, by=[1, "x"]).to_frame(backend="pyarrow")
     assert frame["group"].to_pylist() == [None, "1", "x"]

@@ -61,19 +61,6 @@ def test_differences_that_are_all_equal_have_the_test_of_signs():
     assert (found.p_values["t"], found.effect_size) == (2 / 2**5, math.inf)
 
 
-def test_weights_of_zero_leave_users_out_of_a_comparison():
-    models, weights = pair()
-    chosen, by = weights > 1, np.where(np.arange(120) % 2, "odd", "even")
-    some = {name: {"m": each["m"][chosen]} for name, each in models.items()}
-    expected = compare(some, by=by[chosen], weights=weights[chosen], rng=0)
-    found = compare(models, by=by, weights=np.where(chosen, weights, 0), rng=0)
-    assert found.to_records() == expected.to_records()
-    assert found.to_records("means") == expected.to_records("means")
-    n_left_out = np.count_nonzero(~chosen)
-    assert f"left out: {n_left_out} users of weight 0" in str(found).splitlines()
-    assert "weight 0" not in str(expected)
-
-
 def test_a_weighted_comparison_says_so():
     models, weights = pair()
     models["a"]["coverage@5"], models["b"]["coverage@5"] = np.array(0.1), np.array(0.2)
