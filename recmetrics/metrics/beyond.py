@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import warn
-from recmetrics._inputs import HEAD_SLACK, ItemSets, Rows, SharedSet, Side, is_in_tail
+from recmetrics._inputs import HEAD_SLACK, ItemSets, Rows, SharedSet, Side, is_in_tail, place_of
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Lists
@@ -59,19 +59,6 @@ def _mean_over_list(
         if by_k:
             count = cut if k == WHOLE_LIST else k
         out[user] = total / count if count > 0 else 0.0
-
-
-@helper
-def _position(items: IntArray, first: int, last: int, item: int) -> int:
-    """The place of ``item`` in the ascending ``items[first:last]``, or -1."""
-    end = last
-    while first < last:
-        middle = (first + last) // 2
-        if items[middle] < item:
-            first = middle + 1
-        else:
-            last = middle
-    return first if first < end and items[first] == item else -1
 
 
 # --- diversity -----------------------------------------------------------------------------------
@@ -238,7 +225,7 @@ def _diversity_by_sparse_similarity(
         for i in range(cut):
             item = items[user, i]
             for j in range(i + 1, cut):
-                entry = _position(columns, start[item], start[item + 1], items[user, j])
+                entry = place_of(items[user, j], columns, start[item], start[item + 1])
                 if entry >= 0:
                     total += values[entry]
         out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
@@ -532,7 +519,7 @@ def _share_of_places(
                 rank = ranks[user, i]
             exposure = _exposure(rank, discount)
             whole += exposure
-            if is_every or _position(chosen, start[row], start[row + 1], items[user, i]) >= 0:
+            if is_every or place_of(items[user, i], chosen, start[row], start[row + 1]) >= 0:
                 total += exposure
         if by_k and k != WHOLE_LIST:
             whole = 0.0
@@ -626,7 +613,7 @@ def _mean_over_relevant(
         cut = _cut(k, length[user])
         total = 0.0
         for i in range(cut):
-            slot = _position(relevant, first, last, items[user, i])
+            slot = place_of(items[user, i], relevant, first, last)
             if slot >= 0 and relevance[slot] >= rel:
                 total += 1.0 - popularity[items[user, i]]
         if n_relevant == 0:
