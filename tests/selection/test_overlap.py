@@ -248,11 +248,7 @@ CASES = {
 }
 FORMS_OF_SCORES = {
     "float16": lambda scores: scores.astype(np.float16),
-    "float64": lambda scores: scores.astype(np.float64),
     "int8": lambda scores: scores.astype(np.int8),
-    "int64": lambda scores: scores.astype(np.int64),
-    "Fortran": np.asfortranarray,
-    "read-only": lambda scores: np.broadcast_to(scores, scores.shape),
     "lists": lambda scores: scores.tolist(),
     "tuple of rows": lambda scores: tuple(scores.tolist()),
 }
@@ -321,19 +317,6 @@ def test_the_blocks_are_those_of_the_dense_matrix():
     assert len(blocks(stored, stored)) < len(expected)
 
 
-@pytest.mark.parametrize("texts", [AT_K, WHOLE], ids=["at k", "whole"])
-def test_a_device(texts):
-    pytest.importorskip("torch", reason="torch is not installed")
-    from elsewhere import elsewhere
-
-    expected = overlap(*DENSE, texts, candidates=POOL, exclude=SEEN)
-    tensors = [elsewhere(scores) for scores in DENSE]
-    models = [tuple(map(elsewhere, model)) for model in FACTORS]
-    for a in (DENSE[0], tensors[0], models[0]):
-        for b in (FACTORS[1], tensors[1], models[1]):
-            assert_identical(overlap(a, b, texts, candidates=POOL, exclude=SEEN), expected)
-
-
 def test_nested_lists_are_factors_where_each_entry_is_a_matrix():
     model = (USERS[0][:2].tolist(), ITEMS[0][:3].tolist(), BIAS[:3].tolist())
     arrays = ([*USERS[1][:2]], ITEMS[1][:3])
@@ -361,13 +344,6 @@ def test_memory_does_not_grow_with_the_lists():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < a.size * 8 / 4  # a quarter of the lists of one of the two models
-
-
-def test_progress():
-    seen = []
-    overlap(*DENSE, "rbo@3", progress=lambda done, rows: seen.append((done, rows)))
-    overlap_ranked([[0], [1]], [[0], [0]], "rbo", progress=lambda *done: seen.append(done))
-    assert seen[-2:] == [(N_USERS, N_USERS), (2, 2)]
 
 
 # --- Invalid items -------------------------------------------------------------------------------
