@@ -82,12 +82,12 @@ class _Compared(NamedTuple):
 def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
     if "features" not in side.values:
         return _Compared(None, np.empty(0), 0, side.values["similarity"].entries)
-    features, shape = side.values["features"]
+    features, (n_items, n_features) = side.values["features"]
     if isinstance(features, Rows):
-        scale = _scale_of_entries(features.start, features.values)
+        start, values = features.start, features.values
     else:
-        scale = _scale_of_rows(features)
-    return _Compared(features, scale, shape[1], None)
+        start, values = np.arange(n_items + 1) * n_features, features.reshape(-1)
+    return _Compared(features, _scales(start, values), n_features, None)
 
 
 def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
@@ -123,15 +123,7 @@ def _inverse_norm(values: Array) -> float:
 
 
 @allocating_kernel
-def _scale_of_rows(features: Array) -> FloatArray:
-    scale = np.empty(features.shape[0])
-    for item in range(scale.size):
-        scale[item] = _inverse_norm(features[item])
-    return scale
-
-
-@allocating_kernel
-def _scale_of_entries(start: IntArray, values: FloatArray) -> FloatArray:
+def _scales(start: IntArray, values: Array) -> FloatArray:
     scale = np.empty(start.size - 1)
     for item in range(scale.size):
         scale[item] = _inverse_norm(values[start[item] : start[item + 1]])

@@ -312,15 +312,6 @@ def test_tensors_are_read_without_a_copy(dtype):
     assert ScoreMatrix(scores).array.ctypes.data == scores.data_ptr()
 
 
-def test_tensors_that_require_a_gradient_are_read():
-    torch = pytest.importorskip("torch", reason="tensors need torch")
-    scores = torch.tensor(SCORES, requires_grad=True)
-    assert_identical(values(scores), values())
-    assert_identical(values(scores * 2), values())
-    lists = [torch.tensor(items) for items in lists_of(BINARY)]
-    assert_identical(values(scores, lists), values(SCORES, BINARY))
-
-
 # --- Truth, exclude, candidates ------------------------------------------------------------------
 
 SPARSE = [

@@ -293,15 +293,6 @@ def test_a_typed_option_without_an_expectation_says_what_to_give():
     assert got.tolist() == [1 / math.log2(3), 0]
 
 
-def test_other_spellings_of_a_name_follow_too():
-    spellings = ["hit_rate@2", "HIT @ 2", "recall_at_k", "average_precision"]
-    got = Metrics.compute(SCORES, TRUTH, spellings, convention="ranx")
-    plain = ["hit@2", "hit@2", "recall(denom=relevant)@100", "map(denom=relevant)"]
-    for spelling, meant in zip(spellings, plain, strict=True):
-        expected = Metrics.compute(SCORES, TRUTH, meant)[meant]
-        np.testing.assert_array_equal(got[spelling], expected)
-
-
 def test_the_cutoff_decides_where_a_system_has_two_definitions():
     relevant = [[1, 0, 1, 1, 0]]
     ranking = [[0, 1]]

@@ -21,9 +21,7 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
         ("hit@3", "1 if any of the top 3 is relevant, else 0"),
         ("hit", "1 if any of the list is relevant, else 0"),
         ("hit(rel=2.5)@3", "1 if any of the top 3 is relevant, else 0; relevant: relevance >= 2.5"),
-        ("precision@5", "hits in the top 5 / 5"),
         ("precision(denom=list)@5", "hits in the top 5 / min(5, length of the list)"),
-        ("recall@20", "hits in the top 20 / min(R, 20)"),
         ("recall(denom=relevant)@20", "hits in the top 20 / R"),
         (
             "f1(denom=list+relevant)@5",
@@ -76,7 +74,6 @@ EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
             "sum over the top 5 of relevance / log2(rank + 1); relevance >= 2 counts as 1, less "
             "as 0",
         ),
-        ("rbp(p=0.5)@2", "(1 - 0.5) times the sum of 0.5^(rank - 1) over the hits in the top 2"),
         (
             "err(max_rel=4)@2",
             "sum over the top 2 of P(rank) / rank times the product of 1 - P over the ranks "
