@@ -380,7 +380,7 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
             call(_damaged(form, **fields))
 
 
-MISTAKES["truth as lists"] = {
+MISTAKES["truth of each user"] = {
     "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
         "type [] for a user without items", [None, [1]], [[], [1]]),

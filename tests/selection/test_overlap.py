@@ -317,6 +317,19 @@ def test_the_blocks_are_those_of_the_dense_matrix():
     assert len(blocks(stored, stored)) < len(expected)
 
 
+@pytest.mark.parametrize("texts", [AT_K, WHOLE], ids=["at k", "whole"])
+def test_a_device(texts):
+    pytest.importorskip("torch", reason="torch is not installed")
+    from elsewhere import elsewhere
+
+    expected = overlap(*DENSE, texts, candidates=POOL, exclude=SEEN)
+    tensors = [elsewhere(scores) for scores in DENSE]
+    models = [tuple(map(elsewhere, model)) for model in FACTORS]
+    for a in (DENSE[0], tensors[0], models[0]):
+        for b in (FACTORS[1], tensors[1], models[1]):
+            assert_identical(overlap(a, b, texts, candidates=POOL, exclude=SEEN), expected)
+
+
 def test_nested_lists_are_factors_where_each_entry_is_a_matrix():
     model = (USERS[0][:2].tolist(), ITEMS[0][:3].tolist(), BIAS[:3].tolist())
     arrays = ([*USERS[1][:2]], ITEMS[1][:3])
