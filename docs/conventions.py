@@ -1,4 +1,4 @@
-"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.py`` and ``systems.py``.
+"""Write ``conventions.md`` from the table in ``recmetrics/_spec/systems.txt`` and ``systems.py``.
 
 The agreement with the installed systems is that of agreement.json, which
 ``tests/peers/peers.py`` writes.
@@ -44,7 +44,7 @@ CALLS = ("call of the system", "metric string of recmetrics")
 HEAD = """\
 # Conventions
 
-<!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.py; do not edit -->
+<!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.txt; do not edit -->
 
 Evaluation libraries and tools define metrics of the same name differently. With `convention=`,
 metric names, such as `ndcg@10`, follow the definitions of one of these systems (an option in the

@@ -422,12 +422,7 @@ class Metrics:
         Raises
         ------
         InputError, InputTypeError, ArgumentError
-            As in ``compute``.
-
-        Warns
-        -----
-        RecmetricsWarning
-            As in ``compute``.
+            As in ``compute``, and so are the warnings.
         """
         return _ranks(read_scores(pred_scores), ground_truth, shared)
 
@@ -463,12 +458,7 @@ class Metrics:
         Raises
         ------
         InputError, InputTypeError, ArgumentError
-            As in ``compute_factors``.
-
-        Warns
-        -----
-        RecmetricsWarning
-            As in ``compute``.
+            As in ``compute_factors``, and so are the warnings.
         """
         return _ranks(read_factors(user_factors, item_factors, item_bias), ground_truth, shared)
 
@@ -503,15 +493,13 @@ class Metrics:
             yet tested on a GPU).
         item_factors
             (n_items, d).
-        ground_truth, metrics_list
-            As in ``compute``.
         item_bias
             (n_items,) added to the scores of each item.
+        ground_truth, metrics_list, popularity, features, similarity, genres, profile
+            As in ``compute``.
         exclude, candidates, undefined, convention, nan, ties, n_threads, progress
             As in ``compute``. If threadpoolctl is installed, BLAS uses one thread within each of
             these threads.
-        popularity, features, similarity, genres, profile
-            As in ``compute``.
 
         Returns
         -------
@@ -521,12 +509,8 @@ class Metrics:
         Raises
         ------
         MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-            As in ``compute``. Also a ShapeError if the shapes of the factors do not match.
-
-        Warns
-        -----
-        RecmetricsWarning
-            As in ``compute``.
+            As in ``compute``, and so are the warnings. Also a ShapeError if the shapes of the
+            factors do not match.
 
         Notes
         -----

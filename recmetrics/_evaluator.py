@@ -88,12 +88,8 @@ class Evaluator(Accumulator):
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError
-        As in ``Metrics.compute``. Also an ArgumentError if the size of the catalogue is unknown.
-
-    Warns
-    -----
-    RecmetricsWarning
-        As in ``Metrics.compute``.
+        As in ``Metrics.compute``, and so are the warnings. Also an ArgumentError if the size of the
+        catalogue is unknown.
 
     Notes
     -----

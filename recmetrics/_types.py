@@ -98,7 +98,7 @@ Convention: TypeAlias = Literal[
     "recommenders",
     "recometrics",
 ]
-"""The systems that ``convention=`` knows, those of ``_spec/systems.py``."""
+"""The systems that ``convention=`` knows, those of ``_spec/systems.txt``."""
 TiePolicy: TypeAlias = Literal["index", "expected", "worst", "best"]
 """How equal scores rank; each gives a metric one value."""
 Ties: TypeAlias = Literal["index", "expected", "worst", "best", "range"]

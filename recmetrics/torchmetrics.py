@@ -77,12 +77,9 @@ class RankingMetrics(Metric):
 
     Parameters
     ----------
-    ground_truth, metrics_list, exclude, candidates, n_items
-        As in ``Evaluator``, for all users, the same in every process.
-    undefined, convention, nan, ties, n_threads
-        As in ``Evaluator``.
-    popularity, features, similarity, genres, profile
-        Side information, as in ``Evaluator``, for all users.
+    ground_truth, metrics_list, n_items
+        As in ``Evaluator``, and so are all other keywords: for all users, the same in every
+        process.
     prefix, at
         The keys of ``compute``, as in ``Evaluator.mean``.
     dist_sync_on_step, process_group, sync_on_compute
@@ -91,12 +88,7 @@ class RankingMetrics(Metric):
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError
-        As in ``Evaluator``.
-
-    Warns
-    -----
-    RecmetricsWarning
-        As in ``Evaluator``.
+        As in ``Evaluator``, and so are the warnings.
 
     Notes
     -----

@@ -186,6 +186,14 @@ def of_kind(*kinds):
     return [metric for metric in METRICS.values() if metric.reads in kinds]
 
 
+def every_accuracy():
+    """The strings of the metrics that read hits, with cutoffs and without."""
+    metrics = of_kind("hits")
+    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in metrics if m.default_k] + [
+        m.name for m in metrics
+    ]
+
+
 def plain_specs(k=3, kinds=("hits", "lists", "exposure")):
     """Every metric with its default options; where the whole list makes another metric, both."""
     specs = [MetricSpec(metric.name, k) for metric in of_kind(*kinds)]

@@ -250,56 +250,6 @@ def test_no_annotation_fails_with_an_old_scipy():
     assert found == []
 
 
-# A shared option that changes numbers: no metric reads more than the first ``at_most`` ranks.
-EDITS = [
-    (
-        "_options.py",
-        "    convention: Convention | None\n",
-        "    convention: Convention | None\n    at_most: int | None\n",
-    ),
-    (
-        "_spec/request.py",
-        '        self.progress = shared.get("progress")\n',
-        '        self.progress = shared.get("progress")\n'
-        '        self.at_most = shared.get("at_most") or 1_000_000\n',
-    ),
-    (
-        "_spec/request.py",
-        "            of[text] = k\n",
-        "            k = self.at_most if k is None else min(k, self.at_most)\n"
-        "            of[text] = k\n",
-    ),
-    *(
-        (
-            file,
-            "        convention: Convention | None = None,\n",
-            "        convention: Convention | None = None,\n        at_most: int | None = None,\n",
-        )
-        for file in ("_compute.py", "_evaluator.py")
-    ),
-]
-USE = """
-import inspect
-import numpy as np
-from recmetrics import Evaluator, Metrics
-scores, truth = [[3.0, 2.0, 1.0]], np.array([[0, 0, 1]])
-both = ["mrr@3", "mrr"]
-factors = (scores, np.eye(3), truth, both)
-for values in (
-    Metrics.compute(scores, truth, both),
-    Metrics.compute(scores, truth, both, at_most=2),
-    Metrics.compute_factors(*factors, at_most=2),
-    Metrics.compute_ranked([[0, 1, 2]], truth, both, at_most=2),
-    {"mrr": Metrics.mrr_at_k(scores, truth, k=3, at_most=2)},
-    Metrics.chance(truth, "hit@3", at_most=1),
-):
-    print(*(round(float(value[0]), 3) for value in values.values()))
-evaluator = Evaluator(truth, both, at_most=2)
-evaluator.update(scores)
-print(*evaluator.mean().values(), "at_most" in str(inspect.signature(Metrics.compute_factors)))
-"""
-
-
 def ran_in_a_copy(edits, code, tmp_path):
     """What a script prints with a copy of the package in which the edits are made."""
     package = tmp_path / "recmetrics"
@@ -311,12 +261,6 @@ def ran_in_a_copy(edits, code, tmp_path):
     # No kernel changes; compiling those of the copy would take a quarter of a minute.
     environment = {"PYTHONPATH": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
     return python("-c", code, cwd=tmp_path, **environment).stdout.split("\n")[:-1]
-
-
-def test_a_new_shared_option_is_at_most_six_edits(tmp_path):
-    expected = ["0.333 0.333", "0.0 0.0", "0.0 0.0", "0.0 0.0", "0.0", "0.333", "0.0 0.0 True"]
-    assert ran_in_a_copy(EDITS, USE, tmp_path) == expected
-    assert len(EDITS) <= 6
 
 
 # --- New side information ------------------------------------------------------------------------

@@ -62,6 +62,7 @@ from recmetrics._inputs.sets import (
     Users,
     as_indices,
     one_below_another,
+    place_of,
 )
 from recmetrics._inputs.side import (
     HEAD_SLACK,

@@ -20,12 +20,8 @@ _HALF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 _BFLOAT16 = np.dtype([("bfloat16", np.int16)])
 _TEXT = {"object", "str", "string", "String", "category", "Categorical"}  # dtypes of tables
 OF_TABLES = "for tables of ids type recmetrics.tables.evaluate_table(recs, truth, metrics_list)"
-_CAST = {
-    "c": "np.real({what}) or np.abs({what}), whichever orders the items",
-    "f": "np.asarray({what}, np.float64)",
-    "O": "np.asarray({what}, np.float64)",
-    "S": "np.asarray({what}, np.float64)",
-    "U": "np.asarray({what}, np.float64)",
+_CAST = dict.fromkeys("fOSU", "np.asarray({what}, np.float64)") | {
+    "c": "np.real({what}) or np.abs({what}), whichever orders the items"
 }
 
 

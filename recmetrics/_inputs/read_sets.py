@@ -50,10 +50,8 @@ def read_ranked_truth(
     return read_truth(truth, shape, largest_item, n_threads=n_threads)
 
 
-def read_whole_truth(
-    truth: Any, n_items: int | None, n_threads: int | None = None
-) -> tuple[ItemSets, int]:
-    """Read a truth without scores beside it; returns the size of its catalogue, too.
+def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = None) -> ItemSets:
+    """Read a truth without scores beside it, the size of whose catalogue must be known.
 
     ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
@@ -65,7 +63,7 @@ def read_whole_truth(
             "catalogue; give n_items=, or truth as a matrix (n_users, n_items)"
         )
         raise ArgumentError(msg)
-    return sets, sets.n_items
+    return sets
 
 
 def _whole(value: Any, what: str, n_items: Any) -> tuple[Any, tuple[int, int | None]]:

@@ -33,8 +33,6 @@ from recmetrics._types import IntArray
 _BLOCK_BYTES = 16 << 20
 _COPY_BYTES = 8 << 20
 LEAST_SCORES = 1 << 20  # in a block that is worth a thread, or Python's overhead
-
-
 _FEW_SCORES = 1 << 16
 _EXACT = 1 << 53  # float64 has every integer up to here
 _MOST_ITEMS = (1 << 31) - 1  # kernels count in int32

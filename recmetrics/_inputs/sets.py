@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import InputError
 from recmetrics._inputs.arrays import as_kernel_array, half_to_single, is_nonzero
-from recmetrics._jit import kernel
+from recmetrics._jit import helper, kernel
 from recmetrics._options import thread_count
 from recmetrics._threads import map_blocks, row_blocks
 from recmetrics._types import BoolArray, FloatArray, IntArray
@@ -182,21 +182,29 @@ def _sort_items(
     return repeats
 
 
+@helper
+def place_of(item: int, items: IntArray, first: int, end: int) -> int:
+    """The place of ``item`` in the ascending ``items[first:end]``, or -1.
+
+    A search without a branch that is hard to guess.
+    """
+    size = end - first
+    while size > 1:
+        half = size // 2
+        first = first + half if items[first + half - 1] < item else first
+        size -= half
+    return first if size == 1 and items[first] == item else -1
+
+
 @kernel
 def _mark_among(
     start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray, found: BoolArray
 ) -> None:
-    """Mark as ``Rows.among``, by a search for each item, without a branch that is hard to guess."""
+    """Mark as ``Rows.among``."""
     for user in range(start.size - 1):
-        begin, end = other_start[user], other_start[user + 1]
+        first, end = other_start[user], other_start[user + 1]
         for i in range(start[user], start[user + 1]):
-            item = items[i]
-            low, size = begin, end - begin
-            while size > 1:
-                half = size // 2
-                low = low + half if other_items[low + half - 1] < item else low
-                size -= half
-            found[i] = size == 1 and other_items[low] == item
+            found[i] = place_of(items[i], other_items, first, end) >= 0
 
 
 @kernel
@@ -206,18 +214,11 @@ def _count_within(
     """Count as ``Rows.n_within``; most users are done after one search, for their first item."""
     count = 0
     for user in range(start.size - 1):
-        end = other_start[user + 1]
-        low = other_start[user]
+        first, end = other_start[user], other_start[user + 1]
         within = start[user] < start[user + 1]
         for i in range(start[user], start[user + 1]):
-            high = end
-            while low < high:
-                middle = (low + high) // 2
-                if other_items[middle] < items[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == end or other_items[low] != items[i]:
+            first = place_of(items[i], other_items, first, end)
+            if first < 0:
                 within = False
                 break
         count += within
@@ -250,10 +251,6 @@ class ItemSets(ABC):
     def rows(self, block: slice) -> Rows:
         """The sets of a block of users."""
 
-    def in_memory_rows(self) -> Rows | None:
-        """The sets of all users if they are in the internal form already, else None."""
-        return None
-
     @abstractmethod
     def take(self, users: UserIndex) -> "ItemSets":
         """The sets of some users, in the order given."""
@@ -283,9 +280,6 @@ class SparseSets(ItemSets):
 
     def rows(self, block: slice) -> Rows:
         return self._rows.take(block)
-
-    def in_memory_rows(self) -> Rows | None:
-        return self._rows
 
     def in_memory(self) -> ItemSets:
         return self

@@ -6,7 +6,7 @@ in the signatures of ``Metrics.compute`` and ``Evaluator``, which spell the keyw
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -80,29 +80,22 @@ def with_profile(side: Side, profile: Any, n_users: int) -> Side:
     return replace(side, values={**side.values, "profile": found})
 
 
-def _read_propensity(value: Any, what: str, _: Known) -> FloatArray:
-    numbers = _read_numbers(value, what)
-    make = "recmetrics.propensity_from(train), or np.clip(propensity, 0.01, 1)"
-    return _in_range(numbers, what, LEAST_PROPENSITY, "a probability from {:g} to 1", make)
+def _shares(least: float, expected: str, make: str) -> Callable[[Any, str, Known], FloatArray]:
+    """Make a reader of one number for each item, from ``least`` to 1."""
 
+    def read(value: Any, what: str, _: Known) -> FloatArray:
+        numbers = _read_numbers(value, what)
+        wrong = ~((numbers >= least) & (numbers <= 1.0))  # NaN is wrong, too
+        if wrong.any():
+            item = int(np.flatnonzero(wrong)[0])
+            msg = (
+                f"{what} must be {expected}, got {numbers[item]:g} for item {item}; "
+                f"type {what}=recmetrics.{what}_from(train), or {make}"
+            )
+            raise InputError(msg)
+        return numbers
 
-def _read_popularity(value: Any, what: str, _: Known) -> FloatArray:
-    numbers = _read_numbers(value, what)
-    expected = "the share of users who have the item, {:g} to 1"
-    make = "recmetrics.popularity_from(train), or counts / n_users"
-    return _in_range(numbers, what, 0.0, expected, make)
-
-
-def _in_range(numbers: FloatArray, what: str, least: float, expected: str, make: str) -> FloatArray:
-    wrong = ~((numbers >= least) & (numbers <= 1.0))  # NaN is wrong, too
-    if wrong.any():
-        item = int(np.flatnonzero(wrong)[0])
-        msg = (
-            f"{what} must be {expected.format(least)}, got {numbers[item]:g} for item {item}; "
-            f"type {what}={make}"
-        )
-        raise InputError(msg)
-    return numbers
+    return read
 
 
 def _read_numbers(value: Any, what: str) -> FloatArray:
@@ -369,7 +362,7 @@ SIDE |= {
     "popularity": SideInput(
         content="the share of users who have each item",
         shape="(n_items,)",
-        read=_read_popularity,
+        read=_shares(0.0, "the share of users who have the item, 0 to 1", "counts / n_users"),
         make="popularity=recmetrics.popularity_from(train)",
         warm=np.ones,
         table="a table of 'item' and the share of users who have it, or of the training "
@@ -382,7 +375,11 @@ SIDE |= {
     "propensity": SideInput(
         content="the probability that a relevant item is observed",
         shape="(n_items,)",
-        read=_read_propensity,
+        read=_shares(
+            LEAST_PROPENSITY,
+            f"a probability from {LEAST_PROPENSITY:g} to 1",
+            "np.clip(propensity, 0.01, 1)",
+        ),
         make="propensity=recmetrics.propensity_from(train)",
         warm=np.ones,
         table="a table of 'item' and the probability that it is observed if it is relevant, or of "

@@ -69,17 +69,10 @@ def stored_entries(
 
 def _dia_to_csr(matrix: Any) -> Any:
     """Convert diagonals with the zeros that they store, which SciPy drops."""
-    n_rows, n_columns = matrix.shape
-    columns = [
-        np.arange(max(0, offset), min(n_columns, n_rows + offset, matrix.data.shape[1]))
-        for offset in matrix.offsets.tolist()
-    ]
-    rows = [own - offset for own, offset in zip(columns, matrix.offsets.tolist(), strict=True)]
-    values = [line[own] for line, own in zip(matrix.data, columns, strict=True)]
-    if not values:
-        return sp.csr_array(matrix)
-    places = np.concatenate(rows), np.concatenate(columns)
-    return sp.csr_array((np.concatenate(values), places), shape=matrix.shape)
+    places = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+    csr = sp.csr_array(sp.dia_array((places, matrix.offsets), shape=matrix.shape))
+    csr.data = matrix.data.reshape(-1)[csr.data - 1]
+    return csr
 
 
 def _first_repeated(matrix: Any) -> tuple[int, int]:

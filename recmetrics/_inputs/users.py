@@ -47,7 +47,7 @@ def read_users(
         )
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
-    return _users(truth, truth.n_items, given, request, side)
+    return _users(truth, given, request, side)
 
 
 def _warn_if_exchanged(scores: ScoreMatrix, truth: ItemSets) -> None:
@@ -76,27 +76,23 @@ def read_whole_users(
     ground_truth: Any, n_items: int | None, given: Mapping[str, Any], request: Request
 ) -> Users:
     """Read the users of a truth without scores; the size of the catalogue must be known."""
-    truth, size = read_whole_truth(ground_truth, n_items, request.n_threads)
-    return _users(truth, size, given, request)
+    truth = read_whole_truth(ground_truth, n_items, request.n_threads)
+    return _users(truth, given, request)
 
 
 def _users(
-    truth: ItemSets,
-    n_items: int | None,
-    given: Mapping[str, Any],
-    request: Request,
-    side: Side | None = None,
+    truth: ItemSets, given: Mapping[str, Any], request: Request, side: Side | None = None
 ) -> Users:
     exclude, candidates = given.get("exclude"), given.get("candidates")
-    shape: Any = truth.n_users, n_items  # n_items is known wherever these two are taken
+    shape: Any = truth.n_users, truth.n_items  # n_items is known wherever these two are taken
     threads = request.n_threads
     exclude = None if exclude is None else read_exclude(exclude, shape, threads)
     candidates = None if candidates is None else read_candidates(candidates, shape, threads)
     if side is None:
         side = NO_SIDE
         if request.of_side:
-            side = read_side(request.of_side, given, truth.n_users, n_items)
-    return Users(truth, exclude, candidates, side, side.n_items or n_items)
+            side = read_side(request.of_side, given, truth.n_users, truth.n_items)
+    return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
 
 
 def digests_of(data: Users | Side) -> dict[str, str]:

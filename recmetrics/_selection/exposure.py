@@ -124,23 +124,24 @@ class Exposure:
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
         """The sums as plain arrays."""
-        return {
+        arrays = {
             "n_lists": np.array(self.n_lists),
             "count": self.count,
             "offered": self.offered,
             "cosine": self._cosine,
             "ranked": self._ranked,
         }
+        return {f"exposure_{self.depth}_{name}": array for name, array in arrays.items()}
 
     def read(self, arrays: Mapping[str, Any]) -> None:
-        """Take over what ``arrays`` gave; a ValueError where it does not fit."""
+        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
         for name, own in self.arrays().items():
             given = np.asarray(arrays[name])
             if given.shape != own.shape or given.dtype != own.dtype:
                 msg = f"{name} does not fit"
                 raise ValueError(msg)
             own[...] = given
-        self.n_lists = int(arrays["n_lists"])
+        self.n_lists = int(arrays[f"exposure_{self.depth}_n_lists"])
 
     def weighted(self, name: Weights) -> FloatArray:
         """The weighted sum of each item, (n_items,)."""
@@ -179,17 +180,13 @@ class Exposures:
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
         """The state as plain arrays."""
-        return {
-            f"exposure_{cutoff}_{name}": array
-            for cutoff, exposure in self._at.items()
-            for name, array in exposure.arrays().items()
-        }
+        each = (exposure.arrays() for exposure in self._at.values())
+        return {name: array for arrays in each for name, array in arrays.items()}
 
     def read(self, arrays: Mapping[str, Any]) -> None:
         """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
-        for cutoff, exposure in self._at.items():
-            own = exposure.arrays()
-            exposure.read({name: arrays[f"exposure_{cutoff}_{name}"] for name in own})
+        for exposure in self._at.values():
+            exposure.read(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_at": self._at}

@@ -46,7 +46,6 @@ from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
 _FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
 
-
 AnyScores = ScoreMatrix | FactorScores | DeviceScores
 Source = AnyScores | Rankings | EqualScores
 

@@ -12,6 +12,7 @@ from recmetrics._inputs import (
     ScoreBlock,
     ScoreMatrix,
     SparseScores,
+    SparseSets,
     Users,
     refuse_nan,
 )
@@ -57,7 +58,8 @@ class MatrixRanker:
         # blocks took a tenth of a call, in one thread, and clearing them all two hundredths.
         blocks, n_threads = self._blocks(rules, listing=reader is not None)
         everyone = None
-        if len(blocks) > 1 and (known := self.truth.in_memory_rows()) is not None:
+        if len(blocks) > 1 and isinstance(self.truth, SparseSets):
+            known = self.truth.rows(slice(0, self.n_users))
             everyone = empty_hits(known.start, known.values, ties=ties, make=np.empty)
 
         def rank_block(rows: slice) -> tuple[Hits, IntArray, int]:

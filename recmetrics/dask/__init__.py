@@ -129,12 +129,8 @@ def compute_factors(
         (n_items, d) NumPy or Dask array. Every worker keeps a full copy of it.
     item_bias
         As in ``Metrics.compute_factors``.
-    ground_truth, metrics_list, exclude, candidates
-        As in ``compute``.
-    undefined, convention, nan, ties, n_threads
-        As in ``compute``.
-    popularity, features, similarity, genres, profile, lazy
-        As in ``compute``.
+    ground_truth, metrics_list, lazy
+        As in ``compute``, and so are all other keywords.
 
     Returns
     -------
@@ -144,12 +140,7 @@ def compute_factors(
     Raises
     ------
     MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
-        As in ``compute`` and ``Metrics.compute_factors``.
-
-    Warns
-    -----
-    RecmetricsWarning
-        As in ``compute``.
+        As in ``compute``, and so are the warnings, and as in ``Metrics.compute_factors``.
     """
     check_array(user_factors, "user_factors", "recmetrics.Metrics.compute_factors")
     request = Request(metrics_list, **shared)

@@ -14,7 +14,6 @@ from recmetrics._inputs import Rows, ScoreMatrix, SparseSets, Users
 from recmetrics._results import KeptLists
 from recmetrics._selection import MatrixRanker, kernels
 from recmetrics._spec import Request
-from recmetrics._types import IntArray
 
 Best = Rows
 """Items of each user, those of equal scores in ascending order; their values are the scores."""
@@ -45,39 +44,8 @@ def best_of_chunk(
 
 
 def best_of(parts: Sequence[Best], depth: int) -> Best:
-    """Select the ``depth`` best items of each user from ``parts``, ranges of items in order."""
+    """Rank the ``depth`` best items of each user from ``parts``, ranges of items in order."""
     found = side_by_side(parts)
-    places, length = _best_places(found, depth)
-    kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
-    start = np.concatenate(([0], np.cumsum(length)))
-    return Best(start, found.items[kept], found.values[kept])
-
-
-def ranking_of(parts: Sequence[Best], depth: int) -> IntArray:
-    """Rank the ``depth`` best items of each user: (n_users, longest), -1 after the last."""
-    found = side_by_side(parts)
-    places, length = _best_places(found, depth)
-    is_item = np.arange(places.shape[1]) < length[:, np.newaxis]
-    ranking = np.full(places.shape, -1, np.int64)
-    ranking[is_item] = found.items[places[is_item]]
-    return ranking
-
-
-def side_by_side(parts: Sequence[Rows]) -> Rows:
-    """Join parts with the same users, in the order of their items, into one row per user."""
-    if len(parts) == 1:
-        return parts[0]
-    # A stable sort by user leaves the parts of each in order.
-    order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
-    return Rows(
-        np.sum([part.start for part in parts], axis=0),
-        np.concatenate([part.items for part in parts])[order],
-        np.concatenate([part.values for part in parts])[order],
-    )
-
-
-def _best_places(found: Best, depth: int) -> tuple[IntArray, IntArray]:
-    """The places in ``found`` of each user's best items, best first, and their number."""
     counts = np.diff(found.start)
     longest = int(counts.max(initial=0))
     places = np.empty((len(counts), min(depth, longest)), np.int64)
@@ -93,4 +61,19 @@ def _best_places(found: Best, depth: int) -> tuple[IntArray, IntArray]:
         length,
         kernels.pool_for(depth, longest, block.values.dtype),
     )
-    return places, length
+    kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
+    start = np.concatenate(([0], np.cumsum(length)))
+    return Best(start, found.items[kept], found.values[kept])
+
+
+def side_by_side(parts: Sequence[Rows]) -> Rows:
+    """Join parts with the same users, in the order of their items, into one row per user."""
+    if len(parts) == 1:
+        return parts[0]
+    # A stable sort by user leaves the parts of each in order.
+    order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
+    return Rows(
+        np.sum([part.start for part in parts], axis=0),
+        np.concatenate([part.items for part in parts])[order],
+        np.concatenate([part.values for part in parts])[order],
+    )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from recmetrics._errors import RecmetricsError, ShapeError
 from recmetrics._inputs import (
+    FlatLists,
     ItemSets,
     Rankings,
     Rows,
@@ -23,7 +24,7 @@ from recmetrics._results import KeptLists, RowNames, item_dtype, settled, system
 from recmetrics._selection import Exposures, Source, exposures, find_hits, read_factors
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
-from recmetrics.dask._best import Best, best_of_chunk, ranking_of, side_by_side
+from recmetrics.dask._best import Best, best_of, best_of_chunk, side_by_side
 
 
 class Job(NamedTuple):
@@ -147,7 +148,8 @@ def measure_best(
 ) -> tuple[FloatArray, BlockLists | Exposures]:
     """Measure the lists made of the best items of all chunks."""
     # Excluded items are left out already; candidates give the items that may be in a list.
-    rankings = Rankings(ranking_of(parts, job.depth))
+    best = best_of(parts, job.depth)
+    rankings = Rankings(FlatLists(best.items, best.start))
     return _measure(rankings, users._replace(exclude=None), job)
 
 

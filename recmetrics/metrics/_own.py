@@ -18,14 +18,8 @@ from recmetrics.metrics._reference import OneUser
 F = TypeVar("F", bound=Callable[..., float])
 
 _NAME = re.compile("[a-z][a-z0-9_]*")
-_APPLIED = (
-    "gain",
-    "discount",
-    "ideal",
-    "ideal_depth",
-    "weigh",
-    "of",
-)  # to the hits, before kernels
+# To the hits, before kernels.
+_APPLIED = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
 
 
 def metric(

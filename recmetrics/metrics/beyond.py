@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import warn
-from recmetrics._inputs import HEAD_SLACK, ItemSets, Rows, SharedSet, Side, is_in_tail
+from recmetrics._inputs import HEAD_SLACK, ItemSets, Rows, SharedSet, Side, is_in_tail, place_of
 from recmetrics._jit import allocating_kernel, helper, kernel
 from recmetrics._options import Shared
 from recmetrics._selection import WHOLE_LIST, Lists
@@ -61,19 +61,6 @@ def _mean_over_list(
         out[user] = total / count if count > 0 else 0.0
 
 
-@helper
-def _position(items: IntArray, first: int, last: int, item: int) -> int:
-    """The place of ``item`` in the ascending ``items[first:last]``, or -1."""
-    end = last
-    while first < last:
-        middle = (first + last) // 2
-        if items[middle] < item:
-            first = middle + 1
-        else:
-            last = middle
-    return first if first < end and items[first] == item else -1
-
-
 # --- diversity -----------------------------------------------------------------------------------
 
 
@@ -95,12 +82,12 @@ class _Compared(NamedTuple):
 def _compared(side: Side, _: Mapping[str, Any]) -> _Compared:
     if "features" not in side.values:
         return _Compared(None, np.empty(0), 0, side.values["similarity"].entries)
-    features, shape = side.values["features"]
+    features, (n_items, n_features) = side.values["features"]
     if isinstance(features, Rows):
-        scale = _scale_of_entries(features.start, features.values)
+        start, values = features.start, features.values
     else:
-        scale = _scale_of_rows(features)
-    return _Compared(features, scale, shape[1], None)
+        start, values = np.arange(n_items + 1) * n_features, features.reshape(-1)
+    return _Compared(features, _scales(start, values), n_features, None)
 
 
 def _diversity(lists: Lists, compared: _Compared, k: int, out: FloatArray) -> None:
@@ -136,15 +123,7 @@ def _inverse_norm(values: Array) -> float:
 
 
 @allocating_kernel
-def _scale_of_rows(features: Array) -> FloatArray:
-    scale = np.empty(features.shape[0])
-    for item in range(scale.size):
-        scale[item] = _inverse_norm(features[item])
-    return scale
-
-
-@allocating_kernel
-def _scale_of_entries(start: IntArray, values: FloatArray) -> FloatArray:
+def _scales(start: IntArray, values: Array) -> FloatArray:
     scale = np.empty(start.size - 1)
     for item in range(scale.size):
         scale[item] = _inverse_norm(values[start[item] : start[item + 1]])
@@ -238,7 +217,7 @@ def _diversity_by_sparse_similarity(
         for i in range(cut):
             item = items[user, i]
             for j in range(i + 1, cut):
-                entry = _position(columns, start[item], start[item + 1], items[user, j])
+                entry = place_of(items[user, j], columns, start[item], start[item + 1])
                 if entry >= 0:
                     total += values[entry]
         out[user] = 1.0 - total / (0.5 * cut * (cut - 1.0)) if cut > 1 else np.nan
@@ -532,7 +511,7 @@ def _share_of_places(
                 rank = ranks[user, i]
             exposure = _exposure(rank, discount)
             whole += exposure
-            if is_every or _position(chosen, start[row], start[row + 1], items[user, i]) >= 0:
+            if is_every or place_of(items[user, i], chosen, start[row], start[row + 1]) >= 0:
                 total += exposure
         if by_k and k != WHOLE_LIST:
             whole = 0.0
@@ -626,7 +605,7 @@ def _mean_over_relevant(
         cut = _cut(k, length[user])
         total = 0.0
         for i in range(cut):
-            slot = _position(relevant, first, last, items[user, i])
+            slot = place_of(items[user, i], relevant, first, last)
             if slot >= 0 and relevance[slot] >= rel:
                 total += 1.0 - popularity[items[user, i]]
         if n_relevant == 0:

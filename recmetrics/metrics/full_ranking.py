@@ -17,7 +17,7 @@ from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneUser, hit_list, is_hit, n_relevant
-from recmetrics.metrics.accuracy import Rel
+from recmetrics.metrics.accuracy import Rel, _n_relevant
 
 # --- fallout -------------------------------------------------------------------------------------
 
@@ -30,8 +30,6 @@ def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
 @helper
 def _share(hits: Hits, slot: int, depth: int) -> float:
     """The chance that a hit at any rank is within ``depth``."""
-    # Unlike the one of accuracy.py, this reads hits below ``depth``. A helper is in its kernel's
-    # file, because the disk cache notices changes of that file only.
     first, last = hits.first[slot], hits.last[slot]
     if first > depth:
         return 0.0
@@ -101,14 +99,6 @@ def auc_reference(user: OneUser, k: int | None, *, rel: float | None) -> float:
         return 0.0
     in_order = sum((a > b) + 0.5 * (a == b) for a in relevant for b in others)
     return in_order / (len(relevant) * len(others))
-
-
-@helper
-def _n_relevant(hits: Hits, user: int, rel: float) -> int:
-    relevant = 0
-    for slot in range(hits.start[user], hits.start[user + 1]):
-        relevant += hits.ideal[slot] >= rel
-    return relevant
 
 
 @kernel

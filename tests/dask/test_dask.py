@@ -465,12 +465,3 @@ def test_a_worker_is_killed_in_the_middle(client, metrics, tmp_path):
     got = recmetrics.dask.compute(scores, TRUTH, metrics, **options)
     assert int(victim.read_text()) in before - set(client.run(os.getpid).values())
     assert_identical(got, Metrics.compute(SCORES, TRUTH, metrics, **options))
-
-
-@pytest.mark.usefixtures("_cluster")
-def test_factors_in_two_processes():
-    users = in_chunks(USER_FACTORS, (4, 6))
-    items = in_chunks(ITEM_FACTORS, (10, 6))
-    got = recmetrics.dask.compute_factors(users, items, TRUTH, CUT, exclude=EXCLUDE, **SIDE)
-    scores = USER_FACTORS @ ITEM_FACTORS.T
-    assert_identical(got, Metrics.compute(scores, TRUTH, CUT, exclude=EXCLUDE, **SIDE))

@@ -174,15 +174,6 @@ def test_batches_without_users_follow_one_another():
     assert one.compute()["hit@1"].tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
 
 
-def test_a_user_who_comes_twice_counts_once():
-    one = evaluator("mrr")
-    one.update(SCORES[[0, 1, 2]])
-    one.update([[1, 2, 3], [3, 2, 1]], [0, 0])  # the later row of the batch stands
-    assert one.mean() == {"mrr": (1 + 1 / 2) / 2}
-    one.update([[1, 2, 3]], [0])
-    assert one.mean() == {"mrr": (1 / 3 + 1 / 2) / 2}
-
-
 def test_an_empty_batch_changes_nothing():
     one = updated("mrr")
     before = one.compute()

@@ -252,7 +252,7 @@ DAMAGED = [
     ("values", "sums", [[[math.nan, 0.0], [1.0, 0.0]]], ""),
     ("values", "swallowed", [1], ""),
     ("values", "invalid", [0, 0, 0, -1], ""),
-    ("values", "exposure_1_count", np.zeros(3), "count does not fit"),
+    ("values", "exposure_1_count", np.zeros(3), ""),
     ("values", "keep", "all", "keep is 'all'"),
     (None, "values", [[1.0]], ""),
     (None, "shape", [3], ""),

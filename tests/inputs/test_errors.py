@@ -243,11 +243,6 @@ def test_nan_among_the_scores_of_candidates(candidates, n_threads):
     compute(matrix, **options)  # the score that is left NaN belongs to no candidate
 
 
-def test_excluded_nan_scores_as_minus_infinity_does():
-    matrix, twin = with_entry(SCORES, 1, 2, NAN), with_entry(SCORES, 1, 2, -INF)
-    assert compute(matrix, nan="exclude")["ndcg@2"].tolist() == compute(twin)["ndcg@2"].tolist()
-
-
 # --- Truth ---------------------------------------------------------------------------------------
 
 FINITE = "truth must hold relevances from 0 to 1e+100, got"
@@ -385,7 +380,7 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
             call(_damaged(form, **fields))
 
 
-MISTAKES["truth as lists"] = {
+MISTAKES["truth of each user"] = {
     "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
         "type [] for a user without items", [None, [1]], [[], [1]]),
@@ -561,12 +556,6 @@ MISTAKES["catalogue of rankings"] = {
         wrong={"n_items": 6.5}, right={"n_items": 6},
         call=lambda **given: ranked(truth=INDICES, **given)),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["exclude", "candidates", "nan"])
-def test_rankings_take_no_options_of_scores(name):
-    got = message_of(TypeError, lambda: ranked(**{name: None}))
-    assert got == f"Metrics.compute_ranked() got an unexpected keyword argument {name!r}"
 
 
 def test_truth_of_rankings_names_no_negative_item():

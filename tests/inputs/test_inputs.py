@@ -312,15 +312,6 @@ def test_tensors_are_read_without_a_copy(dtype):
     assert ScoreMatrix(scores).array.ctypes.data == scores.data_ptr()
 
 
-def test_tensors_that_require_a_gradient_are_read():
-    torch = pytest.importorskip("torch", reason="tensors need torch")
-    scores = torch.tensor(SCORES, requires_grad=True)
-    assert_identical(values(scores), values())
-    assert_identical(values(scores * 2), values())
-    lists = [torch.tensor(items) for items in lists_of(BINARY)]
-    assert_identical(values(scores, lists), values(SCORES, BINARY))
-
-
 # --- Truth, exclude, candidates ------------------------------------------------------------------
 
 SPARSE = [
@@ -347,12 +338,6 @@ def csr(entries, shape=TRUTH.shape):
 
 
 UNSORTED = [(u, i, TRUTH[u, i]) for u, i in zip(*np.nonzero(TRUTH), strict=True)][::-1]
-
-
-def test_sparse_truth_may_be_unsorted():
-    truth = csr(UNSORTED)
-    assert not truth.has_sorted_indices
-    assert_identical(values(truth=truth), values())
 
 
 def test_repeated_entries_of_a_sparse_truth_add_up():
@@ -621,17 +606,6 @@ def test_no_items(options):
         assert_identical(
             values(empty, truth, **options), {s: np.full(3, undefined(s)) for s in SPECS}
         )
-
-
-def test_one_item():
-    got = values([[5.0], [5.0]], np.array([[1], [0]]))
-    expected = {s: np.array([1.0, undefined(s)]) for s in SPECS}
-    # One item of grade 1 at rank 1: precision@3 is cut to the one item there is; rbp and err are
-    # less than 1 by definition, and no other item is left to compare with.
-    expected |= {"rbp@3": [0.2, np.nan], "err@3": [0.5, np.nan], "auc": [np.nan, np.nan]}
-    expected |= {"fallout@3": [np.nan, 1.0], "percentile_rank": [0.0, np.nan]}
-    for name, value in expected.items():
-        np.testing.assert_allclose(got[name], value, rtol=1e-12, err_msg=name)
 
 
 NOTHING_TO_RECOMMEND = {

@@ -95,16 +95,6 @@ def test_the_expectation_over_what_is_observed_is_the_value_of_the_whole_truth(m
     assert (values * chance).sum() == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_equal_propensities_change_nothing_but_ips(metric):
-    plain = metric.partition("(")[0] + "@5"
-    if "denom" in metric:
-        plain = "recall(denom=relevant)@5"
-    got = Metrics.compute(SCORES, TRUTH, [plain, metric], propensity=np.full(N_ITEMS, 0.25))
-    factor = 4 if "ips" in metric and "snips" not in metric else 1
-    np.testing.assert_allclose(got[metric], factor * got[plain], rtol=1e-12)
-
-
 # --- Any way in ----------------------------------------------------------------------------------
 
 
@@ -124,13 +114,6 @@ def test_an_evaluator_and_a_stream_give_the_bits_of_one_call(expected):
         stream.update(SCORES[rows], sp.csr_array(TRUTH[rows]))
     assert_identical(evaluator.compute(), expected)
     assert_identical(stream.compute(), expected)
-
-
-def test_evaluators_of_other_propensities_are_not_merged():
-    one = Evaluator(TRUTH, METRICS, propensity=PROPENSITY)
-    other = Evaluator(TRUTH, METRICS, propensity=np.ones(N_ITEMS))
-    with pytest.raises(ArgumentError, match="propensity"):
-        one.merge(other)
 
 
 def test_rankings_and_methods(expected):

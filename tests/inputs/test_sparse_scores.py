@@ -40,14 +40,6 @@ def test_zeros_of_diagonals_are_stored():
     assert Metrics.mrr_at_k(scores, [2, 0]).tolist() == [0, 0]
 
 
-def test_an_item_that_toarray_would_put_first():
-    """By ``toarray`` item 1 would score 0, above the stored -1 and -2."""
-    scores = sp.csr_array([[-1.0, 0.0, -2.0]])
-    assert scores.nnz == 2
-    assert Metrics.mrr_at_k(scores, [[0]]).tolist() == [1.0]
-    assert Metrics.mrr_at_k(scores.toarray(), [[0]]).tolist() == [1 / 2]
-
-
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
 @pytest.mark.parametrize("form", FORMATS[:-2])  # bsr and dia store more

@@ -277,12 +277,6 @@ def test_popularity_from_reads_dense_matrices_in_blocks(monkeypatch):
     np.testing.assert_array_equal(popularity_from(train), train.mean(axis=0))
 
 
-def test_popularity_from_lists_needs_the_size_of_the_catalogue():
-    got = message_of(ArgumentError, lambda: popularity_from([np.array([0])]))
-    assert got == "popularity_from needs n_items= if train lists item indices, got none"
-    assert popularity_from([np.array([0])], n_items=2).tolist() == [1, 0]
-
-
 # --- What is wrong with side information ---------------------------------------------------------
 
 RIGHT = {

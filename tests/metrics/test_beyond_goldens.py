@@ -63,18 +63,6 @@ def test_novelty(name):
     np.testing.assert_allclose(got, np.atleast_1d(case["expected"]), rtol=0, atol=case["tol"])
 
 
-def test_the_mean_over_the_list_where_capri_divides_by_k():
-    popularity = [0, 0.1, 0.2, 0.3]
-    got = ranked([[1, 2, 3]], 4, "novelty@10", popularity=popularity)
-    np.testing.assert_allclose(got, -(np.log2(0.1) + np.log2(0.2) + np.log2(0.3)) / 3, rtol=1e-15)
-    np.testing.assert_allclose(got, 2.4602739, atol=1e-7)  # the note of capri-026
-
-
-def test_an_item_that_nobody_has_is_infinitely_novel_to_capri():
-    metric = "novelty(denom=k, unseen=inf)@2"
-    assert ranked([[0, 1]], 2, metric, popularity=[0.5, 0.0])[0] == math.inf
-
-
 @of_family("diversity")
 def test_diversity(name):
     case = CASES[name]

@@ -282,14 +282,6 @@ def test_fallout_counts_the_items_that_may_be_recommended():
         Metrics.compute([[2, 1]], [[1, 1]], "fallout@1", undefined="raise")
 
 
-def test_a_list_shorter_than_the_ideal():
-    truth = np.array([[3, 5, 4]])
-    got = Metrics.compute_ranked([[0, 1]], truth, ["ndcg(ideal_depth=list)@3", "ndcg@3"])
-    dcg = 3 + 5 / math.log2(3)
-    assert_same(got["ndcg(ideal_depth=list)@3"], [dcg / (5 + 4 / math.log2(3))])
-    assert_same(got["ndcg@3"], [dcg / (5 + 4 / math.log2(3) + 3 / 2)])
-
-
 def test_a_full_ideal_is_as_long_as_memory_holds():
     def compute(k, truth):
         text = f"ndcg(ideal_depth=full)@{k}"
@@ -385,8 +377,7 @@ def jitted():
             calls.add((where, name, caller))
         if isinstance(node, ast.ImportFrom):
             source = node.module.rpartition(".")[2]
-            user = "kernel" if source == "_jit" else "Python"  # of the helper there
-            calls.update((f"{source}.py", one.name, user) for one in node.names)
+            calls.update((f"{source}.py", one.name, "import") for one in node.names)
         for child in ast.iter_child_nodes(node):
             visit(module, child, caller)
 
@@ -400,9 +391,15 @@ def test_python_calls_the_kernels_and_no_helper(jitted):
     found, calls = jitted
     helpers = {place for place, (kind, _) in found.items() if kind.endswith("helper")}
     assert len(helpers) > 40
-    by_python = {tuple(place) for *place, caller in calls if caller == "Python"}
-    assert by_python & found.keys() == found.keys() - helpers
-    assert helpers <= {(where, name) for where, name, caller in calls if caller != "Python"}
+    by_python, imported, by_kernels = set(), set(), set()
+    for where, name, caller in calls:
+        of_caller = {"Python": by_python, "import": imported}.get(caller, by_kernels)
+        of_caller.add((where, name))
+    assert by_python.isdisjoint(helpers)
+    elsewhere = {name for _, name in helpers & imported}  # which Python calls by no such name
+    assert elsewhere.isdisjoint(name for _, name in by_python)
+    assert found.keys() - helpers <= by_python | imported
+    assert helpers <= by_kernels
 
 
 @pytest.mark.needs_jit

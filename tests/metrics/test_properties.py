@@ -1,13 +1,11 @@
 """What must hold for every metric, now and later."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from problems import as_index_arrays, plain_specs, problems, side_information
 
-from recmetrics import Metrics, UndefinedMetricError
+from recmetrics import Metrics
 
 USER_METRICS = ("hits", "lists")  # one value per user
 METRICS_LIST = [str(spec) for k in (3, None) for spec in plain_specs(k, USER_METRICS)]
@@ -148,24 +146,3 @@ def test_batches_do_not_change_a_bit(large, size):
         for metric in metrics:
             if whole[metric].ndim:  # test_system.py adds up what has one value for all
                 np.testing.assert_array_equal(part[metric], whole[metric][rows])
-
-
-@pytest.mark.parametrize("policy", [None, "nan", "zero", "raise"])
-@pytest.mark.parametrize("spec", plain_specs(3, ["hits"]) + plain_specs(None, ["hits"]), ids=str)
-def test_a_user_without_relevant_items(policy, spec):
-    def compute():
-        return Metrics.compute([[3, 2, 1]], [[0, 0, 0]], spec, undefined=policy)[str(spec)].item()
-
-    if spec.name == "fallout":
-        assert compute() == 3 / 3
-    elif policy == "raise":
-        with pytest.raises(UndefinedMetricError, match=f"^{re.escape(str(spec))} is undefined for"):
-            compute()
-    elif policy == "zero" or (policy != "raise" and spec.name in ("dcg", "cg")):
-        assert compute() == 0.0
-    else:
-        assert np.isnan(compute())
-
-
-def test_auc_is_undefined_where_every_item_is_relevant():
-    assert np.isnan(Metrics.auc([[3, 2]], [[1, 1]]))[0]

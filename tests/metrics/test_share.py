@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import by_reference, problems, side_information
 
-from recmetrics import ArgumentError, Evaluator, Metrics, StreamEvaluator, popularity_strata
+from recmetrics import Evaluator, Metrics, StreamEvaluator, popularity_strata
 from recmetrics._spec.grammar import parse
 
 OPTIONS = [f"discount={d}, denom={n}" for d in ("no", "log2") for n in ("list", "k")]
@@ -94,13 +94,6 @@ def test_chance_is_the_mean_over_all_orders(options):
     assert np.isnan(got["share@2"]).tolist() == [False, False, True]
     without_sets = Metrics.chance(truth, "share(of=a)@2", strata=strata)["share(of=a)@2"]
     np.testing.assert_allclose(without_sets, 2 / 5)
-
-
-def test_other_metrics_of_lists_have_no_chance_and_this_one_no_ceiling():
-    with pytest.raises(ArgumentError, match=r"long_tail@2 reads the lists .* no chance level"):
-        Metrics.chance([[1, 0]], "long_tail@2")
-    with pytest.raises(ArgumentError, match=r"share@2 reads the lists themselves .* no ceiling"):
-        Metrics.ceiling([[1, 0]], "share@2")
 
 
 # --- Every entry point ---------------------------------------------------------------------------

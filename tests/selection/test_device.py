@@ -330,6 +330,15 @@ def test_factors_on_two_devices_are_refused():
     )
 
 
+@on_every_device
+def test_factors_of_a_device_must_fit(sent):
+    users, truth = sent(torch.zeros(3, 2)), np.zeros((3, 5))
+    with pytest.raises(ShapeError, match=r"must have the same d, got \(3, 2\) and \(5, 4\)"):
+        Metrics.compute_factors(users, sent(torch.zeros(5, 4)), truth, "hit@1")
+    with pytest.raises(ShapeError, match="item_bias must hold one number for each of the 5 items"):
+        Metrics.compute_factors(users, sent(torch.zeros(5, 2)), truth, "hit@1", item_bias=[0.0])
+
+
 @pytest.mark.parametrize(
     "tensor, error, end",
     [

@@ -6,10 +6,13 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from asserts import message_of
+from asserts import assert_identical, message_of
+from inside import METRICS
 from interruption import threads_in_blas
+from problems import JIT
+from sizes import patched
 
-from recmetrics import InputTypeError, Metrics, NaNScoreError, ShapeError
+from recmetrics import Evaluator, InputTypeError, Metrics, NaNScoreError, ShapeError
 from recmetrics._inputs import read_candidates, read_exclude
 from recmetrics._selection import factors
 from recmetrics._threads import map_blocks
@@ -239,6 +242,63 @@ def test_threads_and_depth_leave_the_lists_alone():
     assert scores.blocks(100, 0.0, 1)[0] != scores.blocks(100, 0.0, 3)[0]
     assert best(scores, 100, n_threads=3)[0] == expected
     assert best(scores, 7)[0] == [row[:7] for row in expected]
+
+
+# --- The metrics of factors ----------------------------------------------------------------------
+
+N_USERS, N_ITEMS = 120 if JIT else 30, 2 * TILE + 50
+RNG = np.random.default_rng(0)
+USERS, ITEMS = whole_numbers(N_USERS, N_ITEMS, 4, RNG)
+BIAS = RNG.integers(-1, 2, N_ITEMS).astype(np.float32)
+SCORES = USERS @ ITEMS.T + BIAS
+TRUTH = sp.random(N_USERS, N_ITEMS, 0.02, "csr", random_state=1)
+SEEN = sp.random(N_USERS, N_ITEMS, 0.05, "csr", random_state=2)
+POOL = sp.random(N_USERS, N_ITEMS, 0.1, "csr", random_state=3)
+SIDE = {
+    "popularity": RNG.random(N_ITEMS),
+    "features": RNG.standard_normal((N_ITEMS, 3)),
+    "genres": RNG.integers(0, 2, (N_ITEMS, 5)),
+    "profile": RNG.random((N_USERS, 5)),
+}
+AT_10 = [f"{m.name}@10" for m in METRICS.values() if m.default_k]
+CASES = {
+    "all items": {},
+    "exclude": {"exclude": SEEN},
+    "shared candidates": {"candidates": np.arange(0, N_ITEMS, 3)},
+    "own candidates": {"candidates": POOL},
+    "candidates less exclude": {"candidates": POOL, "exclude": SEEN},
+    "dense sets": {"exclude": SEEN.toarray(), "candidates": POOL.toarray() != 0},
+}
+
+
+@pytest.mark.parametrize("short_rows", [0, 1 << 20], ids=["lists", "whole rows"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("metrics", [AT_10, list(METRICS)], ids=["at 10", "whole lists"])
+def test_factors_give_the_metrics_of_their_scores(case, metrics, short_rows):
+    expected = Metrics.compute(SCORES, TRUTH, metrics, **CASES[case], **SIDE)
+    options = {"item_bias": BIAS, **CASES[case], **SIDE}
+    sizes = {"_CANDIDATES": 20_000}  # of a few users at once
+    own = {"short_rows": short_rows}
+    with patched({"_selection.factors": sizes, "_selection.factors:FactorScores": own}):
+        found = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, **options)
+    assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("ties", ["expected", "worst", "best"])
+def test_tie_policies_reach_factors(ties):
+    metrics = ["ndcg@10", "map@5", "hit@1", "auc"]
+    got = Metrics.compute_factors(USERS, ITEMS, TRUTH, metrics, item_bias=BIAS, ties=ties)
+    assert_identical(got, Metrics.compute(SCORES, TRUTH, metrics, ties=ties))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_evaluator_takes_factors_in_batches(n_threads):
+    expected = Metrics.compute(SCORES, TRUTH, AT_10, exclude=SEEN, **SIDE)
+    evaluator = Evaluator(TRUTH, AT_10, exclude=SEEN, n_threads=n_threads, **SIDE)
+    users = RNG.permutation(N_USERS)
+    for batch in (users[:9], users[9:20], users[20:]):
+        evaluator.update_factors(USERS[batch], ITEMS, batch, item_bias=BIAS)
+    assert_identical(evaluator.compute(), expected)
 
 
 # --- What factors may be -------------------------------------------------------------------------

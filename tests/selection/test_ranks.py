@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import problems
-from scipy.stats import rankdata
 
 from recmetrics import ArgumentError, Metrics, NaNScoreError, RecmetricsWarning
 
@@ -52,14 +51,6 @@ TRUTH = (np.random.default_rng(1).random((40, 60)) < 0.15) * 2.0
 
 
 @pytest.mark.parametrize(
-    ("ties", "method"), [("expected", "average"), ("best", "min"), ("worst", "max")]
-)
-def test_ranks_are_those_of_scipy(ties, method):
-    expected = rankdata(-SCORES, method=method, axis=1) * (TRUTH > 0)
-    np.testing.assert_array_equal(Metrics.ranks(SCORES, TRUTH, ties=ties).toarray(), expected)
-
-
-@pytest.mark.parametrize(
     "form",
     [sp.csr_array, sp.coo_array, np.asarray, lambda t: [np.flatnonzero(row)[::-1] for row in t]],
 )
@@ -82,11 +73,6 @@ def test_factors_and_sparse_scores_have_ranks():
     got = Metrics.ranks(stored, TRUTH)
     np.testing.assert_array_equal(got.toarray(), Metrics.ranks(dense, TRUTH).toarray())
     assert np.isinf(got.data).any()
-
-
-def test_class_indices_have_ranks():
-    ranks = Metrics.ranks([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], [1, 0, -1])
-    assert ranks.toarray().tolist() == [[0, 2, 0], [3, 0, 0], [0, 0, 0]]
 
 
 def test_nothing_to_rank():

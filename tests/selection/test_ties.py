@@ -9,7 +9,16 @@ from hostile_rows import HOSTILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import parse
-from problems import JIT, as_index_arrays, is_refused, of_kind, problems, side_information, specs
+from problems import (
+    JIT,
+    as_index_arrays,
+    every_accuracy,
+    is_refused,
+    of_kind,
+    problems,
+    side_information,
+    specs,
+)
 from tie_orders import OVER_ORDERS, REFUSED, values_over_orders
 
 import recmetrics
@@ -106,7 +115,7 @@ def test_hand_worked_expectation(text, expected):
     np.testing.assert_allclose(got, [expected], rtol=1e-14)
 
 
-def test_hand_worked_values_cover_every_metric():
+def test_hand_worked_values_cover_every_accuracy():
     names = {parse(text).name for text in HAND}
     assert names == {metric.name for metric in of_kind("hits")}
 
@@ -150,20 +159,14 @@ def test_expected_gain_on_hostile_rows(kind, n_items):
 # --- How the policies stand to each other --------------------------------------------------------
 
 
-def every_metric():
-    return [f"{m.name}@{k}" for k in (1, 5, 60) for m in of_kind("hits") if m.default_k] + [
-        m.name for m in of_kind("hits")
-    ]
-
-
 def test_without_ties_every_policy_is_the_same_to_the_bit():
     rng = np.random.default_rng(3)
     scores = rng.permuted(np.tile(np.arange(2_000.0 if JIT else 900.0), (30, 1)), axis=1)
     truth = rng.integers(1, 5, scores.shape) * (rng.random(scores.shape) < 0.03)
     exclude = rng.random(scores.shape) < 0.02
-    plain = Metrics.compute(scores, truth, every_metric(), exclude=exclude)
+    plain = Metrics.compute(scores, truth, every_accuracy(), exclude=exclude)
     for ties in OVER_ORDERS:
-        values = Metrics.compute(scores, truth, every_metric(), exclude=exclude, ties=ties)
+        values = Metrics.compute(scores, truth, every_accuracy(), exclude=exclude, ties=ties)
         assert_identical(values, plain)
 
 
@@ -240,12 +243,6 @@ def test_a_range_of_evaluators_and_streams():
         assert each.counts()["mrr[least]"].defined == 2
         assert each.mean() == pytest.approx(means)
     assert list(one.mean(at="_at_"))[3:6] == ["NDCG_at_2", "NDCG_at_2_least", "NDCG_at_2_greatest"]
-
-
-def test_a_range_is_no_other_metric_to_a_merge():
-    one, other = (Evaluator(RELEVANT, "mrr", ties=ties) for ties in ("range", "expected"))
-    with pytest.raises(ArgumentError, match="different ties cannot be merged: range and expected"):
-        one.merge(other)
 
 
 def test_what_knows_a_metric_knows_the_ends_of_its_range():

@@ -209,25 +209,6 @@ def test_metrics_in_a_dict(typed, meant):
     Metrics.compute(SCORES, TRUTH, meant)
 
 
-@pytest.mark.parametrize(
-    ("typed", "metric"),
-    [
-        ("hr@3", "hit@3"),
-        ("HitRate@3", "hit@3"),
-        ("success@3", "hit@3"),
-        ("p@3", "precision@3"),
-        ("r@3", "recall@3"),
-        ("ap@3", "map@3"),
-        ("rr@3", "mrr@3"),
-        ("ild@3", "diversity@3"),
-    ],
-)
-def test_names_that_papers_use(typed, metric):
-    found = Metrics.compute(SCORES, TRUTH, [typed, metric], features=np.eye(6))
-    np.testing.assert_array_equal(found[typed], found[metric])
-    assert recmetrics.explain(typed).metric == metric
-
-
 @pytest.mark.parametrize("typed", ["ndcg@10,recall@20", "ndcg@10, recall@20", "ndcg@10 recall@20"])
 def test_several_metrics_in_one_string(typed):
     assert message_of(MetricSpecError, lambda: Metrics.compute(SCORES, TRUTH, typed)) == (
