@@ -47,8 +47,7 @@ HEAD = """\
 <!-- written by `python docs/conventions.py` from recmetrics/_spec/systems.txt; do not edit -->
 
 Evaluation libraries and tools define metrics of the same name differently. With `convention=`,
-metric names, such as `ndcg@10`, follow the definitions of one of these systems (an option in the
-string overrides only that option):
+metric names, such as `ndcg@10`, follow the definitions of one of these systems:
 
 ```python
 from recmetrics import Metrics
@@ -65,9 +64,8 @@ recmetrics evaluate scores.npy test.npz -m recall@20 --convention ranx
 
 - An option in the metric string overrides the convention: `"recall(denom=capped)@20"` is capped
   under every convention.
-- A user without relevant items gets the value that the system gives to a user without judgements.
-  `undefined=` overrides this value. If the system leaves the user out of its mean, the value is
-  NaN. Use `np.nanmean` for the mean.
+- A user without relevant items gets the value that the system gives, or NaN if the system leaves
+  the user out of its mean. `undefined=` overrides this value. Use `np.nanmean` for the mean.
 - If the system does not compute a metric, the call raises an error that lists the metrics it
   computes.
 - If the system averages over all orders of tied scores, the convention does so too. `ties=`
