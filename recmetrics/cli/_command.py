@@ -23,12 +23,11 @@ from recmetrics.cli._arguments import (
     METRICS_PAGES,
     Row,
 )
-from recmetrics.cli._audit_times import audit_time_files
 from recmetrics.cli._compare_files import compare_files
 from recmetrics.cli._demo import demo
-from recmetrics.cli._identify_files import identify_files
 from recmetrics.cli._metric_pages import metric_pages
-from recmetrics.cli._pipeline import evaluate
+from recmetrics.cli._pipeline import evaluate, identify_files
+from recmetrics.cli._tables import audit_time_files
 from recmetrics.cli._terminal import CommandError, tell, with_options, write
 
 _SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".parquet")
@@ -183,8 +182,14 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; errors print one line, not a traceback."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    name, *words = argv or [""]
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
+        if name not in _COMMANDS:
+            _refuse(name, argv)
+        return _COMMANDS[name].run(_read(name, words)) or 0
+    except SystemExit as leaving:  # --help and --version
+        return int(leaving.code or 0)
     except KeyboardInterrupt:
         return 130  # the shell's code of a program that Ctrl-C ended
     except BrokenPipeError:
@@ -196,17 +201,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # not covered by the message of a file, such as a failing disk
         tell(f"error: {reason(error)}")
     return 2
-
-
-def _run(argv: Sequence[str]) -> int:
-    name, *words = argv or [""]
-    try:
-        if name not in _COMMANDS:
-            _refuse(name, argv)
-        args = _read(name, words)
-    except SystemExit as leaving:  # --help and --version
-        return int(leaving.code or 0)
-    return _COMMANDS[name].run(args) or 0
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recmetrics import Comparison, RecmetricsError, compare
-from recmetrics._io import Source, read_per_user
-from recmetrics.cli import _picture
-from recmetrics.cli._output import check_output
-from recmetrics.cli._segments import read_segments
+from recmetrics._io import Source, read_per_user, read_segments
+from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
-from recmetrics.cli._terminal import CommandError, naming, show, width, write
+from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
 from recmetrics.comparison import Gate, Movers, Printed
 
 
@@ -50,13 +48,14 @@ def compare_files(args: Namespace) -> int:
         shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
     gate, movers = _gate(args, found), _movers(args, found, given.users)
     if args.plot is not None:
-        _picture.plot_comparison(args.plot, found)
+        with atomic(args.plot) as file:
+            found.plot().savefig(file, format=args.plot.suffix[1:].lower())
     parts: list[Printed] = [shown, *([gate] if gate else []), *movers]
     if args.json:
         document = found.to_dict()
         document |= {"gate": gate.to_dict()} if gate else {}
         document |= {"movers": [asdict(each) for each in movers]} if movers else {}
-        write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+        write_json(document)
     elif args.markdown or args.latex:
         form = methodcaller("to_markdown" if args.markdown else "to_latex")
         write("\n".join(map(form, parts)))
@@ -68,10 +67,10 @@ def compare_files(args: Namespace) -> int:
 
 def _gate(args: Namespace, found: Comparison) -> Gate | None:
     """Judge by the rules, if there are any."""
-    settings = {name: getattr(args, name) for name in ("min_users", "looks")}
-    settings = {name: each for name, each in settings.items() if each is not None}
     if args.rules is None:
         return None
+    given = {"min_users": args.min_users, "looks": args.looks}
+    settings = {name: each for name, each in given.items() if each is not None}
     try:
         return found.gate(args.rules, **settings, rng=args.seed)
     except RecmetricsError as error:
@@ -150,8 +149,8 @@ def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)
     if args.plot is not None:
-        _picture.require()
-        check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
+        require_matplotlib()
+        check_output("--plot", args.plot, (".png", ".pdf", ".svg"), inputs)
 
 
 def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -194,13 +193,12 @@ def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
     stems = [path.parent / path.stem for path in full]
-    depth = 1
-    while True:
-        for each in (stems, full):  # two files may differ only in the suffix
-            names = ["/".join(path.parts[-depth:]) for path in each]
-            if len(set(names)) == len(names):
-                return names
-        depth += 1
+    tried = (
+        ["/".join(path.parts[-depth:]) for path in each]
+        for depth in count(1)
+        for each in (stems, full)  # two files may differ only in the suffix
+    )
+    return next(names for names in tried if len(set(names)) == len(names))
 
 
 def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> None:

@@ -1,35 +1,82 @@
-"""``recmetrics evaluate``: files -> an evaluation and the ids of its rows -> report."""
+"""``evaluate`` and ``identify``: files -> an evaluation, or matches -> report.
+
+The form SCORES, of matrices, is read here; the forms of tables are in ``_tables``.
+"""
 
 from __future__ import annotations
 
-import json
+import math
 import re
 import warnings
 from argparse import Namespace
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
-from recmetrics import RecmetricsWarning
-from recmetrics._io import Source
-from recmetrics.cli._arguments import EVALUATE, FLAGS, FORMS, Measured, is_table, sources_of
+import numpy as np
+from scipy import sparse
+
+from recmetrics import (
+    ArgumentError,
+    Audit,
+    Identification,
+    Metrics,
+    RecmetricsWarning,
+    audit,
+    identify,
+)
+from recmetrics._io import (
+    Source,
+    at_line,
+    read_array,
+    read_number,
+    reading,
+    refuse_other_formats,
+    start,
+)
+from recmetrics._spec import SIDE, spell
+from recmetrics.cli._arguments import (
+    EVALUATE,
+    FLAGS,
+    FORMS,
+    Measured,
+    is_table,
+    rules_of,
+    sources_of,
+    strata_of,
+)
+from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._output import check_output, write_per_user
-from recmetrics.cli._queries import evaluate_groups
-from recmetrics.cli._recommendations import evaluate_recommendations
-from recmetrics.cli._score_files import evaluate_scores
+from recmetrics.cli._tables import (
+    evaluate_groups,
+    evaluate_recommendations,
+    identify_recommendations,
+)
 from recmetrics.cli._terminal import (
     CommandError,
     naming,
+    progress,
     show,
     tell,
     width,
     with_files,
     with_options,
-    write,
+    write_json,
 )
 
-_MEASURE = {"SCORES": evaluate_scores, "RECS": evaluate_recommendations, "GROUPS": evaluate_groups}
+_SCORES = "a dense .npy (numpy.save) or a sparse .npz (scipy.sparse.save_npz)"
+_MATRIX = (
+    "a sparse .npz (scipy.sparse.save_npz), a dense .npy (numpy.save) "
+    "or text lines 'user item [relevance]'"
+)
+_LINE = (
+    "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
+)
+_TABLE = "a sparse .npz (scipy.sparse.save_npz) or a dense .npy (numpy.save)"
 # Warnings of the library after which the numbers say nothing about the model.
 _NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth exchanged")
 
@@ -37,19 +84,39 @@ _NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
     form = _form(args)
-    refuse_options(args, form)
+    _refuse_options(args, form)
     sources = sources_of(args, form.lower())
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
-    with told(sources) as notes:
-        measured = _MEASURE[form](args, sources)
+    with _told(sources) as notes:
+        measure = {"SCORES": _scores, "RECS": evaluate_recommendations, "GROUPS": evaluate_groups}
+        measured = measure[form](args, sources)
     _report(args, measured, notes)
-    refuse_nothing(notes)
+    _refuse_nothing(notes)
+
+
+def identify_files(args: Namespace) -> None:
+    """Read the files, find the definitions, then print."""
+    if len(args.files) < 2:
+        msg = "give the files: recmetrics identify SCORES TRUTH; see 'recmetrics identify --help'"
+        raise CommandError(msg)
+    form = _form(args)
+    args = Namespace(**{row.name: row.default for row in EVALUATE} | vars(args))
+    _refuse_options(args, form)
+    sources = sources_of(args, form.lower())
+    with _told(sources) as notes:
+        work = identify_recommendations if form == "RECS" else _identify_scores
+        found = work(args, sources)
+    if args.json:
+        write_json(found.to_dict() | {"notes": notes})
+    else:
+        show(found.to_text(width()))
+    _refuse_nothing(notes)
 
 
 @contextmanager
-def told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
+def _told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
     """Write the warnings of the library in the words of the command, and collect them."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught, naming(sources):
@@ -62,7 +129,7 @@ def told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
                 tell(f"note: {notes[-1]}")
 
 
-def refuse_nothing(notes: Sequence[str]) -> None:
+def _refuse_nothing(notes: Sequence[str]) -> None:
     """End in an error where the numbers say nothing about the model."""
     for note in notes:
         if _NOTHING.search(note):
@@ -87,7 +154,7 @@ def _form(args: Namespace) -> str:
     raise CommandError(msg)
 
 
-def refuse_options(args: Namespace, form: str) -> None:
+def _refuse_options(args: Namespace, form: str) -> None:
     """Refuse options that do not go with the form of the first file."""
     path = Path(args.files[0])
     for row in EVALUATE:
@@ -125,4 +192,147 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
         report = measured.audit
         findings = {name: finding._asdict() for name, finding in report.findings.items()}
         document["audit"] = {"k": report.k, "dtype": report.dtype, "findings": findings}
-    write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    write_json(document)
+
+
+# --- The form SCORES ------------------------------------------------------------------------------
+
+
+def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Read the matrices, and compute."""
+    metrics = args.metrics or default_metrics(args.convention)
+    scores, truth, sets, shape = _read_matrices(sources)
+    given: dict[str, Any] = {}
+    for name, source in sources.items():
+        if name in SIDE and (of_train := SIDE[name].of_train) is not None:
+            given[name] = of_train(_read_matrix(source, shape), shape[1])
+        elif name in SIDE:
+            given[name] = read_array(source, _TABLE)
+    strata = strata_of(args, sources).items()
+    given["strata"] = {name: _read_matrix(source, shape) for name, source in strata}
+    report = _audit(args, scores, truth, metrics, sets) if args.audit else None
+    if report is not None and not args.json:
+        # Before the metrics are computed: the report says more than an error of theirs.
+        show(with_options(f"{report}\n\n"))
+    rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
+    with progress("evaluating users:") as on_progress:
+        evaluation = Metrics.evaluate(
+            scores, truth, metrics, progress=on_progress, **sets, **given, **rules
+        )
+    evaluation.notes = (f"{shape[0]:,} users x {shape[1]:,} items", *evaluation.notes)
+    levels = {}
+    if args.chance:
+        more = {name: given[name] for name in ("strata", "propensity") if name in given}
+        levels = _levels(args, truth, metrics, n_items=shape[1], **sets, **more)
+    return Measured(evaluation, levels=levels, audit=report)
+
+
+def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:
+    """Read the matrices, and find the definitions that give the number."""
+    scores, truth, sets, _ = _read_matrices(sources)
+    rules = {"nan": args.nan, "n_threads": args.n_threads}
+    return identify(scores, truth, args.value, args.metric, **sets, **rules)
+
+
+def _read_matrices(
+    sources: Mapping[str, Source],
+) -> tuple[Any, Any, dict[str, Any], tuple[int, int]]:
+    """Read the scores, the truth and the sets of items; also gives the shape of the scores."""
+    scores = read_array(sources["scores"], _SCORES)
+    shape = (*scores.shape, 0, 0)[:2]  # the library refuses other dimensions
+    truth = _read_matrix(sources["truth"], shape, graded=True)
+    given = (name for name in ("exclude", "candidates") if name in sources)
+    sets = {name: _read_matrix(sources[name], shape) for name in given}
+    return scores, truth, sets, shape
+
+
+def _audit(
+    args: Namespace, scores: Any, truth: Any, metrics: list[str], sets: Mapping[str, Any]
+) -> Audit:
+    """Audit the files at the largest cutoff; without one, for the whole list."""
+    cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
+    k = max((int(each) for each in cutoffs if each.strip().isdecimal()), default=scores.shape[1])
+    with progress("auditing users:") as on_progress:
+        return audit(
+            scores, truth, **sets, k=max(1, k), n_threads=args.n_threads, progress=on_progress
+        )
+
+
+def _levels(args: Namespace, truth: Any, metrics: list[str], **given: Any) -> dict[str, Any]:
+    """Compute the values of a random and of the best ranking, for the metrics that have them."""
+    rules = {"undefined": args.undefined, "convention": args.convention}
+    levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}}
+    for text, level in product(metrics, levels):
+        with suppress(ArgumentError):
+            levels[level] |= getattr(Metrics, level)(truth, text, **given, **rules)
+    return levels
+
+
+def _read_matrix(source: Source, shape: tuple[int, int], *, graded: bool = False) -> Any:
+    """Read relevances (``graded``) or a set of items per user (not), of the scores' shape.
+
+    In text, relevance is 1 where a line gives none, and no pair may stand twice. Of a set, every
+    pair belongs to it, whatever its third number.
+    """
+    first = start(source, _MATRIX)
+    if source.path.suffix.lower() in (".npy", ".npz") or first.startswith((b"\x93NUMPY", b"PK")):
+        return read_array(source, _MATRIX)
+    if first:
+        refuse_other_formats(source, first, _MATRIX)
+    users, items, values = array("q"), array("q"), array("d")
+    line_of: dict[tuple[int, int], int] = {}
+    # A comment may hold any byte.
+    text = source.path.open(encoding="utf-8-sig", errors="surrogateescape")
+    with reading(source, _LINE), text as file:
+        for number, line in enumerate(file, start=1):
+            body = line.partition("#")[0]
+            fields = [*map(str.strip, body.split(","))] if "," in body else body.split()
+            if not any(fields):
+                continue
+            try:
+                user, item, value = _parse(fields, shape, graded=graded)
+                before = line_of.setdefault((user, item), number) if graded else number
+                if before != number:
+                    msg = f"user {user}, item {item} is already on line {before}; give every pair "
+                    raise ValueError(msg + "once")
+            except ValueError as error:
+                raise at_line(source, number, error) from None
+            users.append(user)
+            items.append(item)
+            values.append(value)
+        if graded and not users:
+            msg = "it holds no line"
+            raise ValueError(msg)
+    pairs = np.array(users, dtype=np.int64), np.array(items, dtype=np.int64)
+    return sparse.csr_array((np.array(values), pairs), shape=shape)
+
+
+def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
+    """Read one line; a ValueError says what is wrong."""
+    if not 2 <= len(fields) <= 3:
+        msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
+        raise ValueError(msg)
+    user = _index("user", fields[0], shape[0])
+    item = _index("item", fields[1], shape[1])
+    if not graded or len(fields) == 2:
+        return user, item, 1.0
+    try:
+        value = read_number(fields[2])
+    except ValueError:
+        msg = f"cannot read {fields[2][:40]!r} as relevance; expected {_LINE}"
+        raise ValueError(msg) from None
+    if not 0 <= value < math.inf:
+        msg = f"relevance {value:g}; expected a finite number >= 0"
+        raise ValueError(msg)
+    return user, item, value
+
+
+def _index(name: str, field: str, size: int) -> int:
+    if not (field.isascii() and field.removeprefix("-").isdecimal()):
+        msg = f"cannot read {field[:40]!r} as {name}; expected {_LINE}"
+        raise ValueError(msg)
+    index = int(field)
+    if not 0 <= index < size:
+        msg = f"{name} {field[:40]} is not in the scores; expected 0 to {size - 1}"
+        raise ValueError(msg)
+    return index

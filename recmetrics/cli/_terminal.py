@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from recmetrics import RecmetricsError
 from recmetrics._extras import install
-from recmetrics._io import reason
-from recmetrics._printable import printable
+from recmetrics._io import printable, reason
 from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
@@ -31,8 +32,6 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
     """Replace the argument's name, with which errors of the library begin, by its file."""
     try:
         yield
-    except CommandError:
-        raise
     except RecmetricsError as error:
         raise CommandError(with_files(str(error), sources)) from error
 
@@ -91,6 +90,11 @@ def write(text: str) -> None:
             raise
         msg = f"cannot write the output: {reason(error)}"
         raise CommandError(msg) from error
+
+
+def write_json(document: Mapping[str, Any]) -> None:
+    """Write a document to stdout, its numbers in full precision."""
+    write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def tell(message: str) -> None:
