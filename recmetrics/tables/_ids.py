@@ -18,10 +18,12 @@ from recmetrics.tables._frames import (
     Frame,
     Series,
     as_strings,
+    described,
     ids_of,
     plain,
     type_of,
 )
+from recmetrics.tables._numbering import combine, number
 
 # The kinds of objects, by the names that pandas has for them.
 _INFERRED = {"integer": "integers", "boolean": "integers", "floating": "floats"}
@@ -50,6 +52,25 @@ def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         raise
     except Exception:  # of any type, by the library and by the ids
         _refuse_ids(parts, of_library)
+
+
+def refuse_repeats(
+    frame: Frame,
+    what: str,
+    columns: Sequence[str],
+    ids: list[IntArray],
+    advice: str = "expected one row for each",
+) -> None:
+    """Refuse a table with two rows of the same ids, which are numbered in ``ids``."""
+    numbers, first = number(combine(ids))
+    is_again = first[numbers] != np.arange(len(frame))
+    if is_again.any():
+        row = int(is_again.argmax())
+        msg = (
+            f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
+            f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
+        )
+        raise InputError(msg)
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:

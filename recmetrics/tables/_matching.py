@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,8 @@ from recmetrics.tables._frames import (
     value_at,
     with_columns,
 )
-from recmetrics.tables._ids import as_integers, stack
-from recmetrics.tables._numbering import (
-    combine,
-    find_gaps,
-    first_repeat,
-    group,
-    number,
-    sort_groups,
-)
+from recmetrics.tables._ids import as_integers, refuse_repeats, stack
+from recmetrics.tables._numbering import combine, group, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 
@@ -185,10 +178,19 @@ def read_lists(
     rank = _sort_lists(recs, columns, own, start, order, ties)
     lists = FlatLists(own[order], start)
     if repeats == "raise" and lists.named_before().any():
-        _refuse_repeats(recs, "recs", columns, columns.keys, [ids.lists, own])
+        advice = (
+            "expected an item once in each list; give the column that distinguishes the lists, or "
+            "type repeats='waste' or repeats='drop'"
+        )
+        refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
     gaps = Gaps()
     if rank is not None:
-        _refuse_equal_ranks(recs, columns, start, order, rank)
+        if _equal_next(start, rank).any():
+            ranks = np.empty(len(recs), np.int64)
+            ranks[order] = np.unique(rank, return_inverse=True)[1]
+            advice = "expected a rank once in each list; give the column that distinguishes them"
+            named = [*columns.keys, str(columns.rank)]
+            refuse_repeats(recs, "recs", named, [ids.lists, ranks], advice)
         lists, gaps = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = _read_truth(truth, columns, ids)
     return ListsAndTruth(
@@ -246,7 +248,8 @@ def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArr
     keys = items[order].astype(np.float64)
     sort_groups(start, order, keys)
     if _equal_next(start, keys).any():
-        _refuse_repeats(truth, "truth", columns, columns.truth_keys, [own, items])
+        advice = "expected an item once; drop the rows that repeat another"
+        refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [own, items], advice)
     return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
 
 
@@ -289,32 +292,6 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
         )
         raise InputError(msg)
     return relevance
-
-
-def _refuse_repeats(
-    frame: Frame, what: str, columns: Columns, keys: Sequence[str], ids: list[IntArray]
-) -> None:
-    row, earlier = first_repeat(combine(ids))
-    advice = "expected an item once; drop the rows that repeat another"
-    if what == "recs":
-        advice = (
-            "expected an item once in each list; give the column that distinguishes the lists, or "
-            "type repeats='waste' or repeats='drop'"
-        )
-    named = f"columns {', '.join(map(repr, (*keys, columns.item)))}"
-    held = f"item {value_at(frame, columns.item, row)!r}"
-    _refuse_again(frame, f"{what}, {named}", keys, (row, earlier), held, advice)
-
-
-def _refuse_again(
-    frame: Frame, what: str, keys: Sequence[str], rows: tuple[int, int], held: str, advice: str
-) -> NoReturn:
-    of = f" for {described(frame, keys, rows[0])}" if keys else ""
-    msg = (
-        f"{what}: row {rows[0]} (counted from 0) holds {held} again{of}, first in row {rows[1]}; "
-        f"{advice}"
-    )
-    raise InputError(msg)
 
 
 def _sort_lists(
@@ -373,7 +350,11 @@ def _read_gaps(
     """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
     name = str(columns.rank)
     ranks = numbers_of(recs, "recs", name)[order]
-    gaps = Gaps(*find_gaps(lists.start, ranks))
+    of_list = lists.users()
+    begin = lists.start[of_list]
+    offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
+    gapped = of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))]
+    gaps = Gaps(len(np.unique(gapped)), int(gapped[0])) if gapped.size else Gaps()
     if rank_gaps == "close":
         return lists, gaps
     most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
@@ -392,16 +373,3 @@ def _read_gaps(
         reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
         lists = lists._replace(ranks=kept, reach=reach)
     return lists, gaps
-
-
-def _refuse_equal_ranks(
-    recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank: FloatArray
-) -> None:
-    places = np.flatnonzero(_equal_next(start, rank))
-    if places.size:
-        # Equal ranks keep the order of the rows, so the second of a pair is the later row.
-        place = places[order[places + 1].argmin()]
-        rows, name = (int(order[place + 1]), int(order[place])), str(columns.rank)
-        held = f"rank {value_at(recs, name, rows[0])!r}"
-        advice = "expected a rank once in each list; give the column that distinguishes the lists"
-        _refuse_again(recs, f"recs, column {name!r}", columns.keys, rows, held, advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,8 +20,8 @@ from recmetrics.tables._frames import (
     require_same_kind,
     value_at,
 )
-from recmetrics.tables._ids import as_integers
-from recmetrics.tables._numbering import combine, first_repeat, number
+from recmetrics.tables._ids import as_integers, refuse_repeats
+from recmetrics.tables._numbering import combine, number
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
@@ -33,18 +33,6 @@ TABLES = SideWords(
     make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
     of_catalogue=(("catalogue",),),
 )
-
-
-def _refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntArray) -> None:
-    """Refuse a table that holds an id, or a pair of ids, in two rows."""
-    row, earlier = first_repeat(codes)
-    if row >= 0:
-        ids = ", ".join(repr(value_at(frame, name, row)) for name in columns)
-        msg = (
-            f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
-            f"{ids} again, first in row {earlier}; expected one row for each"
-        )
-        raise InputError(msg)
 
 
 def read_side_tables(
@@ -173,7 +161,7 @@ class ItemTables:
         frame, n_items = self._tables[what], self.n_items
         items, others = self._items[what], self._items[_OTHERS + what]
         other, value = self._columns(what)
-        _refuse_repeats(frame, what, [self._item, other], combine([items, others]))
+        refuse_repeats(frame, what, [self._item, other], [items, others])
         numbers = numbers_of(frame, what, value)
         inside = (items < n_items) & (others < n_items)
         rows, columns_of, numbers = items[inside], others[inside], numbers[inside]
@@ -191,7 +179,7 @@ class ItemTables:
         frame, genres = self._tables[what], self._columns("genres")
         require_columns(frame, what, [self._user, *genres])
         lists, rows, n_users = self._users_of(what, keys)
-        _refuse_repeats(frame, what, [self._user], rows)
+        refuse_repeats(frame, what, [self._user], [rows])
         values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
         return _spread(values, rows, n_users)[lists]
 
@@ -231,7 +219,7 @@ class ItemTables:
         raise InputError(msg)
 
     def _refuse_repeats(self, what: str) -> None:
-        _refuse_repeats(self._tables[what], what, [self._item], self._items[what])
+        refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
 
     def _refuse_outside(self, what: str, advice: str = "") -> None:
         """Refuse an item that is not in the catalogue."""
