@@ -1,10 +1,11 @@
 """``audit``: find properties of the inputs that make metrics misleading."""
+# ruff: noqa: RUF009  # ``_check`` makes a field
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,25 +44,12 @@ class Finding(NamedTuple):
 
 _NONE = Finding()
 _FEW = 0.01  # of the users: ties of so few need no advice
-_MEANINGS = {
-    "nan": "scores are NaN, an error unless nan='exclude'",
-    "positive_inf": "scores are +inf",
-    "negative_inf": "scores are -inf, never recommended",
-    "constant": "all items have the same score, so they rank by item index",
-    "short": "fewer than k items to recommend",
-    "tied_at_cutoff": "equal scores on both sides of the cutoff",
-    "depend_on_ties": "metrics at k depend on the order of equal scores",
-    "excluded_relevant": "relevant items are excluded (does the split leak?)",
-    "not_candidates": "relevant items are not candidates",
-    "without_truth": "no relevant item, accuracy is undefined",
-    "explicit_zeros": "truth stores explicit zeros, which are not relevant",
-    "duplicates": "truth stores some entries twice; their values are added",
-    "repeats": "lists repeat items, an error unless repeats= is 'waste' or 'drop'",
-    "unknown": "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'",
-    "largest_in_truth": "largest item index in truth",
-    "largest_in_ranking": "largest item index in the rankings",
-}
 _LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not a number of them
+
+
+def _check(meaning: str) -> Any:
+    """Make the field of a finding, which says what it means."""
+    return field(default=_NONE, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,22 +69,24 @@ class Audit:
     n_items: int | None
     k: int
     dtype: str
-    nan: Finding = _NONE
-    positive_inf: Finding = _NONE
-    negative_inf: Finding = _NONE
-    constant: Finding = _NONE
-    short: Finding = _NONE
-    tied_at_cutoff: Finding = _NONE
-    depend_on_ties: Finding = _NONE
-    excluded_relevant: Finding = _NONE
-    not_candidates: Finding = _NONE
-    without_truth: Finding = _NONE
-    explicit_zeros: Finding = _NONE
-    duplicates: Finding = _NONE
-    repeats: Finding = _NONE
-    unknown: Finding = _NONE
-    largest_in_truth: Finding = _NONE
-    largest_in_ranking: Finding = _NONE
+    nan: Finding = _check("scores are NaN, an error unless nan='exclude'")
+    positive_inf: Finding = _check("scores are +inf")
+    negative_inf: Finding = _check("scores are -inf, never recommended")
+    constant: Finding = _check("all items have the same score, so they rank by item index")
+    short: Finding = _check("fewer than k items to recommend")
+    tied_at_cutoff: Finding = _check("equal scores on both sides of the cutoff")
+    depend_on_ties: Finding = _check("metrics at k depend on the order of equal scores")
+    excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
+    not_candidates: Finding = _check("relevant items are not candidates")
+    without_truth: Finding = _check("no relevant item, accuracy is undefined")
+    explicit_zeros: Finding = _check("truth stores explicit zeros, which are not relevant")
+    duplicates: Finding = _check("truth stores some entries twice; their values are added")
+    repeats: Finding = _check("lists repeat items, an error unless repeats= is 'waste' or 'drop'")
+    unknown: Finding = _check(
+        "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'"
+    )
+    largest_in_truth: Finding = _check("largest item index in truth")
+    largest_in_ranking: Finding = _check("largest item index in the rankings")
     grades: tuple[int, float, float] | None = None
 
     @property
@@ -149,6 +139,9 @@ class Audit:
             "before a sigmoid;\n    ties='range' gives the least and the greatest value of each "
             "metric"
         )
+
+
+_MEANINGS = {each.name: each.metadata["meaning"] for each in fields(Audit) if each.metadata}
 
 
 def audit(

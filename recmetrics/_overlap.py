@@ -7,7 +7,7 @@ For the users of each block, the lists of the other model are selected as well a
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from recmetrics._spec import Request, make_spec
 from recmetrics._types import Factors, IntArray, Invalid, Scores, Truth, UserValues
 from recmetrics.metrics import MeasuresList, MeasureSpec, compared, read_measures
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -233,10 +232,10 @@ class _Model(NamedTuple):
         return ranker_of(self.scores.take(rows), users.take(rows))
 
 
-def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def _named(name: str, work: Callable[..., R], *given: Any) -> R:
     """Do some work on a model, with its name in errors that have none yet."""
     try:
-        return work(*args, **kwargs)
+        return work(*given)
     except (InputError, InputTypeError) as error:
         named = str(error).startswith(("in a: ", "in b: "))
         raise type(error)(error if named else f"in {name}: {error}") from None
