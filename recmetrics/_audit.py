@@ -335,14 +335,14 @@ class _Inspection:
         is_highest = values == -lowest if block.has_infinity else np.zeros_like(is_nan)
         recommendable &= ~is_nan & ~is_lowest
         n_recommendable = np.count_nonzero(recommendable, axis=1)
+        best = values.max(axis=1, where=recommendable, initial=lowest)
+        n_best = np.count_nonzero((values == best[:, np.newaxis]) & recommendable, axis=1)
         return {
             "nan": _of_entries(is_nan & read, rows.start),
             "positive_inf": _of_entries(is_highest & read, rows.start),
             "negative_inf": _of_entries(is_lowest & read, rows.start),
             "short": _of_users(n_recommendable < self._k, rows.start),
-            "constant": _of_users(
-                _is_constant(values, recommendable, lists, n_recommendable), rows.start
-            ),
+            "constant": _of_users((n_recommendable > 1) & (n_best == n_recommendable), rows.start),
             "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
             "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
             "not_candidates": _of_relevant(lists, candidates, belongs=False),
@@ -358,18 +358,6 @@ class _Inspection:
         )
         users = np.arange(len(values))
         return np.asarray(beyond & (values[users, inside] == values[users, outside]))
-
-
-def _is_constant(
-    values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_recommendable: IntArray
-) -> BoolArray:
-    """True where all recommendable items of a user, two or more, have one score."""
-    if not lists.items.shape[1]:
-        return np.zeros(len(values), np.bool_)
-    best = np.where(lists.length > 0, lists.items[:, 0], 0)
-    level = values[np.arange(len(values)), best][:, np.newaxis]
-    at_level = np.count_nonzero((values == level) & recommendable, axis=1)
-    return np.asarray((n_recommendable > 1) & (at_level == n_recommendable))
 
 
 def _depends_on_order(hits: Hits) -> BoolArray:

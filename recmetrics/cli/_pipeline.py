@@ -83,9 +83,7 @@ _NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth 
 
 def evaluate(args: Namespace) -> None:
     """Read the files, compute, write the per-user file, then print."""
-    form = _form(args)
-    _refuse_options(args, form)
-    sources = sources_of(args, form.lower())
+    form, sources = _files(args)
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
         check_output("--per-user", args.per_user, (".csv", ".npz"), inputs)
@@ -101,10 +99,8 @@ def identify_files(args: Namespace) -> None:
     if len(args.files) < 2:
         msg = "give the files: recmetrics identify SCORES TRUTH; see 'recmetrics identify --help'"
         raise CommandError(msg)
-    form = _form(args)
     args = Namespace(**{row.name: row.default for row in EVALUATE} | vars(args))
-    _refuse_options(args, form)
-    sources = sources_of(args, form.lower())
+    form, sources = _files(args)
     with _told(sources) as notes:
         work = identify_recommendations if form == "RECS" else _identify_scores
         found = work(args, sources)
@@ -137,26 +133,22 @@ def _refuse_nothing(notes: Sequence[str]) -> None:
             raise CommandError(msg)
 
 
-def _form(args: Namespace) -> str:
-    """Tell what the files hold by their number and the name of the first."""
+def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
+    """Tell the form of the files by their number and the name of the first; refuse other options.
+
+    Also gives the files by the argument that each becomes.
+    """
     if not args.files:
         msg = "give the files: recmetrics evaluate SCORES TRUTH; see 'recmetrics evaluate --help'"
         raise CommandError(msg)
-    first, *others = map(Path, args.files)
-    if others:
-        return "RECS" if is_table(first) else "SCORES"
-    if is_table(first):
-        return "GROUPS"
-    msg = (
-        f"{Source('SCORES', first)} needs a TRUTH; type: recmetrics evaluate {quote(str(first))} "
-        "TRUTH; only a table of groups (.csv, .tsv or .parquet) needs none"
-    )
-    raise CommandError(msg)
-
-
-def _refuse_options(args: Namespace, form: str) -> None:
-    """Refuse options that do not go with the form of the first file."""
-    path = Path(args.files[0])
+    path, *others = map(Path, args.files)
+    form = ("RECS" if others else "GROUPS") if is_table(path) else "SCORES"
+    if form == "SCORES" and not others:
+        msg = (
+            f"{Source('SCORES', path)} needs a TRUTH; type: recmetrics evaluate "
+            f"{quote(str(path))} TRUTH; only a table of groups (.csv, .tsv or .parquet) needs none"
+        )
+        raise CommandError(msg)
     for row in EVALUATE:
         takers = row.forms.split()
         if getattr(args, row.name) == row.default or form in takers:
@@ -165,7 +157,7 @@ def _refuse_options(args: Namespace, form: str) -> None:
         wanted = ", or ".join(f"{each}, {FORMS[each]}" for each in takers)
         got = f"{form} is {FORMS[form]}"
         if takers == ["GROUPS"]:  # no form that is given with a TRUTH
-            got = f"got {Source('TRUTH', Path(args.files[1]))}"
+            got = f"got {Source('TRUTH', others[0])}"
         elif form == "GROUPS" and "RECS" in takers:
             got += f"; type recmetrics evaluate {quote(str(path))} TRUTH"
         elif form == "SCORES" and path.suffix not in (".npy", ".npz"):
@@ -174,6 +166,7 @@ def _refuse_options(args: Namespace, form: str) -> None:
             got += "; leave the items of training out of RECS instead"
         msg = f"{option} goes with {wanted}; {got}"
         raise CommandError(msg)
+    return form, sources_of(args, form.lower())
 
 
 def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:

@@ -49,11 +49,6 @@ def read_side_tables(
     return tables
 
 
-def _form(what: str) -> str:
-    """The form of a table; "" for one that is no side information."""
-    return SIDE[what].form if what in SIDE else ""
-
-
 class ItemTables:
     """The tables of side information of a call; the items of all tables are numbered together.
 
@@ -72,12 +67,13 @@ class ItemTables:
         self._tables, self._user, self._item = tables, user, item
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         self._frames = named | {"recs": recs, "truth": truth, **tables}
+        forms = {what: SIDE[what].form for what in tables if what in SIDE}
         columns = {
             what: (each, what, item)
             for what, each in self._frames.items()
-            if _form(what) != "users"
+            if forms.get(what) != "users"
         }
-        for what in [what for what in tables if _form(what) == "pairs"]:
+        for what in [what for what, form in forms.items() if form == "pairs"]:
             require_columns(tables[what], what, [item])
             others = self._columns(what)
             if len(others) != 2:

@@ -76,27 +76,6 @@ def test_hand_worked_values(capsys, suffix):
     assert values["ndcg@2"]["007"] == pytest.approx(1 / math.log2(3), rel=1e-15)
 
 
-@pytest.mark.parametrize("permuted", [False, True])
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
-def test_the_values_are_those_of_compute_groups(capsys, suffix, permuted):
-    rng = np.random.default_rng(0)
-    ids = [f"q{group}" for group in np.repeat(np.arange(9), rng.integers(1, 12, 9))]
-    # Different scores: the order of the rows decides nothing.
-    scores, relevance = rng.permutation(len(ids)) / 7, rng.integers(0, 3, len(ids))
-    order = rng.permutation(len(ids)) if permuted else np.arange(len(ids))
-    ids, scores, relevance = [ids[row] for row in order], scores[order], relevance[order]
-    write({"relevance": relevance.tolist(), "score": scores.tolist(), "group": ids}, "other")
-    metrics = ["ndcg(gain=exp2)@3", "map", "auc", "precision@20"]
-    argv = [f"other.{suffix}", *(word for text in metrics for word in ("-m", text))]
-    found = evaluated(capsys, *argv, "--per-user", "out.csv")
-    expected = Metrics.compute_groups(scores, relevance, metrics, ids=ids)
-    values = per_group("out.csv")
-    for text in metrics:
-        same(values[text], dict(zip(dict.fromkeys(ids), expected[text], strict=True)))
-        defined = expected[text][~np.isnan(expected[text])]
-        assert found["of"][text]["mean"] == defined.mean()
-
-
 def test_columns_of_other_names(capsys):
     names = {"group": "qid", "score": "score 2", "relevance": "label"}
     # Columns of the usual names that must not be read.
@@ -126,14 +105,6 @@ def test_types_of_parquet(capsys, column, values):
         1,
         2,
     )
-
-
-def test_integers_and_their_text_are_the_same_groups(capsys):
-    make("polars", GROUPS | {"group": [7, 8, 7, 8, 7, 9]}).write_parquet("other.parquet")
-    write(GROUPS | {"group": ["7", "8", "7", "8", "7", "9"]}, "text")
-    for name in ("other.parquet", "text.csv"):
-        evaluated(capsys, name, "-m", "mrr", "--per-user", "out.csv")
-        same(per_group("out.csv")["mrr"], {"7": 1 / 2, "8": 1 / 2, "9": math.nan})
 
 
 @pytest.mark.parametrize(
@@ -183,18 +154,6 @@ def test_the_table_counts_groups(capsys):
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",
         "3 groups, 6 rows",
         "--undefined zero counts groups without a value as 0",
-    ]
-
-
-def test_one_group(capsys):
-    Path("one.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\n")
-    assert main(["evaluate", "one.csv", "-m", "hit@1"]) == 0
-    assert capsys.readouterr().out.splitlines()[2:] == [
-        "hit@1   1.0000              -  1.0000  1.0000  1.0000       1",
-        "",
-        "95 % intervals by percentile bootstrap over groups, 2,000 resamples",
-        "q10, median, q90: quantiles of the groups' values",
-        "1 groups, 2 rows",
     ]
 
 
@@ -333,43 +292,9 @@ def test_what_needs_names_of_items_is_refused(capsys):
     )
 
 
-def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
-    scores, recs = "SCORES, an .npy or .npz", "RECS, a table of recommendations"
-    for option, forms in {
-        ("--exclude", "groups.csv"): scores,
-        ("--genres", "groups.csv"): scores,
-        ("--popularity-from", "groups.csv"): f"{scores}, or {recs}",
-        ("--rank", "rank"): recs,
-        ("--chance",): scores,
-        ("--no-include-missing",): recs,
-        ("--rank-gaps", "close"): recs,
-    }.items():
-        assert rejected(capsys, "groups.csv", *option) == (
-            f"{option[0].replace('no-', '')} goes with {forms}; GROUPS is a table without TRUTH"
-            + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
-        )
+def test_the_values_do_not_overwrite_the_table(capsys):
     message = rejected(capsys, "groups.csv", "--per-user", "groups.csv")
     assert message == "--per-user 'groups.csv' is also an input; choose another name"
-
-
-def test_what_goes_with_groups_is_refused_beside_a_truth(capsys):
-    np.save("scores.npy", np.ones((2, 2)))
-    for first in ("scores.npy", "groups.csv"):
-        assert rejected(capsys, first, "truth.csv", "--group", "qid") == (
-            "--group goes with GROUPS, a table without TRUTH; got TRUTH 'truth.csv'"
-        )
-    assert rejected(capsys, "scores.npy", "truth.csv", "--relevance", "qid") == (
-        "--relevance goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
-        "SCORES is an .npy or .npz"
-    )
-    assert rejected(capsys, "scores.npy", "scores.npy", "--score", "score") == (
-        "--score goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
-        "SCORES is an .npy or .npz"
-    )
-    assert rejected(capsys, "groups.csv", "groups.csv", "--ties", "best") == (
-        "--ties goes with SCORES, an .npy or .npz, or GROUPS, a table without TRUTH; RECS is a "
-        "table of recommendations"
-    )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -369,41 +369,14 @@ def test_invalid_items_are_errors_by_default(generated, capsys):
         f"--catalogue {str(generated / 'none.csv')!r} has no column 'item'; it has 'title'; "
         "expected a table .csv, .tsv or .parquet with a header and the column item"
     )
-    scores = generated / "scores.npy"
-    np.save(scores, np.ones((2, 2)))
-    assert rejected(capsys, scores, scores, "--repeats", "drop") == (
-        "--repeats goes with RECS, a table of recommendations; SCORES is an .npy or .npz"
-    )
-    assert rejected(capsys, "recs.txt", scores, "--repeats", "drop") == (
-        "--repeats goes with RECS, a table of recommendations; SCORES 'recs.txt' is neither .csv, "
-        ".tsv nor .parquet"
-    )
 
 
-def test_what_goes_with_scores_alone_is_refused(files, capsys):
+def test_what_tables_need_and_may_not_overwrite(files, capsys):
     base = [files / "recs.csv", files / "truth.csv"]
-    for option in ("--exclude", "--candidates", "--features", "--similarity", "--genres"):
-        advice = "; leave the items of training out of RECS instead"
-        assert rejected(capsys, *base, option, files / "recs.csv") == (
-            f"{option} goes with SCORES, an .npy or .npz; RECS is a table of recommendations"
-            + advice * (option == "--exclude")
-        )
-    for option, *value in (("--ties", "best"), ("--chance",), ("--audit",)):
-        assert rejected(capsys, *base, option, *value).startswith(f"{option} goes with SCORES, an")
     for text in ("coverage@2", "auc"):
         assert rejected(capsys, *base, "-m", text) == (f"{text} needs --catalogue FILE, got none")
     assert "did you mean 'ndcg'" in rejected(capsys, *base, "-m", "ndgc@2")
     assert "is also an input" in rejected(capsys, *base, "--per-user", files / "truth.csv")
-
-
-def test_what_goes_with_tables_alone_is_refused(files, capsys):
-    scores = files / "scores.npy"
-    np.save(scores, np.ones((2, 2)))
-    for option, *value in (("--no-include-missing",), ("--user", "user_id"), ("--in-order",)):
-        assert rejected(capsys, scores, scores, option, *value) == (
-            f"{option.replace('no-', '')} goes with RECS, a table of recommendations; SCORES is an "
-            ".npy or .npz"
-        )
 
 
 def test_without_polars_it_says_what_to_type(files, capsys, monkeypatch):
