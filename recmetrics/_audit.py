@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._inputs import (
+    FlatLists,
     ItemSets,
     Rankings,
     Rows,
@@ -254,12 +255,9 @@ def audit_ranked(
     hits = found.hits
     largest = {}
     if n_items is None:
-        relevant = users.truth.rows(slice(0, n_users))
-        ranked = rankings.flat(slice(0, n_users))
-        largest = {
-            "largest_in_truth": _largest(relevant.users(), relevant.items),
-            "largest_in_ranking": _largest(ranked.users(), ranked.items),
-        }
+        everyone = slice(0, n_users)
+        largest["largest_in_truth"] = _largest(users.truth.rows(everyone))
+        largest["largest_in_ranking"] = _largest(rankings.flat(everyone))
     return Audit(
         n_users=n_users,
         n_items=n_items,
@@ -353,11 +351,9 @@ class _Inspection:
         if self._k >= lists.items.shape[1]:
             return np.zeros(len(values), np.bool_)
         beyond = lists.length > self._k
-        inside, outside = (
-            np.where(beyond, lists.items[:, place], 0) for place in (self._k - 1, self._k)
-        )
-        users = np.arange(len(values))
-        return np.asarray(beyond & (values[users, inside] == values[users, outside]))
+        edge = np.where(beyond[:, np.newaxis], lists.items[:, self._k - 1 : self._k + 1], 0)
+        inside, outside = np.take_along_axis(values, edge, axis=1).T
+        return np.asarray(beyond & (inside == outside))
 
 
 def _depends_on_order(hits: Hits) -> BoolArray:
@@ -403,7 +399,7 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
         return _NONE
     relevant = lists.relevant
     found = relevant.among(sets.rows(lists.rows)) == belongs
-    return _of_places(relevant.users()[found] + lists.rows.start, relevant.items[found])
+    return _of_places(relevant.users()[found], relevant.items[found], lists.rows.start)
 
 
 def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
@@ -412,21 +408,21 @@ def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _of_entries(mask: BoolArray, first: int) -> Finding:
+def _of_entries(mask: BoolArray, start: int) -> Finding:
     users, items = np.nonzero(mask)
-    return _of_places(users + first, items)
+    return _of_places(users, items, start)
 
 
-def _of_places(users: IntArray, items: IntArray) -> Finding:
+def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
     if not len(users):
         return _NONE
     first = np.lexsort((items, users))[0]
-    return Finding(len(np.unique(users)), len(users), int(users[first]), int(items[first]))
+    return Finding(len(np.unique(users)), len(users), start + int(users[first]), int(items[first]))
 
 
-def _largest(users: IntArray, items: IntArray) -> Finding:
-    chosen = items == items.max(initial=0)
-    return _of_places(users[chosen], items[chosen])
+def _largest(rows: Rows | FlatLists) -> Finding:
+    chosen = rows.items == rows.items.max(initial=0)
+    return _of_places(rows.users()[chosen], rows.items[chosen])
 
 
 def _of_users(mask: BoolArray, first: int) -> Finding:

@@ -30,7 +30,24 @@ class Given(NamedTuple):
 
 
 def compare_files(args: Namespace) -> int:
-    """Read the files, compare, judge, write the picture, then print; give the exit status."""
+    """Compare models: means, paired differences with intervals, and tests.
+
+    Give one file for each model, written by 'recmetrics evaluate --per-user'. The
+    name of a model is that of its file, or NAME in NAME=FILE. Files with the same
+    NAME are runs of one model, such as seeds. Or give one table of all models, with
+    --model. -m takes every word up to the next option, so the files come first, or
+    after --.
+
+    --gate gives a verdict by the exit status: 0 passed, 1 failed, 3 open; an error
+    is 2. With several candidates, one that passes is enough.
+
+    For example:
+      recmetrics compare old.npz new.npz --plot new.png
+      recmetrics compare old.csv new.csv --by segments.csv
+      recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
+      recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
+      recmetrics compare values.csv --model model --movers 5
+    """
     given = _read_files(args) if args.model is None else _read_table(args)
     with naming(given.sources):
         found = compare(

@@ -38,7 +38,12 @@ Interactions: TypeAlias = "sparse.csr_array[Any]"  # a string: old SciPy takes n
 
 
 def demo(args: Namespace) -> None:
-    """Run the library's main job, from data to table; every line is printed once it is known."""
+    """Simulate data, train a model with a validation step per epoch, and compare it.
+
+    The data are implicit feedback, the model is a matrix factorisation, which is
+    compared with popularity on held-out interactions. The learning curve is drawn
+    to a picture in the current folder.
+    """
     plot = _plot_path(args)
     rng = np.random.default_rng(args.seed)
     write(f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: ")

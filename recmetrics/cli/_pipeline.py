@@ -82,7 +82,49 @@ _NOTHING = re.compile("^TRUTH .* no id of recs occurs here|are scores and truth 
 
 
 def evaluate(args: Namespace) -> None:
-    """Read the files, compute, write the per-user file, then print."""
+    r"""Compute metrics of scores, of recommendations or of groups.
+
+    The first form takes a file of scores and a truth of the same shape:
+    SCORES  Predicted scores (n_users, n_items), higher is better: a dense .npy,
+            which is memory-mapped, never loaded as a whole; or a sparse .npz
+            (scipy.sparse.save_npz), of which only the stored entries may be
+            recommended.
+    TRUTH   Relevances, 0 = not relevant: a sparse .npz, a dense .npy, or text. Text
+            has lines 'user item [relevance]' with 0-based indices, separated by
+            blanks, tabs or commas. The default relevance is 1; # begins a comment.
+            TRUTH may also be an .npy of one item index per user, -1 for none.
+    --exclude and --candidates take the same formats as TRUTH. In these text files,
+    the third number is ignored: every line counts.
+
+    The second form takes tables (.csv, .tsv or .parquet) of recommendations and of
+    the truth. Columns are found by name:
+    RECS    Columns user, item, and rank or score. Rank orders the rows of a list;
+            without it, score does. With neither, the rows must be in order; if
+            there are other columns of numbers, give --in-order. Ids are text or
+            numbers.
+    TRUTH   Columns user, item and, optionally, relevance or rating, 0 = not
+            relevant. Without it, every row is relevant.
+
+    The third form takes one table, without TRUTH, with a row for each item of each
+    group, such as the queries of a learning-to-rank model:
+    GROUPS  Columns group, score (higher is better) and relevance (0 = not
+            relevant). Ids are any text.
+
+    If your columns have other names, give them with --user, --item and so on.
+
+    -m takes every word up to the next option, so the files come first, or after --.
+
+    For example:
+      recmetrics evaluate scores.npy test.npz -m ndcg@10 'recall(denom=relevant)@20'
+      recmetrics evaluate scores.npy test.tsv --exclude train.tsv --per-user u.csv
+      recmetrics evaluate scores.npy test.npz --json | python -m json.tool
+      recmetrics evaluate scores.npy test.npz -m novelty@10 \
+          --popularity-from train.npz
+      recmetrics evaluate recs.csv test.csv -m ndcg@10 --per-user users.csv
+      recmetrics evaluate recs.csv test.csv --user user_id --item item_id \
+          --score prediction
+      recmetrics evaluate groups.csv -m ndcg@10 mrr --group qid --relevance label
+    """
     form, sources = _files(args)
     if args.per_user is not None:
         inputs = [source.path for source in sources.values()]
@@ -95,7 +137,15 @@ def evaluate(args: Namespace) -> None:
 
 
 def identify_files(args: Namespace) -> None:
-    """Read the files, find the definitions, then print."""
+    r"""Find the definitions of a metric that give a number.
+
+    The systems that use them are named, too. SCORES and TRUTH, or RECS and TRUTH,
+    are those of 'recmetrics evaluate'.
+
+    For example:
+      recmetrics identify scores.npy test.npz --value 0.0932 -m ndcg@10 \
+          --exclude train.npz
+    """
     if len(args.files) < 2:
         msg = "give the files: recmetrics identify SCORES TRUTH; see 'recmetrics identify --help'"
         raise CommandError(msg)

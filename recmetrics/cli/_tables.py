@@ -175,7 +175,14 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
 
 
 def audit_time_files(args: Namespace) -> None:
-    """Read the tables of a split, compare their times, then print."""
+    """Look for rows of a split that were not known at the time of the test.
+
+    TRAIN and TRUTH are tables (.csv, .tsv or .parquet) with the columns user, item
+    and time. Times are numbers, or dates such as 2020-01-31 or 2020-01-31T12:00:00.
+
+    For example:
+      recmetrics audit-times train.csv test.csv --time timestamp
+    """
     if len(args.files) < 2:
         msg = "give the files TRAIN TRUTH; see 'recmetrics audit-times --help'"
         raise CommandError(msg)

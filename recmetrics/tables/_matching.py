@@ -11,7 +11,7 @@ import numpy as np
 from recmetrics._errors import ArgumentError, InputError, warn
 from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
 from recmetrics._spec import TableTies
-from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,
@@ -185,7 +185,7 @@ def read_lists(
         refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
     gaps = Gaps()
     if rank is not None:
-        if _equal_next(start, rank).any():
+        if _has_equals(start, rank):
             ranks = np.empty(len(recs), np.int64)
             ranks[order] = np.unique(rank, return_inverse=True)[1]
             advice = "expected a rank once in each list; give the column that distinguishes them"
@@ -247,18 +247,16 @@ def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArr
     start, order = group(own, _count(ids.truths, columns))
     keys = items[order].astype(np.float64)
     sort_groups(start, order, keys)
-    if _equal_next(start, keys).any():
+    if _has_equals(start, keys):
         advice = "expected an item once; drop the rows that repeat another"
         refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [own, items], advice)
     return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
 
 
-def _equal_next(start: IntArray, values: FloatArray) -> BoolArray:
-    """True for each value, but the last, that is equal to the next one of its group."""
-    equal = np.asarray(values[1:] == values[:-1])
-    ends = start[1:-1]
-    equal[ends[(ends > 0) & (ends < len(values))] - 1] = False  # from one group to the next
-    return equal
+def _has_equals(start: IntArray, values: FloatArray) -> bool:
+    """Say whether a value is equal to the next one of its group."""
+    groups = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
 
 
 def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) -> None:
