@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from recmetrics import Evaluation, Identification, Metrics, RecmetricsError, RecmetricsWarning
+from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
 from recmetrics._io import Source
 from recmetrics._spec import SIDE, spec_of
 from recmetrics.cli._arguments import Measured, rules_of, strata_of
@@ -29,13 +28,12 @@ _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
 def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     """Read the tables, and compute."""
     columns = _columns(args, sources["truth"])
-    user, item = columns["recs"].ids
     tables, options = _read_recommendations(args, sources, columns)
     strata = strata_of(args, sources).items()
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
     result, counts = library.evaluate_table(
-        recs := tables.pop("recs"),
+        tables.pop("recs"),
         tables.pop("truth"),
         args.metrics or [text for text in default_metrics(args.convention) if "@" in text],
         strata={name: read_frame(source, columns["strata"]) for name, source in strata},
@@ -44,11 +42,6 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         **options,
         **rules_of(args),
     )
-    train = tables.get("popularity")
-    if train is not None and not train[item].is_in(recs[item].unique().implode()).any():
-        source = sources["popularity"]
-        told = library.no_id_in_common(source, item, recs[item][0], train[item][0])
-        warnings.warn(told, RecmetricsWarning, stacklevel=1)  # with those of the library
     values = {text: result[text].to_numpy() for text in counts.means}
     for text, column in values.items():
         if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
@@ -71,7 +64,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         undefined=args.undefined,
         convention=args.convention,
     )
-    return Measured(evaluation, result[user].to_list())
+    return Measured(evaluation, result[options["user"]].to_list())
 
 
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:

@@ -19,7 +19,6 @@ from recmetrics.tables._counts import TableSummary
 from recmetrics.tables._evaluate import evaluate_table, identify_table
 from recmetrics.tables._frames import looks_like as looks_like  # for the command's own messages
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
-from recmetrics.tables._matching import no_id_in_common as no_id_in_common  # the same
 from recmetrics.tables._times import TimeAudit, TimeFinding, audit_times
 
 __all__ = [

@@ -211,8 +211,9 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        If ``recs`` and ``truth`` have no user or no item in common, or if gaps in ranks are closed
-        although neither ``rank_gaps`` nor the convention asks for it.
+        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``popularity``
+        no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
+        asks for it.
     """
     given = {name: each for name, each in options.items() if name in FORMS}
     request, default, ties = _read_request(metrics_list, options, given)

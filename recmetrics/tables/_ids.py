@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputError, InputTypeError
+from recmetrics._errors import InputError, InputTypeError, warn
 from recmetrics._types import IntArray
 from recmetrics.tables._frames import (
     PANDAS,
@@ -22,6 +22,7 @@ from recmetrics.tables._frames import (
     ids_of,
     plain,
     type_of,
+    value_at,
 )
 from recmetrics.tables._numbering import combine, number
 
@@ -71,6 +72,19 @@ def refuse_repeats(
             f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
         )
         raise InputError(msg)
+
+
+def warn_of_foreign_ids(
+    recs: tuple[Frame, str, str], other: tuple[Frame, str, str], ids: IntArray, others: IntArray
+) -> None:
+    """Warn where a column of recs and another one, whose ids are numbered, have none in common."""
+    if len(ids) and len(others) and not np.isin(others, ids).any():
+        firsts = (str(value_at(frame, name, 0))[:40] for frame, _, name in (recs, other))
+        _, what, name = other
+        warn(
+            f"{what}, column {name!r}: no id of recs occurs here; the first of both are "
+            f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?"
+        )
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:

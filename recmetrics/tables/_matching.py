@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError, warn
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
 from recmetrics._spec import TableTies
 from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
@@ -23,7 +23,7 @@ from recmetrics.tables._frames import (
     value_at,
     with_columns,
 )
-from recmetrics.tables._ids import as_integers, refuse_repeats, stack
+from recmetrics.tables._ids import as_integers, refuse_repeats, stack, warn_of_foreign_ids
 from recmetrics.tables._numbering import combine, group, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
@@ -215,7 +215,8 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
     for name in (columns.item, *columns.truth_keys):
         if name not in of_both:
             of_both[name], _ = number(as_integers([(*table, name) for table in both]))
-        _warn_of_foreign_ids(recs, truth, name, of_both[name])
+        firsts = (recs, "recs", name), (truth, "truth", name)
+        warn_of_foreign_ids(*firsts, *np.split(of_both[name], [n_recs]))
     others = [
         number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
     ]
@@ -257,23 +258,6 @@ def _has_equals(start: IntArray, values: FloatArray) -> bool:
     """Say whether a value is equal to the next one of its group."""
     groups = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
-
-
-def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) -> None:
-    """Warn where two tables have no id in common; ``ids`` numbers those of recs, then of truth."""
-    of_recs = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
-    of_recs[ids[: len(recs)]] = True
-    if len(recs) and len(truth) and not of_recs[ids[len(recs) :]].any():
-        warn(no_id_in_common("truth", name, value_at(recs, name, 0), value_at(truth, name, 0)))
-
-
-def no_id_in_common(what: object, name: str, of_recs: Any, own: Any) -> str:
-    """Write that a table has no id of recs; ``of_recs`` and ``own`` are the first of both."""
-    firsts = " and ".join(f"{str(one)[:40]!r}" for one in (of_recs, own))
-    return (
-        f"{what}, column {name!r}: no id of recs occurs here; the first of both are {firsts}; are "
-        "the ids written in two ways?"
-    )
 
 
 def _relevance(truth: Frame, columns: Columns) -> FloatArray:

@@ -20,7 +20,7 @@ from recmetrics.tables._frames import (
     require_same_kind,
     value_at,
 )
-from recmetrics.tables._ids import as_integers, refuse_repeats
+from recmetrics.tables._ids import as_integers, refuse_repeats, warn_of_foreign_ids
 from recmetrics.tables._numbering import combine, number
 
 _OTHERS = "other items of "
@@ -110,6 +110,8 @@ class ItemTables:
     def _shares(self, what: str) -> FloatArray:
         """Compute the share of users who have each item; 0 where the table has no row of it."""
         found, items = self._users(what), self._items[what]
+        recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
+        warn_of_foreign_ids(recs, own, self._items["recs"], items)
         if found is None:
             return _spread(self._numbers(what), items, self.n_items)
         _, first = number(combine([items, found[0]]))  # a pair counts once

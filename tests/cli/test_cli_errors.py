@@ -69,17 +69,6 @@ def test_missing_files_and_folders(name, why, capsys):
         assert error(capsys, *argv) == f"cannot open {label} {name!r}: {why}; {WANT_MATRIX}"
 
 
-def test_a_file_without_permission(capsys, monkeypatch):
-    def refuse(*_args, **_options):
-        raise PermissionError(13, "Permission denied", "scores.npy")
-
-    # Not by chmod: tests may run as a user to whom nothing is forbidden.
-    monkeypatch.setattr(Path, "open", refuse)
-    assert error(capsys, "scores.npy", "truth.npz") == (
-        f"cannot open SCORES 'scores.npy': Permission denied; {WANT_SCORES}"
-    )
-
-
 def test_scores_from_a_device(capsys):
     assert error(capsys, os.devnull, "truth.npz") == (
         f"SCORES {os.devnull!r} is a pipe or a device; write it to a file first; {WANT_SCORES}"
@@ -176,8 +165,11 @@ def test_a_full_disk_leaves_the_older_file_and_no_other(suffix, capsys, monkeypa
 
 def test_an_output_that_is_an_input_and_one_that_is_a_link(capsys):
     Path("hard.npz").hardlink_to("truth.npz")
-    for out in ("truth.npz", "hard.npz"):
-        message = error(capsys, "scores.npy", "truth.npz", "--per-user", out)
+    np.save("train.npy", TRUTH)
+    Path("train.npy").rename("train.npz")
+    for out in ("truth.npz", "hard.npz", "train.npz"):
+        argv = ["scores.npy", "truth.npz", "--exclude", "train.npz", "--per-user", out]
+        message = error(capsys, *argv)
         assert message == f"--per-user {out!r} is also an input; choose another name"
     Path("far").mkdir()
     Path("link.csv").symlink_to("far/there.csv")

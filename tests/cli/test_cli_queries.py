@@ -125,13 +125,6 @@ def test_options_are_those_of_the_library(capsys, option, keyword):
     assert found["mean"] != np.nanmean(plain)
 
 
-def test_threads(capsys, monkeypatch):
-    monkeypatch.setenv("RECMETRICS_NUM_THREADS", "none")  # which is read where no option is given
-    assert "RECMETRICS_NUM_THREADS" in rejected(capsys, "groups.csv", "-m", "mrr")
-    found = evaluated(capsys, "groups.csv", "-m", "mrr", "--threads", "1")
-    assert found["of"]["mrr"]["mean"] == 1 / 2
-
-
 def test_without_metrics_those_of_accuracy_are_computed(capsys):
     assert {"ndcg@10", "auc"} <= set(evaluated(capsys, "groups.csv")["of"])
     found = evaluated(capsys, "groups.csv", "--convention", "lightgbm")["of"]
@@ -290,11 +283,6 @@ def test_what_needs_names_of_items_is_refused(capsys):
     assert rejected(capsys, "absent.csv", "-m", "mrr") == (
         f"cannot open GROUPS 'absent.csv': No such file or directory; expected {EXPECTED}"
     )
-
-
-def test_the_values_do_not_overwrite_the_table(capsys):
-    message = rejected(capsys, "groups.csv", "--per-user", "groups.csv")
-    assert message == "--per-user 'groups.csv' is also an input; choose another name"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

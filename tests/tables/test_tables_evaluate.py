@@ -90,6 +90,8 @@ def test_popularity_from_training_interactions(kind):
     assert got["user"] == ["b", "a", "c"]
     assert got["popularity@2"][:2] == [(2 / 2 + 1 / 2) / 2, (2 / 2 + 0 / 2) / 2]
     assert got["popularity@2"][2] == 0.0  # of an empty list
+    with pytest.warns(RecmetricsWarning, match="^popularity, column 'item': no id of recs occurs"):
+        evaluated(["popularity@2"], kind=kind, popularity=train | {"item": [6, 5, 6, 5, 5]})
 
 
 # --- Its own choices -----------------------------------------------------------------------------
