@@ -273,7 +273,6 @@ def audit_ranked(
 
 
 def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
-    """The invalid items of rankings, and the first of each kind."""
     known = range(sys.maxsize if n_items is None else n_items)
     findings = {}
     for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):

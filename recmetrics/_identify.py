@@ -129,7 +129,6 @@ class Identification(Printed):
 
 
 def _named(match: Match) -> str:
-    """Name some of the systems of a match."""
     names = list(dict.fromkeys(each.partition(":")[0] for each in match.systems))
     return ", ".join(names[:_NAMED] + [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED))
 

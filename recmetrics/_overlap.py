@@ -300,7 +300,6 @@ class _Comparison:
             each.fill(pairs, self.values[text][lists.rows])
 
     def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
-        """Select the lists of the other model for a block of users."""
         n_items = self.users.n_items or 0
         kept = KeptLists(rows.stop - rows.start, n_items, self.depth)
         try:

@@ -63,7 +63,6 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def _stratum(text: str) -> tuple[str, Path]:
-    """Read the name and the file of a stratum."""
     name, _, file = text.partition("=")
     if not re.fullmatch(r"[\w.-]+", name) or not file:
         msg = f"expected NAME=FILE, such as tail=items.npy, got {text!r}"

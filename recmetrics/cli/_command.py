@@ -132,7 +132,6 @@ def _refuse(name: str, argv: Sequence[str]) -> None:
 
 
 def _read(name: str, words: Sequence[str]) -> argparse.Namespace:
-    """Read the words behind a command."""
     command = _COMMANDS[name]
     names, meaning, most = command.files
     parser = _parser(f"recmetrics {name}", command.run.__doc__ or "")

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import count
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from recmetrics import Comparison, RecmetricsError, compare
 from recmetrics._io import Source, read_per_user, read_segments
@@ -18,15 +18,8 @@ from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
 from recmetrics.comparison import Gate, Movers, Printed
 
-
-class Given(NamedTuple):
-    """The arguments of ``compare``, their files, and the ids of users that the results lack."""
-
-    results: Any
-    by: Any
-    sources: Mapping[str, Source]
-    baseline: str | None
-    users: Sequence[str] | None = None
+Given: TypeAlias = tuple[dict[str, Any], Mapping[str, Source], Sequence[str] | None]
+"""Arguments of ``compare``, their files, and the ids of users that the results lack."""
 
 
 def compare_files(args: Namespace) -> int:
@@ -48,22 +41,20 @@ def compare_files(args: Namespace) -> int:
       recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
       recmetrics compare values.csv --model model --movers 5
     """
-    given = _read_files(args) if args.model is None else _read_table(args)
-    with naming(given.sources):
+    given, sources, users = _read_files(args) if args.model is None else _read_table(args)
+    with naming(sources):
         found = compare(
-            given.results,
+            **given,
             metrics=None if args.compact else args.metrics,
             model=args.model,
-            baseline=given.baseline,
             confidence=args.confidence,
             tests=args.tests or "t",
             correction=None if args.correction == "none" else args.correction,
-            by=given.by,
             paired_runs=args.paired_runs,
             rng=args.seed,
         )
         shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
-    gate, movers = _gate(args, found), _movers(args, found, given.users)
+    gate, movers = _gate(args, found), _movers(args, found, users)
     if args.plot is not None:
         with atomic(args.plot) as file:
             found.plot().savefig(file, format=args.plot.suffix[1:].lower())
@@ -83,7 +74,6 @@ def compare_files(args: Namespace) -> int:
 
 
 def _gate(args: Namespace, found: Comparison) -> Gate | None:
-    """Judge by the rules, if there are any."""
     if args.rules is None:
         return None
     given = {"min_users": args.min_users, "looks": args.looks}
@@ -110,7 +100,6 @@ def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> 
 
 
 def _read_files(args: Namespace) -> Given:
-    """Read a file of each run of each model."""
     files = _named(args.files)
     paths = [path for _, path in files]
     names = _names(files)
@@ -137,18 +126,18 @@ def _read_files(args: Namespace) -> Given:
     for name, (values, _) in zip(names, read.values(), strict=True):
         runs.setdefault(name, []).append(values)
     ids = next((each for _, each in users if each is not None), None)
-    return Given(runs, labels, {"by": by}, baseline, users=ids)
+    return {"results": runs, "by": labels, "baseline": baseline}, {"by": by}, ids
 
 
 def _read_table(args: Namespace) -> Given:
-    """Read one table of all models."""
     if len(args.files) != 1:
         msg = f"--model takes one table of all models, got {len(args.files)} files"
         raise CommandError(msg)
     source = Source("FILE", Path(args.files[0]))
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
-    return Given(read_any(source), by, {"results": source}, args.baseline)
+    given = {"results": read_any(source), "by": by, "baseline": args.baseline}
+    return given, {"results": source}, None
 
 
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:

@@ -117,7 +117,6 @@ def _validate(scores: Scores, data: Split) -> float:
 
 
 def _plot_path(args: Namespace) -> Path | None:
-    """Choose the file of the picture; without matplotlib, refuse ``--plot``."""
     if args.no_plot or (args.plot is None and not can_draw()):
         return None
     require_matplotlib()

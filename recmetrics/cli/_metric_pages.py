@@ -77,7 +77,6 @@ def _page(text: str) -> str:
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:
-    """Write a metric as users type it."""
     return metric.name if metric.default_k is None else f"{metric.name}@{k}"
 
 

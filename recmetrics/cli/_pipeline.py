@@ -176,7 +176,6 @@ def _told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
 
 
 def _refuse_nothing(notes: Sequence[str]) -> None:
-    """End in an error where the numbers say nothing about the model."""
     for note in notes:
         if _NOTHING.search(note):
             msg = f"nothing was measured: {note}"
@@ -220,7 +219,6 @@ def _files(args: Namespace) -> tuple[str, dict[str, Source]]:
 
 
 def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
-    """Write the values of each user, and print the rest."""
     evaluation = measured.evaluation
     evaluation.notes = tuple(with_options(note) for note in evaluation.notes)
     if args.per_user is not None:
@@ -242,7 +240,6 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
 
 
 def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
-    """Read the matrices, and compute."""
     metrics = args.metrics or default_metrics(args.convention)
     scores, truth, sets, shape = _read_matrices(sources)
     given: dict[str, Any] = {}
@@ -263,15 +260,16 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
             scores, truth, metrics, progress=on_progress, **sets, **given, **rules
         )
     evaluation.notes = (f"{shape[0]:,} users x {shape[1]:,} items", *evaluation.notes)
-    levels = {}
-    if args.chance:
-        more = {name: given[name] for name in ("strata", "propensity") if name in given}
-        levels = _levels(args, truth, metrics, n_items=shape[1], **sets, **more)
+    levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}} if args.chance else {}
+    more: dict[str, Any] = {n: given[n] for n in ("strata", "propensity") if n in given}
+    more |= {"undefined": args.undefined, "convention": args.convention, **sets}
+    for text, level in product(metrics, levels):
+        with suppress(ArgumentError):  # a metric that has no such level
+            levels[level] |= getattr(Metrics, level)(truth, text, n_items=shape[1], **more)
     return Measured(evaluation, levels=levels, audit=report)
 
 
 def _identify_scores(args: Namespace, sources: Mapping[str, Source]) -> Identification:
-    """Read the matrices, and find the definitions that give the number."""
     scores, truth, sets, _ = _read_matrices(sources)
     rules = {"nan": args.nan, "n_threads": args.n_threads}
     return identify(scores, truth, args.value, args.metric, **sets, **rules)
@@ -299,16 +297,6 @@ def _audit(
         return audit(
             scores, truth, **sets, k=max(1, k), n_threads=args.n_threads, progress=on_progress
         )
-
-
-def _levels(args: Namespace, truth: Any, metrics: list[str], **given: Any) -> dict[str, Any]:
-    """Compute the values of a random and of the best ranking, for the metrics that have them."""
-    rules = {"undefined": args.undefined, "convention": args.convention}
-    levels: dict[str, dict[str, Any]] = {"chance": {}, "ceiling": {}}
-    for text, level in product(metrics, levels):
-        with suppress(ArgumentError):
-            levels[level] |= getattr(Metrics, level)(truth, text, **given, **rules)
-    return levels
 
 
 def _read_matrix(source: Source, shape: tuple[int, int], *, graded: bool = False) -> Any:

@@ -96,7 +96,6 @@ def _read_recommendations(
 
 
 def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
-    """Give the columns to read of each table."""
     ids = {"user": args.user or "user", "item": args.item or "item"}
     order = {each: getattr(args, each) for each in ("score", "rank") if getattr(args, each)}
     refuse_same(ids | order)

@@ -221,7 +221,6 @@ class RecListAnalysis:
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
-    """Warn of a column that looks like scores or ranks but does not order the lists."""
     found = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
     if found:
         told = "is not read, and the rows are taken in order"

@@ -286,7 +286,6 @@ def _read_request(
 
 
 def _warn_of_gaps(both: ListsAndTruth) -> None:
-    """Warn of lists whose ranks were numbered anew."""
     n_lists, first = both.gaps.n_lists, both.gaps.first
     msg = (
         f"recs, column {both.columns.rank!r}: {n_lists:,} of {len(both.truth_of):,} lists have "

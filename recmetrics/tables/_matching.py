@@ -230,7 +230,6 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
 
 
 def _together(columns: list[IntArray], n_rows: int) -> IntArray:
-    """Number the rows by all of the columns."""
     if len(columns) > 1:
         return number(combine(columns))[0]
     return columns[0] if columns else np.zeros(n_rows, np.int64)
@@ -255,13 +254,11 @@ def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArr
 
 
 def _has_equals(start: IntArray, values: FloatArray) -> bool:
-    """Say whether a value is equal to the next one of its group."""
     groups = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
 
 
 def _relevance(truth: Frame, columns: Columns) -> FloatArray:
-    """The relevances, or 1 where there are none."""
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)

@@ -182,7 +182,6 @@ class ItemTables:
         return _spread(values, rows, n_users)[lists]
 
     def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
-        """Number the users of a table, where it has any."""
         frame = self._tables[what]
         own = self._user in frame.columns
         return number(as_integers([(frame, what, self._user)])) if own else None
@@ -200,7 +199,6 @@ class ItemTables:
         return sp.csr_array((np.ones(len(places[0])), places), shape=(n_users, self.n_items))
 
     def _columns(self, what: str) -> list[str]:
-        """List all columns but that of the items."""
         return [name for name in self._tables[what].columns if name != self._item]
 
     def _numbers(self, what: str) -> FloatArray:
@@ -220,7 +218,6 @@ class ItemTables:
         refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
 
     def _refuse_outside(self, what: str, advice: str = "") -> None:
-        """Refuse an item that is not in the catalogue."""
         outside = self._items[what] >= self.n_items
         if outside.any():
             row = int(outside.argmax())

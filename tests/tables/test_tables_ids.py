@@ -366,9 +366,6 @@ INCOMPARABLE = {
             dtype=object,
         ),
         "struct<a: int64>[pyarrow]": in_pandas(of_pyarrow(STRUCTS)),
-        "dictionary<values=list<item: int64>, indices=int64, ordered=0>[pyarrow]": in_pandas(
-            dictionary(LISTS)
-        ),
     },
     "polars": {"Object": of_polars(UUIDS, pl.Object)},
     "pyarrow": {"struct<a: int64>": of_pyarrow(STRUCTS)},
