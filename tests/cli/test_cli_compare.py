@@ -337,51 +337,41 @@ RUN_ERRORS = [
         ["old.npz", "new.npz", "--compact", "--digits", "16"],
         "--digits must be an integer from 0 to 15, got 16",
     ),
+    (
+        ["old.npz"],
+        "give two files or more to compare, or one table of all models and --model COLUMN; see "
+        "'recmetrics compare --help'",
+    ),
+    (
+        ["old.npz", "new.npz", "--baseline", "older"],
+        "--baseline 'older' is not one of the models: old, new",
+    ),
+    (
+        ["old.npz", "absent.npz"],
+        f"cannot open FILE 'absent.npz': No such file or directory; {WANTED}",
+    ),
+    (
+        ["old.npz", "new.npz", "--confidence", "95"],
+        "--confidence must be a number from 0.5 to below 1, such as 0.95, got 95.0",
+    ),
+    (
+        ["old.npz", "new.npz", "--plot", "plot.jpg"],
+        "--plot 'plot.jpg': expected a file name that ends in .png or .pdf or .svg",
+    ),
+    (
+        ["old.npz", "new.npz", "--seed", "-1"],
+        "argument --seed: expected an integer >= 0, got '-1'; see 'recmetrics compare --help'",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("argv", "message"), RUN_ERRORS)
-def test_bad_runs_and_bad_tables(argv, message, capsys):
+def test_bad_runs_tables_and_arguments(argv, message, capsys):
     Path("third.csv").write_bytes(Path("new.csv").read_bytes())
     assert error(capsys, *argv).startswith(message)
 
 
 # --- Errors --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (
-            ["old.npz"],
-            "give two files or more to compare, or one table of all models and --model COLUMN; see "
-            "'recmetrics compare --help'",
-        ),
-        (
-            ["old.npz", "new.npz", "--baseline", "older"],
-            "--baseline 'older' is not one of the models: old, new",
-        ),
-        (
-            ["old.npz", "absent.npz"],
-            f"cannot open FILE 'absent.npz': No such file or directory; {WANTED}",
-        ),
-        (
-            ["old.npz", "new.npz", "--confidence", "95"],
-            "--confidence must be a number from 0.5 to below 1, such as 0.95, got 95.0",
-        ),
-        (
-            ["old.npz", "new.npz", "--plot", "plot.jpg"],
-            "--plot 'plot.jpg': expected a file name that ends in .png or .pdf or .svg",
-        ),
-        (
-            ["old.npz", "new.npz", "--seed", "-1"],
-            "argument --seed: expected an integer >= 0, got '-1'; see 'recmetrics compare --help'",
-        ),
-    ],
-)
-def test_bad_arguments(argv, message, capsys):
-    assert error(capsys, *argv) == message
-    printed(capsys, "old.npz", "new.npz")
 
 
 BAD_FILES = {
