@@ -174,25 +174,22 @@ def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
     """The model of each file: as it is given, or by the name of the file."""
-    paths = [path for _, path in files]
-    full = [Path(os.path.realpath(path)) for path in paths]
-    for i, path in enumerate(paths):
+    full = [Path(os.path.realpath(path)) for _, path in files]
+    for i, (_, path) in enumerate(files):
         if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    given = {name for name, _ in files if name is not None}
-    found = iter(model_names([path for name, path in files if name is None]))
-    names = []
-    for name, path in files:
-        own = next(found) if name is None else name
-        if name is None and own in given:
+    unnamed = [path for name, path in files if name is None]
+    own = dict(zip(unnamed, model_names(unnamed), strict=True))
+    given = {name for name, _ in files}
+    for path, name in own.items():
+        if name in given:
             msg = (
-                f"{own!r} is the name of FILE {str(path)!r} and of a FILE given as {own}=FILE; "
-                f"type {own}={path} if it is a run of the same model, or another name"
+                f"{name!r} is the name of FILE {str(path)!r} and of a FILE given as {name}=FILE; "
+                f"type {name}={path} if it is a run of the same model, or another name"
             )
             raise CommandError(msg)
-        names.append(own)
-    return names
+    return [own[path] if name is None else name for name, path in files]
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:

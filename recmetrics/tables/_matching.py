@@ -87,18 +87,16 @@ class ListsAndTruth:
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""
-        expected = np.flatnonzero(np.diff(self.truth_rows.start))
-        models, firsts = np.unique(self.model_of, return_index=True)
         others = [name for name in self.keys.columns if name not in self.columns.truth_keys]
-        if not len(models) and not others:
-            models = np.zeros(1, np.int64)
-        absent = [np.setdiff1d(expected, self.truth_of[self.model_of == m]) for m in models]
-        truths = np.concatenate([np.empty(0, np.int64), *absent])
-        counts = [len(one) for one in absent]
+        n_models = max(int(self.model_of.max(initial=-1)) + 1, int(not others))
+        is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (n_models, 1))
+        is_missing[self.model_of, self.truth_of] = False
+        models, truths = np.nonzero(is_missing)
         first_rows = self.truth_order[self.truth_rows.start[truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
         if others:
-            same_model = take(self.keys, np.repeat(firsts, counts))
+            _, firsts = np.unique(self.model_of, return_index=True)
+            same_model = take(self.keys, firsts[models])
             keys = keys.with_columns(*(same_model[name] for name in others))
         start, reach = self.lists.start, self.lists.reach
         lists = self.lists._replace(
@@ -110,7 +108,7 @@ class ListsAndTruth:
             keys=stack(self.keys, keys.select(self.keys.columns)),
             lists=lists,
             truth_of=np.concatenate([self.truth_of, truths]),
-            model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
+            model_of=np.concatenate([self.model_of, models]),
         )
 
     def without_invalid(

@@ -162,15 +162,13 @@ class ItemTables:
         refuse_repeats(frame, what, [self._item, other], [items, others])
         numbers = numbers_of(frame, what, value)
         inside = (items < n_items) & (others < n_items)
-        rows, columns_of, numbers = items[inside], others[inside], numbers[inside]
-        # A pair given in only one direction holds for the other, too.
-        mirrored = ~np.isin(columns_of * n_items + rows, rows * n_items + columns_of)
-        places = (
-            np.concatenate([rows, columns_of[mirrored]]),
-            np.concatenate([columns_of, rows[mirrored]]),
+        rows, columns_of = items[inside], others[inside]
+        matrix, is_given = (
+            sp.csr_array((each, (rows, columns_of)), shape=(n_items, n_items))
+            for each in (numbers[inside], np.ones(len(rows)))
         )
-        values = np.concatenate([numbers, numbers[mirrored]])
-        return sp.csr_array((values, places), shape=(n_items, n_items))
+        # A pair given in only one direction holds for the other, too.
+        return matrix + (matrix.T - matrix.T.multiply(is_given))
 
     def _of_users(self, what: str, keys: Frame) -> FloatArray:
         """Read the genres of the user of each list; 0 where the table has no row of the user."""
