@@ -132,7 +132,9 @@ def test_text_without_a_pair(capsys):
     assert error(capsys, "scores.npy", "bad.tsv") == (
         f"cannot read TRUTH 'bad.tsv': it holds no line; {WANT_LINE}"
     )
-    assert evaluate("scores.npy", "truth.tsv", "--exclude", "bad.tsv") == 0
+    for text in ("# nothing\n", ""):
+        Path("bad.tsv").write_text(text)
+        assert evaluate("scores.npy", "truth.tsv", "--exclude", "bad.tsv") == 0
 
 
 # --- output --------------------------------------------------------------------------------------

@@ -55,6 +55,12 @@ def test_every_form_of_truth_and_train_gives_what_compute_gives(capsys, suffix):
     assert "4 users x 5 items" in found["notes"]
 
 
+def test_a_sparse_truth_as_pairs(capsys):
+    expected = evaluated(capsys, *BASE, "-m", "mrr")
+    sparse.save_npz("other.npz", sparse.coo_array(TRUTH))
+    assert evaluated(capsys, "scores.npy", "other.npz", "-m", "mrr") == expected
+
+
 def test_exclude_and_candidates_change_the_result(capsys):
     means = set()
     for sets in ({}, {"exclude": TRAIN}, {"candidates": TRAIN}):
