@@ -213,8 +213,9 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
     for name in (columns.item, *columns.truth_keys):
         if name not in of_both:
             of_both[name], _ = number(as_integers([(*table, name) for table in both]))
-        firsts = (recs, "recs", name), (truth, "truth", name)
-        warn_of_foreign_ids(*firsts, *np.split(of_both[name], [n_recs]))
+    for name, ids in of_both.items():
+        columns_of = (recs, "recs", name), (truth, "truth", name)
+        warn_of_foreign_ids(*columns_of, ids[:n_recs], ids[n_recs:])
     others = [
         number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
     ]
