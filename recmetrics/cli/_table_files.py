@@ -184,7 +184,9 @@ def _read_text(source: Source, columns: Columns) -> pl.DataFrame:
         frame = frame.filter(rows)  # without empty lines
     for name in set(frame.columns) - ids:
         text = frame[name]
-        numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
+        numbers = text.cast(polars.Float64, strict=False)
+        if numbers.null_count():  # blanks around a number are rare: a second reading
+            numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() and name in columns.times:
             numbers = _dates(text)
         if not numbers.null_count():
