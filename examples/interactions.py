@@ -20,7 +20,7 @@ import real
 from models import binary, ease
 
 from recmetrics import Metrics
-from recmetrics.cli._simulation import Split, simulate, split
+from recmetrics.cli._demo import Split, simulate, split
 
 BATCH = 256  # users
 PASSES = 10  # over the users, before they are validated: one of them is 24 steps

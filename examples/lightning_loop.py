@@ -13,7 +13,7 @@ from interactions import BATCH, PASSES, command_line, load, report, rows_of, sho
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from torch.utils.data import DataLoader
 
-from recmetrics.cli._simulation import Split
+from recmetrics.cli._demo import Split
 from recmetrics.torchmetrics import RankingMetrics
 
 WATCHED = "val/ndcg_at_20"

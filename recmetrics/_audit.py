@@ -1,10 +1,11 @@
 """``audit``: find properties of the inputs that make metrics misleading."""
+# ruff: noqa: RUF009  # ``_check`` makes a field
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._inputs import (
+    FlatLists,
     ItemSets,
     Rankings,
     Rows,
@@ -43,25 +45,12 @@ class Finding(NamedTuple):
 
 _NONE = Finding()
 _FEW = 0.01  # of the users: ties of so few need no advice
-_MEANINGS = {
-    "nan": "scores are NaN, an error unless nan='exclude'",
-    "positive_inf": "scores are +inf",
-    "negative_inf": "scores are -inf, never recommended",
-    "constant": "all items have the same score, so they rank by item index",
-    "short": "fewer than k items to recommend",
-    "tied_at_cutoff": "equal scores on both sides of the cutoff",
-    "depend_on_ties": "metrics at k depend on the order of equal scores",
-    "excluded_relevant": "relevant items are excluded (does the split leak?)",
-    "not_candidates": "relevant items are not candidates",
-    "without_truth": "no relevant item, accuracy is undefined",
-    "explicit_zeros": "truth stores explicit zeros, which are not relevant",
-    "duplicates": "truth stores some entries twice; their values are added",
-    "repeats": "lists repeat items, an error unless repeats= is 'waste' or 'drop'",
-    "unknown": "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'",
-    "largest_in_truth": "largest item index in truth",
-    "largest_in_ranking": "largest item index in the rankings",
-}
 _LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not a number of them
+
+
+def _check(meaning: str) -> Any:
+    """Make the field of a finding, which says what it means."""
+    return field(default=_NONE, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,22 +70,24 @@ class Audit:
     n_items: int | None
     k: int
     dtype: str
-    nan: Finding = _NONE
-    positive_inf: Finding = _NONE
-    negative_inf: Finding = _NONE
-    constant: Finding = _NONE
-    short: Finding = _NONE
-    tied_at_cutoff: Finding = _NONE
-    depend_on_ties: Finding = _NONE
-    excluded_relevant: Finding = _NONE
-    not_candidates: Finding = _NONE
-    without_truth: Finding = _NONE
-    explicit_zeros: Finding = _NONE
-    duplicates: Finding = _NONE
-    repeats: Finding = _NONE
-    unknown: Finding = _NONE
-    largest_in_truth: Finding = _NONE
-    largest_in_ranking: Finding = _NONE
+    nan: Finding = _check("scores are NaN, an error unless nan='exclude'")
+    positive_inf: Finding = _check("scores are +inf")
+    negative_inf: Finding = _check("scores are -inf, never recommended")
+    constant: Finding = _check("all items have the same score, so they rank by item index")
+    short: Finding = _check("fewer than k items to recommend")
+    tied_at_cutoff: Finding = _check("equal scores on both sides of the cutoff")
+    depend_on_ties: Finding = _check("metrics at k depend on the order of equal scores")
+    excluded_relevant: Finding = _check("relevant items are excluded (does the split leak?)")
+    not_candidates: Finding = _check("relevant items are not candidates")
+    without_truth: Finding = _check("no relevant item, accuracy is undefined")
+    explicit_zeros: Finding = _check("truth stores explicit zeros, which are not relevant")
+    duplicates: Finding = _check("truth stores some entries twice; their values are added")
+    repeats: Finding = _check("lists repeat items, an error unless repeats= is 'waste' or 'drop'")
+    unknown: Finding = _check(
+        "items are outside the catalogue, an error unless unknown= is 'waste' or 'drop'"
+    )
+    largest_in_truth: Finding = _check("largest item index in truth")
+    largest_in_ranking: Finding = _check("largest item index in the rankings")
     grades: tuple[int, float, float] | None = None
 
     @property
@@ -149,6 +140,9 @@ class Audit:
             "before a sigmoid;\n    ties='range' gives the least and the greatest value of each "
             "metric"
         )
+
+
+_MEANINGS = {each.name: each.metadata["meaning"] for each in fields(Audit) if each.metadata}
 
 
 def audit(
@@ -261,12 +255,9 @@ def audit_ranked(
     hits = found.hits
     largest = {}
     if n_items is None:
-        relevant = users.truth.rows(slice(0, n_users))
-        ranked = rankings.flat(slice(0, n_users))
-        largest = {
-            "largest_in_truth": _largest(relevant.users(), relevant.items),
-            "largest_in_ranking": _largest(ranked.users(), ranked.items),
-        }
+        everyone = slice(0, n_users)
+        largest["largest_in_truth"] = _largest(users.truth.rows(everyone))
+        largest["largest_in_ranking"] = _largest(rankings.flat(everyone))
     return Audit(
         n_users=n_users,
         n_items=n_items,
@@ -282,7 +273,6 @@ def audit_ranked(
 
 
 def _of_invalid(rankings: Rankings, found: Selection, n_items: int | None) -> dict[str, Finding]:
-    """The invalid items of rankings, and the first of each kind."""
     known = range(sys.maxsize if n_items is None else n_items)
     findings = {}
     for name, counts in zip(("repeats", "unknown"), np.asarray(found.invalid), strict=True):
@@ -342,14 +332,14 @@ class _Inspection:
         is_highest = values == -lowest if block.has_infinity else np.zeros_like(is_nan)
         recommendable &= ~is_nan & ~is_lowest
         n_recommendable = np.count_nonzero(recommendable, axis=1)
+        best = values.max(axis=1, where=recommendable, initial=lowest)
+        n_best = np.count_nonzero((values == best[:, np.newaxis]) & recommendable, axis=1)
         return {
             "nan": _of_entries(is_nan & read, rows.start),
             "positive_inf": _of_entries(is_highest & read, rows.start),
             "negative_inf": _of_entries(is_lowest & read, rows.start),
             "short": _of_users(n_recommendable < self._k, rows.start),
-            "constant": _of_users(
-                _is_constant(values, recommendable, lists, n_recommendable), rows.start
-            ),
+            "constant": _of_users((n_recommendable > 1) & (n_best == n_recommendable), rows.start),
             "tied_at_cutoff": _of_users(self._is_tied(values, lists), rows.start),
             "excluded_relevant": _of_relevant(lists, excluded, belongs=True),
             "not_candidates": _of_relevant(lists, candidates, belongs=False),
@@ -360,23 +350,9 @@ class _Inspection:
         if self._k >= lists.items.shape[1]:
             return np.zeros(len(values), np.bool_)
         beyond = lists.length > self._k
-        inside, outside = (
-            np.where(beyond, lists.items[:, place], 0) for place in (self._k - 1, self._k)
-        )
-        users = np.arange(len(values))
-        return np.asarray(beyond & (values[users, inside] == values[users, outside]))
-
-
-def _is_constant(
-    values: npt.NDArray[Any], recommendable: BoolArray, lists: Lists, n_recommendable: IntArray
-) -> BoolArray:
-    """True where all recommendable items of a user, two or more, have one score."""
-    if not lists.items.shape[1]:
-        return np.zeros(len(values), np.bool_)
-    best = np.where(lists.length > 0, lists.items[:, 0], 0)
-    level = values[np.arange(len(values)), best][:, np.newaxis]
-    at_level = np.count_nonzero((values == level) & recommendable, axis=1)
-    return np.asarray((n_recommendable > 1) & (at_level == n_recommendable))
+        edge = np.where(beyond[:, np.newaxis], lists.items[:, self._k - 1 : self._k + 1], 0)
+        inside, outside = np.take_along_axis(values, edge, axis=1).T
+        return np.asarray(beyond & (inside == outside))
 
 
 def _depends_on_order(hits: Hits) -> BoolArray:
@@ -422,7 +398,7 @@ def _of_relevant(lists: Lists, sets: ItemSets | None, *, belongs: bool) -> Findi
         return _NONE
     relevant = lists.relevant
     found = relevant.among(sets.rows(lists.rows)) == belongs
-    return _of_places(relevant.users()[found] + lists.rows.start, relevant.items[found])
+    return _of_places(relevant.users()[found], relevant.items[found], lists.rows.start)
 
 
 def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
@@ -431,21 +407,21 @@ def _mask(own: Rows, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _of_entries(mask: BoolArray, first: int) -> Finding:
+def _of_entries(mask: BoolArray, start: int) -> Finding:
     users, items = np.nonzero(mask)
-    return _of_places(users + first, items)
+    return _of_places(users, items, start)
 
 
-def _of_places(users: IntArray, items: IntArray) -> Finding:
+def _of_places(users: IntArray, items: IntArray, start: int = 0) -> Finding:
     if not len(users):
         return _NONE
     first = np.lexsort((items, users))[0]
-    return Finding(len(np.unique(users)), len(users), int(users[first]), int(items[first]))
+    return Finding(len(np.unique(users)), len(users), start + int(users[first]), int(items[first]))
 
 
-def _largest(users: IntArray, items: IntArray) -> Finding:
-    chosen = items == items.max(initial=0)
-    return _of_places(users[chosen], items[chosen])
+def _largest(rows: Rows | FlatLists) -> Finding:
+    chosen = rows.items == rows.items.max(initial=0)
+    return _of_places(rows.users()[chosen], rows.items[chosen])
 
 
 def _of_users(mask: BoolArray, first: int) -> Finding:

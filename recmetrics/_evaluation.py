@@ -52,7 +52,8 @@ class Evaluation(Printed):
     Parameters
     ----------
     values
-        A float64 array for each metric string, (n_users,), or () for a metric of all lists.
+        A float64 array for each metric string, (n_users,), or () for a metric of all lists, as
+        ``Metrics.compute`` returns them.
     notes
         Sentences to print below the table.
     swallowed, invalid
@@ -64,13 +65,10 @@ class Evaluation(Printed):
 
     Attributes
     ----------
-    values
-        The dict that ``Metrics.compute`` returns.
+    values, notes
+        The dict of the values; a tuple of sentences, also on what may mislead.
     counts
-        ``EvaluationCounts``: all users, those without a value of each metric, those whose relevant
-        items are all excluded, and invalid items.
-    notes
-        A tuple of sentences on what may mislead.
+        The ``EvaluationCounts`` of the call.
     """
 
     def __init__(

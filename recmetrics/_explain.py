@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from recmetrics._identify import lines_of
 from recmetrics._spec import (
     CONVENTIONS,
     NUMBERS,
@@ -15,7 +16,6 @@ from recmetrics._spec import (
     MetricSpec,
     System,
     define,
-    make_spec,
     parse,
     read_convention,
 )
@@ -65,7 +65,9 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        return "\n".join([self.title, "", *lines_of(self.facts)])
+        width = 12 if self.convention else 10
+        facts = (f"{label:<{width}}{line}" for label, line in _lines(self.facts))
+        return "\n".join([self.title, "", *facts])
 
     __repr__ = __str__
 
@@ -77,12 +79,6 @@ def interval(bounds: tuple[float, float]) -> str:
     """Write the interval of a metric's values."""
     low, high = bounds
     return f"[{low:g}, {'inf)' if math.isinf(high) else f'{high:g}]'}"
-
-
-def lines_of(facts: Mapping[str, str]) -> list[str]:
-    """Write each fact after its label, its further lines below."""
-    width = 12 if "convention" in facts else 10
-    return [f"{label:<{width}}{line}" for label, line in _lines(facts)]
 
 
 def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -137,7 +133,7 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
         metric=str(spec),
         summary="" if spec.options else spec.metric.summary,
         formula=formula_of(spec),
-        systems=tuple(_described(*found, spec) for found in same_as(spec)),
+        systems=tuple(_described(*found) for found in lines_of(spec) if found[-1] == spec),
         no_relevant_item=_without_truth(definition),
         graded=_graded(spec),
         ties=_ties(definition),
@@ -169,15 +165,6 @@ def formula_of(spec: MetricSpec) -> str:
     if "gain" in spec.values:
         return f"{text}; relevance >= {rel:g} counts as 1, less as 0"
     return f"{text}; relevant: relevance >= {rel:g}"
-
-
-def same_as(spec: MetricSpec) -> Iterator[tuple[System, Line]]:
-    """Find the systems that compute exactly this, with the line of each."""
-    asked = spec.name if spec.k is None else f"{spec.name}@k"
-    for system in CONVENTIONS.values():
-        for line in (*system.lines, *system.variants):
-            if line.metric == asked and make_spec(spec.name, spec.k, line.options) == spec:
-                yield system, line
 
 
 def _described(system: System, line: Line, spec: MetricSpec) -> str:

@@ -22,9 +22,11 @@ from recmetrics._spec import (
     CONVENTIONS,
     METRICS,
     Definition,
+    Line,
     MetricSpec,
     NoTruth,
     Request,
+    System,
     define,
     make_spec,
     parse,
@@ -103,7 +105,9 @@ class Identification(Printed):
         columns = [
             _grids.Column("metric", lambda each: each.metric, is_number=False),
             _grids.Column("mean", lambda each: f"{each.mean:.6f}"),
-            _grids.Column("departs by", _told, is_number=False),
+            _grids.Column(
+                "departs by", lambda each: "; ".join(each.departures) or "nothing", is_number=False
+            ),
             _grids.Column("from", _named, is_number=False),
             _grids.Column("definitions", lambda each: f"{each.n_definitions:,}"),
         ]
@@ -124,13 +128,7 @@ class Identification(Printed):
         return [_grids.table(columns, self.matches or [self.nearest])], notes
 
 
-def _told(match: Match) -> str:
-    """Write the departures of a match."""
-    return "; ".join(match.departures) or "nothing"
-
-
 def _named(match: Match) -> str:
-    """Name some of the systems of a match."""
     names = list(dict.fromkeys(each.partition(":")[0] for each in match.systems))
     return ", ".join(names[:_NAMED] + [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED))
 
@@ -283,15 +281,21 @@ def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
     return number, decimals
 
 
-def _of_systems(asked: MetricSpec) -> Iterator[tuple[str, _Tried]]:
-    """Give the call and the definition of each system with these options, and of this library."""
+def lines_of(asked: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:
+    """Give the lines that systems have for a metric, each with its metric at this cutoff."""
     form = asked.name if asked.k is None else f"{asked.name}@k"
     for system in CONVENTIONS.values():
         for line in (*system.lines, *system.variants):
-            spec = make_spec(asked.name, asked.k, line.options) if line.metric == form else None
-            if spec and all(spec.values[name] == each for name, each in asked.options):
-                tried = _Tried(spec, define(spec, None, line.ties).ties, line.undefined)
-                yield f"{system.name}: {line.call.format(k=asked.k)}", tried
+            if line.metric == form:
+                yield system, line, make_spec(asked.name, asked.k, line.options)
+
+
+def _of_systems(asked: MetricSpec) -> Iterator[tuple[str, _Tried]]:
+    """Give the call and the definition of each system with these options, and of this library."""
+    for system, line, spec in lines_of(asked):
+        if all(spec.values[name] == each for name, each in asked.options):
+            tried = _Tried(spec, define(spec, None, line.ties).ties, line.undefined)
+            yield f"{system.name}: {line.call.format(k=asked.k)}", tried
     _, ties, undefined = define(asked)
     yield f"recmetrics: {asked}", _Tried(asked, ties, cast(NoTruth, undefined))
 

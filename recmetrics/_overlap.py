@@ -7,7 +7,8 @@ For the users of each block, the lists of the other model are selected as well a
 from __future__ import annotations  # help() shows the names of types, not what they stand for
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -38,7 +39,6 @@ from recmetrics._spec import Request, make_spec
 from recmetrics._types import Factors, IntArray, Invalid, Scores, Truth, UserValues
 from recmetrics.metrics import MeasuresList, MeasureSpec, compared, read_measures
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -233,10 +233,10 @@ class _Model(NamedTuple):
         return ranker_of(self.scores.take(rows), users.take(rows))
 
 
-def _named(name: str, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def _named(name: str, work: Callable[..., R], *given: Any) -> R:
     """Do some work on a model, with its name in errors that have none yet."""
     try:
-        return work(*args, **kwargs)
+        return work(*given)
     except (InputError, InputTypeError) as error:
         named = str(error).startswith(("in a: ", "in b: "))
         raise type(error)(error if named else f"in {name}: {error}") from None
@@ -272,45 +272,41 @@ def _compare(
     return reader.values
 
 
+@dataclass
 class _Comparison:
     """A reader of the lists of one model, which compares them with those of the other one."""
 
-    row_items = 0
+    follower: _Model
+    users: Users
+    n_items: int
+    asked: Mapping[str, MeasureSpec]
+    rules: Request
+    depth: int
+    row_items: int = 0
 
-    def __init__(
-        self,
-        follower: _Model,
-        users: Users,
-        n_items: int,
-        asked: Mapping[str, MeasureSpec],
-        rules: Request,
-        depth: int,
-    ) -> None:
-        self.depth = depth
-        self.values = {text: np.empty(users.truth.n_users) for text in asked}
-        self._follower, self._users, self._n_items, self._asked = follower, users, n_items, asked
+    def __post_init__(self) -> None:
+        self.values = {text: np.empty(self.users.truth.n_users) for text in self.asked}
         # For one block, in one of the threads of the call.
-        definition = next(iter(rules.definitions.values()))
-        self._rules = Request(definition.spec, nan=rules.nan, n_threads=1)
+        definition = next(iter(self.rules.definitions.values()))
+        self.rules = Request(definition.spec, nan=self.rules.nan, n_threads=1)
 
     def offer(self, items: IntArray | slice) -> None:
         """Do nothing: no measure reads the catalogue."""
 
     def read(self, lists: Lists) -> None:
-        others = _named(self._follower.name, self._follow, lists.rows)
-        pairs = compared(lists.by_rank(self.depth), others, self._n_items)
-        for text, each in self._asked.items():
+        others = _named(self.follower.name, self._follow, lists.rows)
+        pairs = compared(lists.by_rank(self.depth), others, self.n_items)
+        for text, each in self.asked.items():
             each.fill(pairs, self.values[text][lists.rows])
 
     def _follow(self, rows: slice) -> tuple[IntArray, IntArray]:
-        """Select the lists of the other model for a block of users."""
-        n_items = self._users.n_items or 0
+        n_items = self.users.n_items or 0
         kept = KeptLists(rows.stop - rows.start, n_items, self.depth)
         try:
-            self._follower.ranker(self._users, rows).hits(None, self._rules, kept)
+            self.follower.ranker(self.users, rows).hits(None, self.rules, kept)
         except NaNScoreError:
             # Its message counts the NaN of this block. That of all users counts all.
-            everyone = KeptLists(self._users.truth.n_users, n_items, 1)
-            self._follower.ranker(self._users).hits(None, self._rules, everyone)
+            everyone = KeptLists(self.users.truth.n_users, n_items, 1)
+            self.follower.ranker(self.users).hits(None, self.rules, everyone)
         items = kept.joined()
         return items, np.full(len(items), items.shape[1])

@@ -119,21 +119,19 @@ def sampled_ranks(n_items: int, n_sampled: int, replace: bool) -> FloatArray:
     above: Any = np.arange(n_items)[:, None]
     drawn: Any = np.arange(n_sampled + 1)
     factorial = gammaln(np.arange(max(n_items, n_sampled + 1)) + 1.0)  # its logarithm
+    factorial = np.append(factorial, np.inf)  # that of -1: nobody can choose more than all
 
-    def log_choose(n: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        there = (k >= 0) & (k <= n)
-        each = (
-            factorial[n] - factorial[np.where(there, k, 0)] - factorial[np.where(there, n - k, 0)]
-        )
-        return np.where(there, each, -np.inf)
+    def log_choose(n: Any, k: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.asarray(factorial[n] - factorial[k] - factorial[np.maximum(n - k, -1)])
 
     if replace:
         share = above / (n_items - 1)
-        ways = log_choose(np.array(n_sampled), drawn)
-        log = ways + xlogy(drawn, share) + xlog1py(n_sampled - drawn, -share)
+        log = (
+            log_choose(n_sampled, drawn) + xlogy(drawn, share) + xlog1py(n_sampled - drawn, -share)
+        )
     else:
         log = log_choose(above, drawn) + log_choose(n_items - 1 - above, n_sampled - drawn)
-        log -= log_choose(np.array(n_items - 1), np.array(n_sampled))
+        log -= log_choose(n_items - 1, np.array(n_sampled))
     probabilities: FloatArray = np.exp(log)
     return probabilities
 

@@ -1,20 +1,21 @@
-"""Files of per-user values: a column per metric, and the ids of users where given."""
+"""Files with a row for each user: values of metrics, or the segment of the user."""
 
 from __future__ import annotations
 
 import csv
 import math
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputError
-from recmetrics._io.array_files import read_arrays
 from recmetrics._io.source import (
+    NPY,
     ZIP,
     Source,
     at_line,
+    read_array,
     read_number,
     reading,
     refuse_other_formats,
@@ -22,17 +23,16 @@ from recmetrics._io.source import (
 )
 
 _EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
+_SEGMENTS = (
+    "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
+)
 
 
-class PerUser(NamedTuple):
-    """The values of each metric, and the ids of the users where the file has them."""
-
-    values: dict[str, npt.NDArray[Any]]
-    users: list[str] | None = None
+PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
 
 
 def read_per_user(source: Source) -> PerUser:
-    """Read the values of every user, as ``evaluate --per-user`` writes them."""
+    """Read the values of each metric, and the ids of the users where the file has them."""
     if start(source, _EXPECTED).startswith(ZIP):
         return _read_npz(source)
     if source.path.suffix.lower() != ".csv":
@@ -43,7 +43,12 @@ def read_per_user(source: Source) -> PerUser:
 
 def _read_npz(source: Source) -> PerUser:
     """Read an array per metric, and maybe the ids of the users as "user", or of "group"."""
-    arrays = read_arrays(source, _EXPECTED)
+    with (
+        reading(source, _EXPECTED),
+        source.path.open("rb") as file,  # which np.load would leave open after an error
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        arrays = dict(archive)
     noun = "group" if "group" in arrays else "user"
     ids = arrays.pop(noun, None)
     n_users, wrong = None, "it holds no metric" if not arrays else ""
@@ -62,10 +67,10 @@ def _read_npz(source: Source) -> PerUser:
     if wrong:
         msg = f"cannot read {source}: {wrong}; expected {_EXPECTED}"
         raise InputError(msg)
-    return PerUser(arrays, None if ids is None else [str(user) for user in ids.tolist()])
+    return arrays, None if ids is None else [str(user) for user in ids.tolist()]
 
 
-def read_by_id(
+def _read_by_id(
     source: Source, expected: str, header: str, most: int | None = None
 ) -> tuple[list[str], dict[str, tuple[int, list[str]]]]:
     """Read a ``.csv`` of ids and other columns: its header, and the line and cells of each id.
@@ -97,7 +102,7 @@ def read_by_id(
 def _read_csv(source: Source) -> PerUser:
     """Read a header ``user,METRIC,...`` or ``group,METRIC,...`` and a line for each."""
     header = "'user' or 'group', then metrics of different names"
-    (_, *metrics), rows = read_by_id(source, _EXPECTED, header)
+    (_, *metrics), rows = _read_by_id(source, _EXPECTED, header)
     values = np.empty((len(metrics), len(rows)))
     for user, (line, cells) in enumerate(rows.values()):
         for metric, cell in enumerate(cells):
@@ -106,4 +111,30 @@ def _read_csv(source: Source) -> PerUser:
             except ValueError:
                 text = f"cannot read {cell[:40]!r} as {metrics[metric]}; expected a number"
                 raise at_line(source, line, text) from None
-    return PerUser(dict(zip(metrics, values, strict=True)), list(rows))
+    return dict(zip(metrics, values, strict=True)), list(rows)
+
+
+def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
+    """Read the label of each user, and the ids of the users where the file has them."""
+    first = start(source, _SEGMENTS)
+    if first.startswith(NPY):
+        labels = np.array(read_array(source, _SEGMENTS))
+        if labels.ndim != 1 or labels.dtype.kind not in "Uiubf":
+            msg = (
+                f"{source} has dtype {labels.dtype} and shape {labels.shape}; expected {_SEGMENTS}"
+            )
+            raise InputError(msg)
+        return labels, None
+    refuse_other_formats(source, first, _SEGMENTS)
+    ids = None
+    if source.path.suffix.lower() == ".csv":
+        _, rows = _read_by_id(source, _SEGMENTS, "'user' and a name for the groups", most=2)
+        ids, lines = list(rows), [(line, cells[0]) for line, cells in rows.values()]
+    else:
+        with reading(source, _SEGMENTS), source.path.open(encoding="utf-8-sig") as file:
+            lines = list(enumerate(file, start=1))
+    texts = [text.strip() for _, text in lines]
+    if "" in texts:
+        line, _ = lines[texts.index("")]
+        raise at_line(source, line, "no group; expected a label for every user")
+    return np.array(texts, np.str_), ids

@@ -1,12 +1,17 @@
-"""Files that a user names: told apart by their first bytes, and every error with the file."""
+"""Files that a user names, told apart by their first bytes; arrays; every error with the file."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 from recmetrics._errors import InputError, RecmetricsError
 
@@ -26,6 +31,11 @@ _FORMATS = {
 }
 
 
+# Control characters command a terminal, overrides of direction and line separators disarrange its
+# lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
+_UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file and the argument that names it; ``str`` gives both."""
@@ -39,15 +49,13 @@ class Source:
 
 def start(source: Source, expected: str) -> bytes:
     """Read the first bytes of a file, which show its format."""
+    # Its bytes are read twice, and opening a pipe would wait for ever.
+    if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
+        msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
+        raise InputError(msg)
     try:
-        # Its bytes are read twice, and opening a pipe would wait for ever.
-        if source.path.exists() and not (source.path.is_file() or source.path.is_dir()):
-            msg = f"{source} is a pipe or a device; write it to a file first; expected {expected}"
-            raise InputError(msg)
         with source.path.open("rb") as file:
             return file.read(8)
-    except InputError:
-        raise
     except (OSError, ValueError) as error:
         msg = f"cannot open {source}: {reason(error)}; expected {expected}"
         raise InputError(msg) from error
@@ -71,9 +79,6 @@ def reading(source: Source, expected: str) -> Iterator[None]:
             yield
     except RecmetricsError:
         raise
-    except MemoryError as error:
-        msg = f"cannot read {source}: not enough memory"
-        raise InputError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"{source}: byte 0x{error.object[error.start]:02x} is not text; save it as UTF-8"
         raise InputError(msg) from error
@@ -81,6 +86,24 @@ def reading(source: Source, expected: str) -> Iterator[None]:
         why = reason(error).partition(" Consider ")[0].partition(" The current offset")[0]
         msg = f"cannot read {source}: {why}; expected {expected}"
         raise InputError(msg) from error
+
+
+def read_array(source: Source, expected: str) -> Any:
+    """Map an ``.npy``, of which only the part in use is read, or read a sparse ``.npz``."""
+    first = start(source, expected)
+    with reading(source, expected):
+        if first.startswith(NPY):
+            return np.load(source.path, mmap_mode="r", allow_pickle=False)
+        if first.startswith(ZIP):
+            with source.path.open("rb") as file:
+                matrix = sparse.load_npz(file)
+            if hasattr(matrix, "check_format"):
+                # Loading does not check the indices; one outside would read foreign memory.
+                matrix.check_format(full_check=True)
+            return matrix
+    refuse_other_formats(source, first, expected)
+    msg = f"{source} is not in NumPy's .npy or .npz format; expected {expected}"
+    raise InputError(msg)
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:
@@ -100,3 +123,8 @@ def reason(error: BaseException) -> str:
     """Say in a few words why ``error`` was raised, without file names or a final dot."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
+def printable(text: str) -> str:
+    r"""Escape the characters that do harm in a terminal, as ``\x1b``; line ends stay."""
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

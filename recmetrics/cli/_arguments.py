@@ -63,7 +63,6 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def _stratum(text: str) -> tuple[str, Path]:
-    """Read the name and the file of a stratum."""
     name, _, file = text.partition("=")
     if not re.fullmatch(r"[\w.-]+", name) or not file:
         msg = f"expected NAME=FILE, such as tail=items.npy, got {text!r}"
@@ -76,26 +75,29 @@ def _metrics(text: str) -> list[str]:
     return re.split(r",(?![^()]*\))", text)
 
 
-def _file(metavar: str = "FILE", dest: str | None = None) -> dict[str, Any]:
-    return {"type": Path, "metavar": metavar} | ({} if dest is None else {"dest": dest})
+def _file(metavar: str = "FILE", **settings: Any) -> dict[str, Any]:
+    return {"type": Path, "metavar": metavar, **settings}
 
 
 def _number(least: int, **settings: Any) -> dict[str, Any]:
     return {"type": whole(least), "metavar": "N", **settings}
 
 
-def _choice(literal: Any) -> dict[str, Any]:
-    return {"choices": get_args(literal)}
+def _choice(literal: Any, **settings: Any) -> dict[str, Any]:
+    return {"choices": get_args(literal), **settings}
+
+
+def _column(name: str, meaning: str, forms: str = "", **settings: Any) -> Row:
+    return Row(f"--{name} --{name}-col", meaning, {"metavar": "COLUMN", **settings}, forms)
 
 
 def _of_side(name: str, side: SideInput) -> Row:
     """Give the option of a piece of side information; tables take what training data become."""
     flag, metavar = side.option.split()
     forms = "SCORES" if side.of_train is None else "SCORES RECS"
-    return Row(flag, side.help, _file(metavar, name), forms)
+    return Row(flag, side.help, _file(metavar, dest=name), forms)
 
 
-_COLUMN = {"metavar": "COLUMN"}
 _FLAG = {"action": "store_true"}
 _METRICS = {
     "dest": "metrics",
@@ -126,29 +128,13 @@ EVALUATE = (
         "SCORES RECS",
     ),
     *(_of_side(name, side) for name, side in SIDE.items()),
-    Row(
-        "--user --user-col",
-        "with RECS: name of the column of users in all tables (default user)",
-        _COLUMN,
-        "RECS",
-    ),
-    Row(
-        "--item --item-col",
-        "with RECS: name of the column of items in all tables (default item)",
-        _COLUMN,
-        "RECS",
-    ),
-    Row(
-        "--group --group-col",
-        "with GROUPS: name of the column of group ids (default group)",
-        _COLUMN,
-        "GROUPS",
-    ),
-    Row(
-        "--relevance --relevance-col",
+    _column("user", "with RECS: name of the column of users in all tables (default user)", "RECS"),
+    _column("item", "with RECS: name of the column of items in all tables (default item)", "RECS"),
+    _column("group", "with GROUPS: name of the column of group ids (default group)", "GROUPS"),
+    _column(
+        "relevance",
         "name of the column of relevances: in GROUPS (default relevance), or, with RECS, in TRUTH "
         "(default relevance or rating)",
-        _COLUMN,
         "RECS GROUPS",
     ),
     Row(
@@ -158,27 +144,11 @@ EVALUATE = (
         {"action": argparse.BooleanOptionalAction, "default": None},
         "RECS",
     ),
-    Row(
-        "--rank --rank-col",
-        "with RECS: name of the column of ranks, 1 is best (default rank)",
-        _COLUMN,
-        "RECS",
-        instead_of="order",
+    _column("rank", "with RECS: name of the column of ranks, 1 is best (default rank)", "RECS"),
+    _column(
+        "score", "with RECS or GROUPS: name of the column of scores (default score)", "RECS GROUPS"
     ),
-    Row(
-        "--score --score-col",
-        "with RECS or GROUPS: name of the column of scores (default score)",
-        _COLUMN,
-        "RECS GROUPS",
-        instead_of="order",
-    ),
-    Row(
-        "--in-order",
-        "with RECS: take the rows of each list in order, best first",
-        _FLAG,
-        "RECS",
-        instead_of="order",
-    ),
+    Row("--in-order", "with RECS: take the rows of each list in order, best first", _FLAG, "RECS"),
     Row(
         "--rank-gaps",
         "with RECS: how to read ranks with gaps: close them to 1, 2, 3, ..., or keep the ranks as "
@@ -197,14 +167,14 @@ EVALUATE = (
         "--repeats",
         "with RECS: repeated items of a list are an error, waste their rank, or are dropped "
         "(default raise)",
-        {**_choice(Invalid), "default": "raise"},
+        _choice(Invalid, default="raise"),
         "RECS",
     ),
     Row(
         "--unknown",
         "with RECS: items outside the --catalogue are an error, waste their rank, or are dropped "
         "(default raise)",
-        {**_choice(Invalid), "default": "raise"},
+        _choice(Invalid, default="raise"),
         "RECS",
     ),
     Row(
@@ -216,12 +186,12 @@ EVALUATE = (
     Row(
         "--convention",
         "use the metric definitions of another system: %(choices)s",
-        {**_choice(Convention), "type": str.lower, "metavar": "NAME"},
+        _choice(Convention, type=str.lower, metavar="NAME"),
     ),
     Row(
         "--nan",
         "NaN scores: raise an error, or never recommend the item (default raise)",
-        {**_choice(NaNPolicy), "default": "raise"},
+        _choice(NaNPolicy, default="raise"),
         "SCORES GROUPS",
     ),
     Row(
@@ -267,7 +237,7 @@ COMPARE = (
         "--model",
         "FILE is one .csv or .parquet of all models, with a row per model and user, and COLUMN "
         "names the model; may be repeated. Other columns are metrics, or identify the user",
-        {"action": "append", **_COLUMN},
+        {"action": "append", "metavar": "COLUMN"},
     ),
     Row(
         "--baseline",
@@ -309,7 +279,7 @@ COMPARE = (
     Row(
         "--test",
         "paired test; may be repeated, the first test decides on significance (default t)",
-        {"dest": "tests", "action": "append", **_choice(Test)},
+        _choice(Test, dest="tests", action="append"),
     ),
     Row(
         "--correction",
@@ -357,11 +327,7 @@ IDENTIFY = (
 
 AUDIT_TIMES = (
     *(
-        Row(
-            f"--{name} --{name}-col",
-            f"name of the column of {name}s (default {name})",
-            {**_COLUMN, "default": name},
-        )
+        _column(name, f"name of the column of {name}s (default {name})", default=name)
         for name in ("user", "item", "time")
     ),
     _JSON,

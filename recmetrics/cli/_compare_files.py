@@ -2,61 +2,68 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import count
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from recmetrics import Comparison, RecmetricsError, compare
-from recmetrics._io import Source, read_per_user
-from recmetrics.cli import _picture
-from recmetrics.cli._output import check_output
-from recmetrics.cli._segments import read_segments
+from recmetrics._io import Source, read_per_user, read_segments
+from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
-from recmetrics.cli._terminal import CommandError, naming, show, width, write
+from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
 from recmetrics.comparison import Gate, Movers, Printed
 
-
-class Given(NamedTuple):
-    """The arguments of ``compare``, their files, and the ids of users that the results lack."""
-
-    results: Any
-    by: Any
-    sources: Mapping[str, Source]
-    baseline: str | None
-    users: Sequence[str] | None = None
+Given: TypeAlias = tuple[dict[str, Any], Mapping[str, Source], Sequence[str] | None]
+"""Arguments of ``compare``, their files, and the ids of users that the results lack."""
 
 
 def compare_files(args: Namespace) -> int:
-    """Read the files, compare, judge, write the picture, then print; give the exit status."""
-    given = _read_files(args) if args.model is None else _read_table(args)
-    with naming(given.sources):
+    """Compare models: means, paired differences with intervals, and tests.
+
+    Give one file for each model, written by 'recmetrics evaluate --per-user'. The
+    name of a model is that of its file, or NAME in NAME=FILE. Files with the same
+    NAME are runs of one model, such as seeds. Or give one table of all models, with
+    --model. -m takes every word up to the next option, so the files come first, or
+    after --.
+
+    --gate gives a verdict by the exit status: 0 passed, 1 failed, 3 open; an error
+    is 2. With several candidates, one that passes is enough.
+
+    For example:
+      recmetrics compare old.npz new.npz --plot new.png
+      recmetrics compare old.csv new.csv --by segments.csv
+      recmetrics compare pop.npz als=seed1.npz als=seed2.npz als=seed3.npz --compact
+      recmetrics compare old.npz new.npz --baseline old --gate 'ndcg@10 >= -1%'
+      recmetrics compare values.csv --model model --movers 5
+    """
+    given, sources, users = _read_files(args) if args.model is None else _read_table(args)
+    with naming(sources):
         found = compare(
-            given.results,
+            **given,
             metrics=None if args.compact else args.metrics,
             model=args.model,
-            baseline=given.baseline,
             confidence=args.confidence,
             tests=args.tests or "t",
             correction=None if args.correction == "none" else args.correction,
-            by=given.by,
             paired_runs=args.paired_runs,
             rng=args.seed,
         )
         shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
-    gate, movers = _gate(args, found), _movers(args, found, given.users)
+    gate, movers = _gate(args, found), _movers(args, found, users)
     if args.plot is not None:
-        _picture.plot_comparison(args.plot, found)
+        with atomic(args.plot) as file:
+            found.plot().savefig(file, format=args.plot.suffix[1:].lower())
     parts: list[Printed] = [shown, *([gate] if gate else []), *movers]
     if args.json:
         document = found.to_dict()
         document |= {"gate": gate.to_dict()} if gate else {}
         document |= {"movers": [asdict(each) for each in movers]} if movers else {}
-        write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+        write_json(document)
     elif args.markdown or args.latex:
         form = methodcaller("to_markdown" if args.markdown else "to_latex")
         write("\n".join(map(form, parts)))
@@ -67,11 +74,10 @@ def compare_files(args: Namespace) -> int:
 
 
 def _gate(args: Namespace, found: Comparison) -> Gate | None:
-    """Judge by the rules, if there are any."""
-    settings = {name: getattr(args, name) for name in ("min_users", "looks")}
-    settings = {name: each for name, each in settings.items() if each is not None}
     if args.rules is None:
         return None
+    given = {"min_users": args.min_users, "looks": args.looks}
+    settings = {name: each for name, each in given.items() if each is not None}
     try:
         return found.gate(args.rules, **settings, rng=args.seed)
     except RecmetricsError as error:
@@ -94,7 +100,6 @@ def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> 
 
 
 def _read_files(args: Namespace) -> Given:
-    """Read a file of each run of each model."""
     files = _named(args.files)
     paths = [path for _, path in files]
     names = _names(files)
@@ -121,18 +126,18 @@ def _read_files(args: Namespace) -> Given:
     for name, (values, _) in zip(names, read.values(), strict=True):
         runs.setdefault(name, []).append(values)
     ids = next((each for _, each in users if each is not None), None)
-    return Given(runs, labels, {"by": by}, baseline, users=ids)
+    return {"results": runs, "by": labels, "baseline": baseline}, {"by": by}, ids
 
 
 def _read_table(args: Namespace) -> Given:
-    """Read one table of all models."""
     if len(args.files) != 1:
         msg = f"--model takes one table of all models, got {len(args.files)} files"
         raise CommandError(msg)
     source = Source("FILE", Path(args.files[0]))
     _check_options(args, [source.path])
     by = None if args.by is None else str(args.by)
-    return Given(read_any(source), by, {"results": source}, args.baseline)
+    given = {"results": read_any(source), "by": by, "baseline": args.baseline}
+    return given, {"results": source}, None
 
 
 def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
@@ -150,8 +155,8 @@ def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
         msg = "--json prints all numbers, not the compact table; leave out --compact"
         raise CommandError(msg)
     if args.plot is not None:
-        _picture.require()
-        check_output("--plot", args.plot, _picture.SUFFIXES, inputs)
+        require_matplotlib()
+        check_output("--plot", args.plot, (".png", ".pdf", ".svg"), inputs)
 
 
 def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -169,38 +174,34 @@ def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
     """The model of each file: as it is given, or by the name of the file."""
-    paths = [path for _, path in files]
-    full = [Path(os.path.realpath(path)) for path in paths]
-    for i, path in enumerate(paths):
+    full = [Path(os.path.realpath(path)) for _, path in files]
+    for i, (_, path) in enumerate(files):
         if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    given = {name for name, _ in files if name is not None}
-    found = iter(model_names([path for name, path in files if name is None]))
-    names = []
-    for name, path in files:
-        own = next(found) if name is None else name
-        if name is None and own in given:
+    unnamed = [path for name, path in files if name is None]
+    own = dict(zip(unnamed, model_names(unnamed), strict=True))
+    given = {name for name, _ in files}
+    for path, name in own.items():
+        if name in given:
             msg = (
-                f"{own!r} is the name of FILE {str(path)!r} and of a FILE given as {own}=FILE; "
-                f"type {own}={path} if it is a run of the same model, or another name"
+                f"{name!r} is the name of FILE {str(path)!r} and of a FILE given as {name}=FILE; "
+                f"type {name}={path} if it is a run of the same model, or another name"
             )
             raise CommandError(msg)
-        names.append(own)
-    return names
+    return [own[path] if name is None else name for name, path in files]
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:
     """Name each file by its stem, and by as much of its path as makes the names different."""
     full = [Path(os.path.realpath(path)) for path in paths]
     stems = [path.parent / path.stem for path in full]
-    depth = 1
-    while True:
-        for each in (stems, full):  # two files may differ only in the suffix
-            names = ["/".join(path.parts[-depth:]) for path in each]
-            if len(set(names)) == len(names):
-                return names
-        depth += 1
+    tried = (
+        ["/".join(path.parts[-depth:]) for path in each]
+        for depth in count(1)
+        for each in (stems, full)  # two files may differ only in the suffix
+    )
+    return next(names for names in tried if len(set(names)) == len(names))
 
 
 def _require_same_users(files: Sequence[tuple[Source, list[str] | None]]) -> None:

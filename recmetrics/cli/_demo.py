@@ -1,35 +1,49 @@
-"""``recmetrics demo``: simulate, train with a validation step in every epoch, compare."""
+"""``recmetrics demo``: simulate, train with a validation step in every epoch, compare.
+
+The data have skewed popularity and latent taste; the model is a matrix factorisation of implicit
+feedback by alternating least squares, in NumPy.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from recmetrics import Comparison, Metrics, compare, popularity_from
-from recmetrics.cli import _als, _picture
 from recmetrics.cli._arguments import DEFAULT_K, DEFAULT_PLOT
 from recmetrics.cli._metric_pages import default_metrics
-from recmetrics.cli._output import check_output
-from recmetrics.cli._simulation import Split, simulate, split
+from recmetrics.cli._output import atomic, can_draw, check_output, require_matplotlib
 from recmetrics.cli._terminal import INSTALL, progress, show, write
 
 MODEL = "model"
 BASELINE = "popularity"
 _VALIDATED = f"ndcg@{DEFAULT_K}"
 _BEYOND = f"long_tail@{DEFAULT_K}"
+_TASTES = 8  # latent dimensions of taste
+_TASTE_WEIGHT = 2.5  # of taste against chance
+_POPULARITY_SKEW = 1.2  # sigma of the log-normal popularity
+_TYPICAL_LENGTH = 30  # median interactions of a user
 
 Scores = npt.NDArray[Any]
+Factors = npt.NDArray[np.floating[Any]]
+Interactions: TypeAlias = "sparse.csr_array[Any]"  # a string: old SciPy takes no [Any]
 
 
 def demo(args: Namespace) -> None:
-    """Run the library's main job, from data to table; every line is printed once it is known."""
+    """Simulate data, train a model with a validation step per epoch, and compare it.
+
+    The data are implicit feedback, the model is a matrix factorisation, which is
+    compared with popularity on held-out interactions. The learning curve is drawn
+    to a picture in the current folder.
+    """
     plot = _plot_path(args)
     rng = np.random.default_rng(args.seed)
     write(f"simulated {args.users:,} users x {args.items:,} items, seed {args.seed}: ")
@@ -49,8 +63,7 @@ def demo(args: Namespace) -> None:
     )
     popularity = np.broadcast_to(data.train.sum(axis=0), scores.shape)
     if plot is not None:
-        level = _validate(popularity, data)
-        _picture.plot_curve(plot, _VALIDATED, {MODEL: curve}, {BASELINE: level})
+        _draw(plot, curve, level=_validate(popularity, data))
     show(str(_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)))
     show(_where(plot, args))
     show(f"the code of this demonstration: {Path(__file__).resolve()}")
@@ -87,8 +100,7 @@ def _train(
     curve: list[float] = []
     seconds: list[float] = []
     began = perf_counter()
-    epochs = _als.train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng)
-    for users, items in epochs:
+    for users, items in train(data.train, n_factors=n_factors, n_epochs=n_epochs, rng=rng):
         scores = users @ items.T
         trained = perf_counter()
         curve.append(_validate(scores, data))
@@ -105,12 +117,9 @@ def _validate(scores: Scores, data: Split) -> float:
 
 
 def _plot_path(args: Namespace) -> Path | None:
-    """Choose the file of the picture; without matplotlib, refuse ``--plot``."""
-    if args.no_plot:
+    if args.no_plot or (args.plot is None and not can_draw()):
         return None
-    if args.plot is None and not _picture.is_available():
-        return None
-    _picture.require()
+    require_matplotlib()
     path: Path = args.plot or DEFAULT_PLOT
     check_output("--plot", path, (".png",))
     return path
@@ -120,3 +129,103 @@ def _where(plot: Path | None, args: Namespace) -> str:
     if plot is not None:
         return f"learning curve: {plot.resolve()}"
     return "no learning curve: --no-plot" if args.no_plot else f"no learning curve: {INSTALL}"
+
+
+def _draw(path: Path, curve: Sequence[float], level: float) -> None:
+    """Draw the validation of each epoch as a curve, and that of popularity as a level line."""
+    # A Figure made without pyplot needs no display and leaves pyplot's state alone.
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(range(1, len(curve) + 1), curve, marker="o", color="tab:blue", label=MODEL)
+    axes.axhline(level, linestyle="--", color="tab:gray", label=BASELINE)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(f"{_VALIDATED}, mean over users")
+    axes.set_title("Validation after every epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(frameon=False, loc="lower right")
+    with atomic(path) as file:
+        figure.savefig(file, format="png", dpi=150)
+
+
+class Split(NamedTuple):
+    """Interactions of every user in three parts, each (n_users, n_items) of zeros and ones."""
+
+    train: Interactions
+    validation: Interactions
+    test: Interactions
+
+
+def simulate(n_users: int, n_items: int, rng: np.random.Generator) -> Interactions:
+    """Let every user choose items, by popularity, own taste and chance.
+
+    Adding Gumbel noise to log-weights and keeping the largest draws without replacement, in
+    proportion to the weights (Plackett-Luce).
+    """
+    popularity = rng.normal(0.0, _POPULARITY_SKEW, n_items)
+    users = rng.standard_normal((n_users, _TASTES))
+    items = rng.standard_normal((n_items, _TASTES))
+    utility = popularity + _TASTE_WEIGHT * (users @ items.T) / np.sqrt(_TASTES)
+    utility += rng.gumbel(size=utility.shape)
+
+    lengths = rng.lognormal(np.log(_TYPICAL_LENGTH), 0.5, n_users).astype(np.int64)
+    lengths = np.clip(lengths, 5, max(5, n_items // 4))
+    chosen = np.argsort(-utility, axis=1)[:, : lengths.max()]
+    taken = np.arange(chosen.shape[1]) < lengths[:, None]
+    return _matrix(np.repeat(np.arange(n_users), lengths), chosen[taken], (n_users, n_items))
+
+
+def split(interactions: Interactions, rng: np.random.Generator) -> Split:
+    """Split each user's interactions at random: 70 % train, 10 % validation, 20 % test."""
+    users = np.repeat(np.arange(interactions.shape[0]), np.diff(interactions.indptr))
+    lengths = np.bincount(users, minlength=interactions.shape[0])
+    # Position of each interaction in its user's own shuffled order, from 0 to just below 1.
+    order = np.lexsort((rng.random(users.size), users))
+    users, items = users[order], interactions.indices[order]
+    position = (np.arange(users.size) - interactions.indptr[users]) / lengths[users]
+    parts = [position < 0.7, (position >= 0.7) & (position < 0.8), position >= 0.8]
+    return Split(*(_matrix(users[part], items[part], interactions.shape) for part in parts))
+
+
+def _matrix(users: Any, items: Any, shape: tuple[int, int]) -> Interactions:
+    return sparse.csr_array((np.ones(len(users)), (users, items)), shape=shape)
+
+
+def train(
+    interactions: Interactions,
+    *,
+    n_factors: int,
+    n_epochs: int,
+    rng: np.random.Generator,
+    confidence: float = 10.0,
+    regularisation: float = 20.0,
+) -> Iterator[tuple[Factors, Factors]]:
+    """Yield (user factors, item factors) after each epoch.
+
+    Hu, Koren and Volinsky, "Collaborative Filtering for Implicit Feedback Datasets", ICDM 2008.
+    """
+    by_item = interactions.T.tocsr()
+    items: Factors = rng.normal(0.0, 0.01, (interactions.shape[1], n_factors))
+    for _ in range(n_epochs):
+        users = _solve(interactions, items, confidence, regularisation)
+        items = _solve(by_item, users, confidence, regularisation)
+        yield users, items
+
+
+def _solve(
+    interactions: Interactions, fixed: Factors, confidence: float, regularisation: float
+) -> Factors:
+    """Solve the ridge regression of every row at once, with the other side fixed."""
+    n_fixed, n_factors = fixed.shape
+    # (Y'Y + a Y'RY + l I) x = (1 + a) Y'r per row: one sparse product sums all outer products.
+    outer = (fixed[:, :, None] * fixed[:, None, :]).reshape(n_fixed, -1)
+    everywhere = fixed.T @ fixed + regularisation * np.eye(n_factors)
+    left = (interactions @ outer).reshape(-1, n_factors, n_factors)
+    right = (1 + confidence) * (interactions @ fixed)
+    solved: Factors = np.linalg.solve(everywhere + confidence * left, right[:, :, None])
+    return solved[:, :, 0]

@@ -27,7 +27,15 @@ def default_metrics(convention: Convention | None = None) -> list[str]:
 
 
 def metric_pages(args: Namespace) -> None:
-    """Print the registry's facts on all metrics, or on the one that was named."""
+    """List all metrics, or explain one: its formula, options, bounds and source.
+
+    For a metric string such as 'map(denom=hits)@10', the options are filled in, and
+    the systems with the same definition are listed.
+
+    For example:
+      recmetrics metrics
+      recmetrics metrics ndcg
+    """
     # Accuracy first, metrics of all lists last.
     metrics = sorted(METRICS.values(), key=lambda metric: get_args(Reads).index(metric.reads))
     if args.markdown:
@@ -69,7 +77,6 @@ def _page(text: str) -> str:
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:
-    """Write a metric as users type it."""
     return metric.name if metric.default_k is None else f"{metric.name}@{k}"
 
 

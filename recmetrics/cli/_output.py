@@ -1,4 +1,4 @@
-"""Write result files completely or not at all."""
+"""The files that the command writes, completely or not at all: values, and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._io import reason
-from recmetrics.cli._terminal import CommandError
+from recmetrics.cli._terminal import INSTALL, CommandError
 
 
 def check_output(
@@ -70,7 +70,8 @@ def write_per_user(
     """Write one column per user metric, as ``.csv`` or ``.npz`` by the name of the file.
 
     The rows are users 0, 1, ..., or have the ids ``users``; an ``.npz`` then holds these as "user",
-    or under another ``noun``. Metrics of all lists are left out.
+    or under another ``noun``. Metrics of all lists are left out. In text, every digit is written,
+    and an undefined value is an empty cell.
     """
     columns: dict[str, Any] = {metric: each for metric, each in values.items() if each.ndim}
     with atomic(path) as file:
@@ -82,11 +83,22 @@ def write_per_user(
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([noun, *columns])
         n_users = max(map(len, columns.values()), default=0)
-        cells = (map(_cell, column) for column in columns.values())
+        cells = (["" if math.isnan(v) else v for v in each.tolist()] for each in columns.values())
         writer.writerows(zip(range(n_users) if users is None else users, *cells, strict=False))
         text.detach()  # flushes; the caller closes the file
 
 
-def _cell(value: np.float64) -> float | str:
-    """Write every digit; an undefined value is an empty cell."""
-    return "" if math.isnan(value) else float(value)
+def can_draw() -> bool:
+    """Say whether matplotlib is installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def require_matplotlib() -> None:
+    """Refuse ``--plot`` without matplotlib."""
+    if not can_draw():
+        msg = f"--plot needs the package matplotlib; type: {INSTALL}"
+        raise CommandError(msg)

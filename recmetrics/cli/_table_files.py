@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 from recmetrics._errors import did_you_mean
 from recmetrics._io import Source, reading, refuse_other_formats, start
@@ -13,9 +14,6 @@ from recmetrics.cli._terminal import INSTALL, CommandError
 
 if TYPE_CHECKING:
     import polars as pl
-
-Advice: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]
-"""Ends the error of missing columns, from their names and the columns that are there."""
 
 
 class Columns(NamedTuple):
@@ -25,14 +23,27 @@ class Columns(NamedTuple):
     read that hold only numbers.
     """
 
-    expected: str  # the kind of table, in errors
     ids: Sequence[str]  # read as text, so that files of two formats have ids of one type
     numbers: Sequence[str]
-    advice: Advice
+    options: Mapping[str, str]  # the options that name columns; of RECS where it is not the first
     required: bool = False  # whether each of the numbers must be there
     maybe: Collection[str] | None = ()
     maybe_ids: Collection[str] = ()  # read as text where they are there
     times: Collection[str] = ()  # of the numbers, those that may be dates
+    is_first: bool = True
+    instead: tuple[Collection[str], str] = ((), "")  # columns of another kind of table, and advice
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that must be there."""
+        return [*self.ids, *(self.numbers if self.required else ())]
+
+    @property
+    def expected(self) -> str:
+        """The kind of table, in errors."""
+        *names, last = self.named
+        columns = f"columns {', '.join(names)} and {last}" if names else f"column {last}"
+        return f"a table .csv, .tsv or .parquet with a header and the {columns}"
 
     def found(self, source: Source, has: Sequence[str]) -> tuple[list[str], list[str]]:
         """Give the columns to read, and those to read if they hold numbers."""
@@ -44,29 +55,44 @@ class Columns(NamedTuple):
         if separator is not None:
             msg = f"{source} separates its columns by {separator!r}; expected ',' in a .csv"
             raise CommandError(msg)
-        required = (*self.ids, *(self.numbers if self.required else ()))
-        if missing := [name for name in required if name not in has]:
-            raise CommandError(self._without(source, missing, has))
+        if missing := [name for name in self.named if name not in has]:
+            noun = "column" if len(missing) == 1 else "columns"
+            msg = (
+                f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has "
+                f"{', '.join(map(repr, has)) or 'no columns'}; expected "
+                f"{self._advice(missing, has)}"
+            )
+            raise CommandError(msg)
         read = [name for name in has if name in (*self.ids, *self.maybe_ids, *self.numbers)]
         if any(name in self.numbers for name in read):
             return read, []
         others = (name for name in has if name not in read)
         return read, [name for name in others if self.maybe is None or name in self.maybe]
 
-    def _without(self, source: Source, missing: Sequence[str], has: Sequence[str]) -> str:
-        """Write the error of missing columns."""
-        noun = "column" if len(missing) == 1 else "columns"
-        named = ", ".join(map(repr, has)) or "no columns"
-        advice = self.advice(missing, has)
-        expected = self.expected
-        if set(missing).isdisjoint(self.ids):
-            expected = "one of these"
-            if not advice and (hint := did_you_mean(missing[0], has)):
-                advice = f"; {hint}"
-        return (
-            f"{source} has no {noun} {' and '.join(map(repr, missing))}; it has {named}; expected "
-            f"{expected}{advice}"
-        )
+    def _advice(self, missing: Sequence[str], has: Sequence[str]) -> str:
+        """Say what a table without some columns should have, and what to type."""
+        from recmetrics.tables import looks_like
+
+        lacks_id = not set(missing).isdisjoint(self.ids)
+        expected = self.expected if lacks_id else "one of these"
+        if lacks_id and not set(self.instead[0]).isdisjoint(has):
+            return f"{expected}; {self.instead[1]}"
+        near = {
+            option: next((column for column in has if looks_like(column, option)), "")
+            for option, name in self.options.items()
+            if name in missing
+        }
+        alike = [column for column in near.values() if column]
+        if self.is_first and near:
+            typed = " ".join(f"--{option} {quote(near[option] or 'COLUMN')}" for option in near)
+            it_has = "it has" if len(near) == 1 else "they have"
+            others = "" if len(alike) == len(near) else f" if {it_has} another name"
+            return f"{expected}; type {typed}{others}"
+        if alike:
+            renamed = " and ".join(map(repr, alike))
+            return f"{expected}; rename {renamed}: the columns have the same names in every table"
+        hint = did_you_mean(missing[0], has)
+        return f"{expected}; {hint}" if hint and not lacks_id else expected
 
 
 def refuse_same(names: Mapping[str, str]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from recmetrics import RecmetricsError
 from recmetrics._extras import install
-from recmetrics._io import reason
-from recmetrics._printable import printable
+from recmetrics._io import printable, reason
 from recmetrics.cli._arguments import FLAGS, WITH_FILE
 
 _CLEAN = "\r\x1b[K"  # to the start of the line, which is erased
@@ -31,8 +32,6 @@ def naming(sources: Mapping[str, object]) -> Iterator[None]:
     """Replace the argument's name, with which errors of the library begin, by its file."""
     try:
         yield
-    except CommandError:
-        raise
     except RecmetricsError as error:
         raise CommandError(with_files(str(error), sources)) from error
 
@@ -58,8 +57,7 @@ def with_options(message: str) -> str:
     # genres= (1 if the item has the genre, (n_items, g))
     form = r" \([^()]*(\([^()]*\)[^()]*)*\)"
     message = re.sub(rf"\b({_NAMES})={form}", lambda found: WITH_FILE[found[1]], message)
-    message = re.sub(rf"\b(?P<name>{_NAMES})=(?=[ ,;:]|$)", flag, message)
-    message = re.sub(rf"\b(?P<name>{_NAMES})=True\b", flag, message)
+    message = re.sub(rf"\b(?P<name>{_NAMES})=((?=[ ,;:]|$)|True\b)", flag, message)
     message = re.sub(  # metrics=['ndcg@10', 'mrr']
         r"\bmetrics=\[(.*?)\]", lambda found: "-m " + found[1].replace("', '", "' '"), message
     )
@@ -77,14 +75,10 @@ def show(text: str) -> None:
 
 def write(text: str) -> None:
     """Write ``text`` to stdout, with ? for characters that its encoding lacks."""
-    stdout = sys.stdout
-    if stdout is None:
-        msg = "standard output is closed; redirect it to a file or to /dev/null"
-        raise CommandError(msg)
-    encoding = stdout.encoding or "utf-8"
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        stdout.write(text.encode(encoding, "replace").decode(encoding))
-        stdout.flush()
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
     except OSError as error:
         sys.stdout = None  # its buffer would fail again when Python ends
         if isinstance(error, BrokenPipeError):
@@ -93,22 +87,27 @@ def write(text: str) -> None:
         raise CommandError(msg) from error
 
 
+def write_json(document: Mapping[str, Any]) -> None:
+    """Write a document to stdout, its numbers in full precision."""
+    write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
 def tell(message: str) -> None:
     """Write an error or a note as one line to stderr."""
-    with suppress(OSError, AttributeError):  # stderr may be closed or gone
+    with suppress(OSError):  # stderr may be closed
         sys.stderr.write(f"recmetrics: {printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
 
 
 def width() -> int | None:
     """The width of the terminal that shows stdout; None where it goes elsewhere."""
-    return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else None
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
     """Show a line of progress on stderr if it is a terminal; yield the callback that moves it."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
 

@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
-from recmetrics._printable import printable
+from recmetrics._io import printable
 
 _Record = TypeVar("_Record")
 UNDEFINED = "-"

@@ -14,7 +14,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._extras import install
-from recmetrics._printable import printable
+from recmetrics._io import printable
 from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import spec_if_known
 from recmetrics.comparison._records import Difference, Mean

@@ -160,7 +160,7 @@ def _read(
         raise InputTypeError(msg)
     counts = values.counts() if callable(getattr(values, "counts", None)) else {}
     if isinstance(values, str | PathLike):
-        values = read_per_user(Source("values", Path(values))).values
+        values, _ = read_per_user(Source("values", Path(values)))
     table = reading.read_table("values", values, asked, _FORMS)
     n_users = reading.require_alike([table])
     empty = next((metric for metric, each in table.values.items() if each.shape == (0,)), None)

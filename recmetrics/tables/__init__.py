@@ -1,7 +1,6 @@
 """Metrics of tables of recommendations: pandas, polars and pyarrow alike.
 
-_evaluate      ``evaluate_table``
-_identify_table  ``identify_table``
+_evaluate      ``evaluate_table``, ``identify_table``
 _times         ``audit_times``
 _analysis      ``RecListAnalysis``, in the shape of LensKit's class
 _lenskit       LensKit's metrics under their names
@@ -17,11 +16,9 @@ _counts        ``TableSummary``: counts and means of a result
 
 from recmetrics.tables._analysis import RecListAnalysis
 from recmetrics.tables._counts import TableSummary
-from recmetrics.tables._evaluate import evaluate_table
+from recmetrics.tables._evaluate import evaluate_table, identify_table
 from recmetrics.tables._frames import looks_like as looks_like  # for the command's own messages
-from recmetrics.tables._identify_table import identify_table
 from recmetrics.tables._lenskit import dcg, hit, ndcg, precision, recall, recip_rank
-from recmetrics.tables._matching import no_id_in_common as no_id_in_common  # the same
 from recmetrics.tables._times import TimeAudit, TimeFinding, audit_times
 
 __all__ = [

@@ -138,11 +138,9 @@ class RecListAnalysis:
         Parameters
         ----------
         recs
-            Recommendations: a pandas or polars DataFrame or a pyarrow Table with the column
-            ``item`` and the columns that identify a list, such as ``user``. The column ``rank``
-            orders the rows of a list. If there is none, the column ``score`` orders them, in
-            descending order; equal scores keep the order of the rows. If there is neither, the rows
-            are taken in order. Ids have the types that ``evaluate_table`` takes.
+            Recommendations, as ``evaluate_table`` takes them: the column ``item``, those that
+            identify a list, such as ``user``, and ``rank``, which orders the rows of a list, or
+            else ``score``. If there is neither, the rows are taken in order.
         truth
             The truth, a table of the same library: the column ``item`` and some of the grouping
             columns, on which lists and truth are matched. The column ``relevance``, or else
@@ -150,10 +148,8 @@ class RecListAnalysis:
             strings, an item rated 0 is not relevant. For LensKit's ``precision``, ``recall``,
             ``hit`` and ``recip_rank``, every item of the truth is relevant.
         include_missing
-            Add rows for users of the truth without recommendations, whose values are undefined as
-            in LensKit, and a last column ``ntruth``, the number of rows of the truth. If the
-            recommendations have grouping columns that the truth does not have, such as the
-            algorithm, rows are added for each combination of these.
+            Add rows and a column as in ``evaluate_table``, but with values that are undefined, as
+            in LensKit.
         rank_gaps
             As in ``evaluate_table``. By default, ranks are the numbers in the column, as in
             LensKit; only LensKit's ``dcg`` uses the order of the rows.
@@ -161,11 +157,9 @@ class RecListAnalysis:
         Returns
         -------
         DataFrame or Table
-            A table of the same library as ``recs``, with one row for each list, in the order in
-            which the lists first appear, and missing lists last. Its columns are the grouping
-            columns (first those that the truth does not have); ``nrecs``, the length of the list;
-            and one column for each metric. A pandas table is indexed by the grouping columns. An
-            undefined value is NaN in pandas and null elsewhere.
+            One row for each list, as of ``evaluate_table``, missing lists last. The grouping
+            columns (first those that the truth does not have) are the index in pandas; ``nrecs``
+            and one column for each metric follow.
 
             The values of a list without truth are undefined. There are two exceptions: the metric
             strings ``dcg`` and ``cg`` are 0, and LensKit's ``precision``, ``hit`` and
@@ -227,7 +221,6 @@ class RecListAnalysis:
 
 
 def _warn_of_unread(recs: Frame, columns: Columns) -> None:
-    """Warn of a column that looks like scores or ranks but does not order the lists."""
     found = [name for name in unread_numbers(recs, columns) if is_like_an_order(name)]
     if found:
         told = "is not read, and the rows are taken in order"

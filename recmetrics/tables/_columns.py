@@ -57,19 +57,12 @@ def choose_columns(
 
     ``of_truth`` are keys that the truth must have; of the others it may lack some.
     """
-    if rank is not None and score is not None:
-        msg = (
-            f"lists are ordered by rank= or by score=, got both ({rank!r}, {score!r}); give one of "
-            "them"
-        )
+    orders = {"rank": rank, "score": score, "in_order": in_order or None}
+    given = [f"{name}={each!r}" for name, each in orders.items() if each is not None]
+    if len(given) > 1:
+        msg = f"lists have one order, got {' and '.join(given)}; give one of them"
         raise ArgumentError(msg)
     order = score if rank is None else rank
-    if in_order and order is not None:
-        named = f"rank={rank!r}" if score is None else f"score={score!r}"
-        msg = (
-            f"in_order=True takes the rows in order, but {named} is given as well; give one of them"
-        )
-        raise ArgumentError(msg)
     if order is not None and order not in recs.columns and order in truth.columns:
         msg = f"recs has no column {order!r}, but truth has: {_SWAPPED}"
         raise InputError(msg)

@@ -1,16 +1,25 @@
-"""evaluate_table: the metrics of a table of recommendations in one call."""
+"""``evaluate_table``: the metrics of a table of recommendations; ``identify_table``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack, overload
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
+from recmetrics._identify import Identification, identify_by
 from recmetrics._options import SideTables, one_of, takes
-from recmetrics._spec import CONVENTIONS, MetricsList, Request, TableTies, read_convention
-from recmetrics._types import Convention, Invalid, RankGaps, Undefined
+from recmetrics._spec import (
+    CONVENTIONS,
+    Definition,
+    MetricsList,
+    Request,
+    TableTies,
+    read_convention,
+)
+from recmetrics._types import Convention, Invalid, RankGaps, Undefined, UserValues
 from recmetrics.tables._columns import choose_columns, refuse_unread_order
 from recmetrics.tables._counts import Missing, TableSummary, summarise
 from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame
@@ -202,8 +211,9 @@ def evaluate_table(
     Warns
     -----
     RecmetricsWarning
-        If ``recs`` and ``truth`` have no user or no item in common, or if gaps in ranks are closed
-        although neither ``rank_gaps`` nor the convention asks for it.
+        If ``recs`` and ``truth`` have no user or no item in common, or ``recs`` and ``popularity``
+        no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
+        asks for it.
     """
     given = {name: each for name, each in options.items() if name in FORMS}
     request, default, ties = _read_request(metrics_list, options, given)
@@ -276,7 +286,6 @@ def _read_request(
 
 
 def _warn_of_gaps(both: ListsAndTruth) -> None:
-    """Warn of lists whose ranks were numbered anew."""
     n_lists, first = both.gaps.n_lists, both.gaps.first
     msg = (
         f"recs, column {both.columns.rank!r}: {n_lists:,} of {len(both.truth_of):,} lists have "
@@ -301,3 +310,50 @@ def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:
             f"[{text!r}]){advice}"
         )
         raise InputError(msg)
+
+
+@takes(ListOptions, **DEFAULTS)
+def identify_table(
+    recs: Table, truth: Table, value: str | float, metric: str, **options: Unpack[ListOptions]
+) -> Identification:
+    """Find the definitions of a metric that give a number, of a table of recommendations.
+
+    The lists have one order, and no item is excluded from them: the definitions differ in their
+    options, in the treatment of users without relevant items, and in the cutoff.
+
+    >>> import pandas as pd
+    >>> from recmetrics.tables import identify_table
+    >>> recs = pd.DataFrame({"user": ["a", "a", "b"], "item": [7, 8, 7], "score": [0.9, 0.4, 0.5]})
+    >>> truth = pd.DataFrame({"user": ["a", "a", "b"], "item": [8, 9, 9]})
+    >>> identify_table(recs, truth, "25 %", "recall@2").matches[0].metric
+    'recall@2'
+
+    Parameters
+    ----------
+    recs, truth
+        As in ``evaluate_table``.
+    value, metric
+        As in ``recmetrics.identify``.
+    **options
+        As in ``evaluate_table``.
+
+    Returns
+    -------
+    Identification
+        As in ``recmetrics.identify``.
+
+    Raises
+    ------
+    MetricSpecError, InputError, InputTypeError, ArgumentError
+        As in ``recmetrics.identify`` and ``evaluate_table``.
+    """
+
+    def measure(definitions: Mapping[str, Definition], _: object) -> Mapping[str, UserValues]:
+        asked = [*dict.fromkeys([*definitions, "hit"])]
+        native: Any = evaluate_table(recs, truth, asked, **options)
+        frame: Any = nw.from_native(native, eager_only=True)
+        values = {text: frame.get_column(text).to_numpy() for text in asked}
+        without_truth = np.isnan(values["hit"])  # of these, sums are 0
+        return {text: np.where(without_truth, np.nan, values[text]) for text in definitions}
+
+    return identify_by(measure, value, metric, policies=["index"])

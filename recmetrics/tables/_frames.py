@@ -88,13 +88,10 @@ def plain(series: Series) -> Series:
     if not hasattr(kind, "index_type"):
         return series
     native: Any = series.to_native()
-    try:
-        if series.implementation is PYARROW:
-            native = native.cast(kind.value_type)
-        else:
-            native = native.astype(type(native.dtype)(kind.value_type))
-    except NotImplementedError:  # of Arrow, for values such as lists; ids of them are refused
-        return series
+    if series.implementation is PYARROW:
+        native = native.cast(kind.value_type)
+    else:
+        native = native.astype(type(native.dtype)(kind.value_type))
     converted: Series = nw.from_native(native, series_only=True)
     return converted.alias(series.name)
 

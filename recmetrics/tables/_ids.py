@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputError, InputTypeError
+from recmetrics._errors import InputError, InputTypeError, warn
 from recmetrics._types import IntArray
 from recmetrics.tables._frames import (
     PANDAS,
@@ -18,10 +18,13 @@ from recmetrics.tables._frames import (
     Frame,
     Series,
     as_strings,
+    described,
     ids_of,
     plain,
     type_of,
+    value_at,
 )
+from recmetrics.tables._numbering import combine, number
 
 # The kinds of objects, by the names that pandas has for them.
 _INFERRED = {"integer": "integers", "boolean": "integers", "floating": "floats"}
@@ -50,6 +53,38 @@ def as_integers(columns: Sequence[tuple[Frame, str, str]]) -> IntArray:
         raise
     except Exception:  # of any type, by the library and by the ids
         _refuse_ids(parts, of_library)
+
+
+def refuse_repeats(
+    frame: Frame,
+    what: str,
+    columns: Sequence[str],
+    ids: list[IntArray],
+    advice: str = "expected one row for each",
+) -> None:
+    """Refuse a table with two rows of the same ids, which are numbered in ``ids``."""
+    numbers, first = number(combine(ids))
+    is_again = first[numbers] != np.arange(len(frame))
+    if is_again.any():
+        row = int(is_again.argmax())
+        msg = (
+            f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
+            f"{described(frame, columns, row)} again, first in row {first[numbers[row]]}; {advice}"
+        )
+        raise InputError(msg)
+
+
+def warn_of_foreign_ids(
+    recs: tuple[Frame, str, str], other: tuple[Frame, str, str], ids: IntArray, others: IntArray
+) -> None:
+    """Warn where a column of recs and another one, whose ids are numbered, have none in common."""
+    if len(ids) and len(others) and not np.isin(others, ids).any():
+        firsts = (str(value_at(frame, name, 0))[:40] for frame, _, name in (recs, other))
+        _, what, name = other
+        warn(
+            f"{what}, column {name!r}: no id of recs occurs here; the first of both are "
+            f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?"
+        )
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:

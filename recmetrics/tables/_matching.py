@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError, warn
+from recmetrics._errors import ArgumentError, InputError
 from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
 from recmetrics._spec import TableTies
-from recmetrics._types import BoolArray, FloatArray, IntArray, Invalid, RankGaps, UserValues
+from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
 from recmetrics.tables._frames import (
     Frame,
@@ -23,15 +23,8 @@ from recmetrics.tables._frames import (
     value_at,
     with_columns,
 )
-from recmetrics.tables._ids import as_integers, stack
-from recmetrics.tables._numbering import (
-    combine,
-    find_gaps,
-    first_repeat,
-    group,
-    number,
-    sort_groups,
-)
+from recmetrics.tables._ids import as_integers, refuse_repeats, stack, warn_of_foreign_ids
+from recmetrics.tables._numbering import combine, group, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 
@@ -94,18 +87,16 @@ class ListsAndTruth:
 
     def with_missing(self) -> ListsAndTruth:
         """Add an empty list wherever the truth expects one."""
-        expected = np.flatnonzero(np.diff(self.truth_rows.start))
-        models, firsts = np.unique(self.model_of, return_index=True)
         others = [name for name in self.keys.columns if name not in self.columns.truth_keys]
-        if not len(models) and not others:
-            models = np.zeros(1, np.int64)
-        absent = [np.setdiff1d(expected, self.truth_of[self.model_of == m]) for m in models]
-        truths = np.concatenate([np.empty(0, np.int64), *absent])
-        counts = [len(one) for one in absent]
+        n_models = max(int(self.model_of.max(initial=-1)) + 1, int(not others))
+        is_missing = np.tile(np.diff(self.truth_rows.start) > 0, (n_models, 1))
+        is_missing[self.model_of, self.truth_of] = False
+        models, truths = np.nonzero(is_missing)
         first_rows = self.truth_order[self.truth_rows.start[truths]]
         keys = take(self.truth.select(self.columns.truth_keys), first_rows)
         if others:
-            same_model = take(self.keys, np.repeat(firsts, counts))
+            _, firsts = np.unique(self.model_of, return_index=True)
+            same_model = take(self.keys, firsts[models])
             keys = keys.with_columns(*(same_model[name] for name in others))
         start, reach = self.lists.start, self.lists.reach
         lists = self.lists._replace(
@@ -117,7 +108,7 @@ class ListsAndTruth:
             keys=stack(self.keys, keys.select(self.keys.columns)),
             lists=lists,
             truth_of=np.concatenate([self.truth_of, truths]),
-            model_of=np.concatenate([self.model_of, np.repeat(models, counts)]),
+            model_of=np.concatenate([self.model_of, models]),
         )
 
     def without_invalid(
@@ -185,10 +176,19 @@ def read_lists(
     rank = _sort_lists(recs, columns, own, start, order, ties)
     lists = FlatLists(own[order], start)
     if repeats == "raise" and lists.named_before().any():
-        _refuse_repeats(recs, "recs", columns, columns.keys, [ids.lists, own])
+        advice = (
+            "expected an item once in each list; give the column that distinguishes the lists, or "
+            "type repeats='waste' or repeats='drop'"
+        )
+        refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
     gaps = Gaps()
     if rank is not None:
-        _refuse_equal_ranks(recs, columns, start, order, rank)
+        if _has_equals(start, rank):
+            ranks = np.empty(len(recs), np.int64)
+            ranks[order] = np.unique(rank, return_inverse=True)[1]
+            advice = "expected a rank once in each list; give the column that distinguishes them"
+            named = [*columns.keys, str(columns.rank)]
+            refuse_repeats(recs, "recs", named, [ids.lists, ranks], advice)
         lists, gaps = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = _read_truth(truth, columns, ids)
     return ListsAndTruth(
@@ -213,7 +213,9 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
     for name in (columns.item, *columns.truth_keys):
         if name not in of_both:
             of_both[name], _ = number(as_integers([(*table, name) for table in both]))
-        _warn_of_foreign_ids(recs, truth, name, of_both[name])
+    for name, ids in of_both.items():
+        columns_of = (recs, "recs", name), (truth, "truth", name)
+        warn_of_foreign_ids(*columns_of, ids[:n_recs], ids[n_recs:])
     others = [
         number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
     ]
@@ -227,7 +229,6 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
 
 
 def _together(columns: list[IntArray], n_rows: int) -> IntArray:
-    """Number the rows by all of the columns."""
     if len(columns) > 1:
         return number(combine(columns))[0]
     return columns[0] if columns else np.zeros(n_rows, np.int64)
@@ -245,38 +246,18 @@ def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArr
     start, order = group(own, _count(ids.truths, columns))
     keys = items[order].astype(np.float64)
     sort_groups(start, order, keys)
-    if _equal_next(start, keys).any():
-        _refuse_repeats(truth, "truth", columns, columns.truth_keys, [own, items])
+    if _has_equals(start, keys):
+        advice = "expected an item once; drop the rows that repeat another"
+        refuse_repeats(truth, "truth", [*columns.truth_keys, columns.item], [own, items], advice)
     return Rows(start, keys.astype(np.int64), _relevance(truth, columns)[order]), order
 
 
-def _equal_next(start: IntArray, values: FloatArray) -> BoolArray:
-    """True for each value, but the last, that is equal to the next one of its group."""
-    equal = np.asarray(values[1:] == values[:-1])
-    ends = start[1:-1]
-    equal[ends[(ends > 0) & (ends < len(values))] - 1] = False  # from one group to the next
-    return equal
-
-
-def _warn_of_foreign_ids(recs: Frame, truth: Frame, name: str, ids: IntArray) -> None:
-    """Warn where two tables have no id in common; ``ids`` numbers those of recs, then of truth."""
-    of_recs = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
-    of_recs[ids[: len(recs)]] = True
-    if len(recs) and len(truth) and not of_recs[ids[len(recs) :]].any():
-        warn(no_id_in_common("truth", name, value_at(recs, name, 0), value_at(truth, name, 0)))
-
-
-def no_id_in_common(what: object, name: str, of_recs: Any, own: Any) -> str:
-    """Write that a table has no id of recs; ``of_recs`` and ``own`` are the first of both."""
-    firsts = " and ".join(f"{str(one)[:40]!r}" for one in (of_recs, own))
-    return (
-        f"{what}, column {name!r}: no id of recs occurs here; the first of both are {firsts}; are "
-        "the ids written in two ways?"
-    )
+def _has_equals(start: IntArray, values: FloatArray) -> bool:
+    groups = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return bool(((values[1:] == values[:-1]) & (groups[1:] == groups[:-1])).any())
 
 
 def _relevance(truth: Frame, columns: Columns) -> FloatArray:
-    """The relevances, or 1 where there are none."""
     if columns.relevance is None:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
@@ -289,32 +270,6 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
         )
         raise InputError(msg)
     return relevance
-
-
-def _refuse_repeats(
-    frame: Frame, what: str, columns: Columns, keys: Sequence[str], ids: list[IntArray]
-) -> None:
-    row, earlier = first_repeat(combine(ids))
-    advice = "expected an item once; drop the rows that repeat another"
-    if what == "recs":
-        advice = (
-            "expected an item once in each list; give the column that distinguishes the lists, or "
-            "type repeats='waste' or repeats='drop'"
-        )
-    named = f"columns {', '.join(map(repr, (*keys, columns.item)))}"
-    held = f"item {value_at(frame, columns.item, row)!r}"
-    _refuse_again(frame, f"{what}, {named}", keys, (row, earlier), held, advice)
-
-
-def _refuse_again(
-    frame: Frame, what: str, keys: Sequence[str], rows: tuple[int, int], held: str, advice: str
-) -> NoReturn:
-    of = f" for {described(frame, keys, rows[0])}" if keys else ""
-    msg = (
-        f"{what}: row {rows[0]} (counted from 0) holds {held} again{of}, first in row {rows[1]}; "
-        f"{advice}"
-    )
-    raise InputError(msg)
 
 
 def _sort_lists(
@@ -373,7 +328,11 @@ def _read_gaps(
     """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
     name = str(columns.rank)
     ranks = numbers_of(recs, "recs", name)[order]
-    gaps = Gaps(*find_gaps(lists.start, ranks))
+    of_list = lists.users()
+    begin = lists.start[of_list]
+    offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
+    gapped = of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))]
+    gaps = Gaps(len(np.unique(gapped)), int(gapped[0])) if gapped.size else Gaps()
     if rank_gaps == "close":
         return lists, gaps
     most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
@@ -392,16 +351,3 @@ def _read_gaps(
         reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
         lists = lists._replace(ranks=kept, reach=reach)
     return lists, gaps
-
-
-def _refuse_equal_ranks(
-    recs: Frame, columns: Columns, start: IntArray, order: IntArray, rank: FloatArray
-) -> None:
-    places = np.flatnonzero(_equal_next(start, rank))
-    if places.size:
-        # Equal ranks keep the order of the rows, so the second of a pair is the later row.
-        place = places[order[places + 1].argmin()]
-        rows, name = (int(order[place + 1]), int(order[place])), str(columns.rank)
-        held = f"rank {value_at(recs, name, rows[0])!r}"
-        advice = "expected a rank once in each list; give the column that distinguishes the lists"
-        _refuse_again(recs, f"recs, column {name!r}", columns.keys, rows, held, advice)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._jit import allocating_helper, allocating_kernel, helper, kernel
+from recmetrics._jit import allocating_helper, allocating_kernel, helper
 from recmetrics._threads import without_warnings
 from recmetrics._types import IntArray
 
@@ -147,31 +147,3 @@ def _sort_long(rows: IntArray, keys: npt.NDArray[np.float64]) -> None:
     places = np.argsort(keys, kind="mergesort")
     rows[:] = rows[places]
     keys[:] = keys[places]
-
-
-@kernel
-def find_gaps(start: IntArray, ranks: npt.NDArray[np.float64]) -> tuple[int, int]:
-    """Count the groups whose ranks are not 0, 1, 2, ... or 1, 2, 3, ...; also the first, or -1.
-
-    ``ranks`` ascend in each group.
-    """
-    count, first = 0, -1
-    for code in range(start.size - 1):
-        begin, end = start[code], start[code + 1]
-        gap = False
-        for i in range(begin, end):
-            base = ranks[begin]
-            gap = gap or (base != 0.0 and base != 1.0) or ranks[i] != base + (i - begin)
-        count += gap
-        first = code if gap and first < 0 else first
-    return count, first
-
-
-def first_repeat(codes: IntArray) -> tuple[int, int]:
-    """Find the first row whose code an earlier row has, and that row; -1 where there is none."""
-    numbers, first = number(codes)
-    repeated = first[numbers] != np.arange(len(codes))
-    if not repeated.any():
-        return -1, -1
-    row = int(repeated.argmax())
-    return row, int(first[numbers[row]])

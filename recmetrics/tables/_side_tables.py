@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,8 +20,8 @@ from recmetrics.tables._frames import (
     require_same_kind,
     value_at,
 )
-from recmetrics.tables._ids import as_integers
-from recmetrics.tables._numbering import combine, first_repeat, number
+from recmetrics.tables._ids import as_integers, refuse_repeats, warn_of_foreign_ids
+from recmetrics.tables._numbering import combine, number
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
@@ -33,18 +33,6 @@ TABLES = SideWords(
     make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
     of_catalogue=(("catalogue",),),
 )
-
-
-def _refuse_repeats(frame: Frame, what: str, columns: Sequence[str], codes: IntArray) -> None:
-    """Refuse a table that holds an id, or a pair of ids, in two rows."""
-    row, earlier = first_repeat(codes)
-    if row >= 0:
-        ids = ", ".join(repr(value_at(frame, name, row)) for name in columns)
-        msg = (
-            f"{what}, columns {', '.join(map(repr, columns))}: row {row} (counted from 0) holds "
-            f"{ids} again, first in row {earlier}; expected one row for each"
-        )
-        raise InputError(msg)
 
 
 def read_side_tables(
@@ -59,11 +47,6 @@ def read_side_tables(
     for name, frame in tables.items():
         require_same_kind(recs, frame, name)
     return tables
-
-
-def _form(what: str) -> str:
-    """The form of a table; "" for one that is no side information."""
-    return SIDE[what].form if what in SIDE else ""
 
 
 class ItemTables:
@@ -84,12 +67,13 @@ class ItemTables:
         self._tables, self._user, self._item = tables, user, item
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         self._frames = named | {"recs": recs, "truth": truth, **tables}
+        forms = {what: SIDE[what].form for what in tables if what in SIDE}
         columns = {
             what: (each, what, item)
             for what, each in self._frames.items()
-            if _form(what) != "users"
+            if forms.get(what) != "users"
         }
-        for what in [what for what in tables if _form(what) == "pairs"]:
+        for what in [what for what, form in forms.items() if form == "pairs"]:
             require_columns(tables[what], what, [item])
             others = self._columns(what)
             if len(others) != 2:
@@ -126,6 +110,8 @@ class ItemTables:
     def _shares(self, what: str) -> FloatArray:
         """Compute the share of users who have each item; 0 where the table has no row of it."""
         found, items = self._users(what), self._items[what]
+        recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
+        warn_of_foreign_ids(recs, own, self._items["recs"], items)
         if found is None:
             return _spread(self._numbers(what), items, self.n_items)
         _, first = number(combine([items, found[0]]))  # a pair counts once
@@ -173,30 +159,27 @@ class ItemTables:
         frame, n_items = self._tables[what], self.n_items
         items, others = self._items[what], self._items[_OTHERS + what]
         other, value = self._columns(what)
-        _refuse_repeats(frame, what, [self._item, other], combine([items, others]))
+        refuse_repeats(frame, what, [self._item, other], [items, others])
         numbers = numbers_of(frame, what, value)
         inside = (items < n_items) & (others < n_items)
-        rows, columns_of, numbers = items[inside], others[inside], numbers[inside]
-        # A pair given in only one direction holds for the other, too.
-        mirrored = ~np.isin(columns_of * n_items + rows, rows * n_items + columns_of)
-        places = (
-            np.concatenate([rows, columns_of[mirrored]]),
-            np.concatenate([columns_of, rows[mirrored]]),
+        rows, columns_of = items[inside], others[inside]
+        matrix, is_given = (
+            sp.csr_array((each, (rows, columns_of)), shape=(n_items, n_items))
+            for each in (numbers[inside], np.ones(len(rows)))
         )
-        values = np.concatenate([numbers, numbers[mirrored]])
-        return sp.csr_array((values, places), shape=(n_items, n_items))
+        # A pair given in only one direction holds for the other, too.
+        return matrix + (matrix.T - matrix.T.multiply(is_given))
 
     def _of_users(self, what: str, keys: Frame) -> FloatArray:
         """Read the genres of the user of each list; 0 where the table has no row of the user."""
         frame, genres = self._tables[what], self._columns("genres")
         require_columns(frame, what, [self._user, *genres])
         lists, rows, n_users = self._users_of(what, keys)
-        _refuse_repeats(frame, what, [self._user], rows)
+        refuse_repeats(frame, what, [self._user], [rows])
         values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
         return _spread(values, rows, n_users)[lists]
 
     def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
-        """Number the users of a table, where it has any."""
         frame = self._tables[what]
         own = self._user in frame.columns
         return number(as_integers([(frame, what, self._user)])) if own else None
@@ -214,7 +197,6 @@ class ItemTables:
         return sp.csr_array((np.ones(len(places[0])), places), shape=(n_users, self.n_items))
 
     def _columns(self, what: str) -> list[str]:
-        """List all columns but that of the items."""
         return [name for name in self._tables[what].columns if name != self._item]
 
     def _numbers(self, what: str) -> FloatArray:
@@ -231,10 +213,9 @@ class ItemTables:
         raise InputError(msg)
 
     def _refuse_repeats(self, what: str) -> None:
-        _refuse_repeats(self._tables[what], what, [self._item], self._items[what])
+        refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
 
     def _refuse_outside(self, what: str, advice: str = "") -> None:
-        """Refuse an item that is not in the catalogue."""
         outside = self._items[what] >= self.n_items
         if outside.any():
             row = int(outside.argmax())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from recmetrics.tables._frames import (
 )
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, number
-
-Array = TypeVar("Array", IntArray, FloatArray)
 
 
 class TimeFinding(NamedTuple):
@@ -79,9 +77,8 @@ class TimeAudit:
                 f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
                 f"first (user {found.user!r}, item {found.item!r})"
             )
-        lines += (
-            ["    each user has one test row, so this is no finding"] if self.information else []
-        )
+        if self.information:
+            lines.append("    each user has one test row, so this is no finding")
         return "\n".join(lines)
 
 
@@ -118,16 +115,23 @@ def audit_times(
         If a table cannot be read, lacks a column, or has a row without an id or a time.
     """
     both = (read_frame(train, "train"), "train"), (read_frame(truth, "truth"), "truth")
+    (trained, _), (tested, _) = both
     for frame, what in both:
         require_columns(frame, what, [user, item, time])
-    require_same_kind(both[0][0], both[1][0], "truth", "train")
+    require_same_kind(trained, tested, "truth", "train")
     users, items = (
         number(as_integers([(*table, name) for table in both]))[0] for name in (user, item)
     )
     times = np.concatenate([times_of(*table, time) for table in both])
-    _require_one_clock(*both, time)
-    found = _found(both[0][0], both[1][0], users, items, times, (user, item))
-    n_train, n_truth = (len(frame) for frame, _ in both)
+    kinds = [frame.schema[time] for frame, _ in both]
+    if kinds[0].is_numeric() != kinds[1].is_numeric():
+        msg = (
+            f"column {time!r}: train holds {kinds[0]}, truth holds {kinds[1]}, expected numbers or "
+            "dates in both"
+        )
+        raise InputTypeError(msg)
+    found = _found(trained, tested, users, items, times, (user, item))
+    n_train, n_truth = len(trained), len(tested)
     n_users = len(np.unique(users[n_train:]))
     expected = {"after_first_test"} if n_truth == n_users else set()
     findings, information = (
@@ -135,15 +139,6 @@ def audit_times(
         for is_expected in (False, True)
     )
     return TimeAudit(n_train, n_truth, n_users, findings, information)
-
-
-def _require_one_clock(train: tuple[Frame, str], truth: tuple[Frame, str], time: str) -> None:
-    """Refuse numbers in one table and dates in the other."""
-    kinds = [frame.schema[time].is_numeric() for frame, _ in (train, truth)]
-    if kinds[0] != kinds[1]:
-        held = [f"{what} holds {frame.schema[time]}" for frame, what in (train, truth)]
-        msg = f"column {time!r}: {held[0]}, {held[1]}, expected numbers or dates in both"
-        raise InputTypeError(msg)
 
 
 def _found(
@@ -155,12 +150,12 @@ def _found(
     columns: tuple[str, str],
 ) -> dict[str, TimeFinding]:
     """Compare users, items and times, those of train first."""
-    of_train, of_truth = _split(train, users)
-    trained, tested = _split(train, items)
-    pair_of_train, pair_of_truth = _split(train, combine([users, items]))
-    before, after = _split(train, times)
+    end = [len(train)]
+    (of_train, of_truth), (trained, tested) = np.split(users, end), np.split(items, end)
+    before, after = np.split(times, end)
     own_test = _earliest(of_truth, after, users)[of_train]
     is_new = (_earliest(tested, after, items) < _earliest(trained, before, items))[tested]
+    pair_of_train, pair_of_truth = np.split(combine([users, items]), end)
     each_train, each_truth = np.arange(len(train)), np.arange(len(truth))
 
     def finding(rows: BoolArray, counted: IntArray, every: IntArray, frame: Frame) -> TimeFinding:
@@ -179,11 +174,6 @@ def _found(
         "in_both": finding(again, each_truth, each_truth, truth),
         "without_train": finding(~np.isin(of_truth, of_train), of_truth, of_truth, truth),
     }
-
-
-def _split(train: Frame, values: Array) -> tuple[Array, Array]:
-    """Split the rows of both tables."""
-    return values[: len(train)], values[len(train) :]
 
 
 def _earliest(codes: IntArray, times: FloatArray, every: IntArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,14 +43,6 @@ class StringMetric:
 TableMetric = FunctionMetric | StringMetric
 
 
-class _Kind(NamedTuple):
-    """The metrics that are computed together, from the same lists and the same truth."""
-
-    of_presence: bool
-    by_system: bool
-    at_ranks: bool
-
-
 class _TruthOfLists(ItemSets):
     """The truth of each list; lists of one user share it."""
 
@@ -81,7 +73,8 @@ def measure_lists(
     of the system of each list, None where there is one: a metric of all lists has one value for
     each, repeated for its lists.
     """
-    of_kind: dict[_Kind, dict[str, Definition]] = {}
+    # Metrics that read the same lists and the same truth are computed together.
+    of_kind: dict[tuple[bool, bool, bool], dict[str, Definition]] = {}
     has_zeros = not np.all(both.truth_rows.values)
     values: dict[str, UserValues] = {}
     for one in asked:
@@ -90,25 +83,25 @@ def measure_lists(
         else:
             at_ranks = one.at_ranks and both.lists.ranks is not None
             by_system = systems is not None and not one.spec.metric.per_user
-            kind = _Kind(one.of_presence and has_zeros, by_system, at_ranks)
+            kind = one.of_presence and has_zeros, by_system, at_ranks
             definition = define(one.spec) if rules is None else rules.definitions[one.name]
             of_kind.setdefault(kind, {})[one.name] = definition
     names, n_lists = RowNames("list", both.key_of), len(both.truth_of)
-    for kind, definitions in of_kind.items():
+    for (of_presence, by_system, at_ranks), definitions in of_kind.items():
         request = Request.of(definitions, rules)
         rows = both.truth_rows
-        if kind.of_presence:
+        if of_presence:
             rows = rows._replace(values=np.ones(len(rows.values)))
         elif has_zeros:
             rows = rows.keep(rows.values != 0.0)
         truth = _TruthOfLists(rows, both.truth_of, n_items)
         lists = both.lists
-        rankings = Rankings(lists if kind.at_ranks else lists._replace(ranks=None, reach=None))
+        rankings = Rankings(lists if at_ranks else lists._replace(ranks=None, reach=None))
         side = read_side(request.of_side, given or {}, n_lists, n_items)
         users = Users(truth, side=side, n_items=n_items)
         found = {text: np.empty(n_lists) for text in definitions}
         parts: list[tuple[UserIndex, Rankings, Users]] = [(slice(0, n_lists), rankings, users)]
-        if systems is not None and kind.by_system:
+        if systems is not None and by_system:
             owns = [np.flatnonzero(systems == system) for system in np.unique(systems)]
             parts = [(own, rankings.take(own), users.take(own)) for own in owns]
         for own, its_rankings, its_users in parts:
@@ -147,19 +140,14 @@ def _of_function(both: ListsAndTruth, asked: FunctionMetric) -> UserValues:
         if first == last:
             values[one] = nan
         elif starts[one] < starts[one + 1]:
-            answer = asked.function(
-                recs(starts[one], starts[one + 1]), truth(first, last), **asked.options
-            )
-            values[one] = _number(answer, asked.name, both, one)
+            tables = recs(starts[one], starts[one + 1]), truth(first, last)
+            answer = asked.function(*tables, **asked.options)
+            try:
+                values[one] = nan if answer is None else float(answer)
+            except (TypeError, ValueError, OverflowError):
+                msg = (
+                    f"metric {asked.name!r} returned {answer!r:.80} for {both.key_of(one)}, "
+                    "expected a number, or None if it is undefined"
+                )
+                raise ArgumentError(msg) from None
     return values
-
-
-def _number(answer: Any, name: str, both: ListsAndTruth, one: int) -> float:
-    try:
-        return nan if answer is None else float(answer)
-    except (TypeError, ValueError, OverflowError):
-        msg = (
-            f"metric {name!r} returned {answer!r:.80} for {both.key_of(one)}, expected a "
-            "number, or None if it is undefined"
-        )
-        raise ArgumentError(msg) from None

@@ -38,7 +38,7 @@ def test_the_command_computes_with_public_names():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("recmetrics._"):
                 private.add(node.module.removeprefix("recmetrics."))
-    assert private == {"_errors", "_extras", "_io", "_printable", "_spec", "_types"}
+    assert private == {"_errors", "_extras", "_io", "_spec", "_types"}
 
 
 # --- As a process --------------------------------------------------------------------------------
@@ -94,13 +94,6 @@ def test_a_full_disk_under_stdout_is_an_error():
         done = process("metrics", stdout=full)
     assert done.returncode == 2
     assert done.stderr == "recmetrics: error: cannot write the output: No space left on device\n"
-
-
-def test_a_closed_stdout_is_an_error(capsys, monkeypatch):
-    with monkeypatch.context() as closed:
-        closed.setattr(sys, "stdout", None)
-        assert main(EVALUATE) == 2
-    assert "standard output is closed; redirect it" in capsys.readouterr().err
 
 
 def test_the_command_needs_no_plots_before_they_are_drawn():
@@ -249,6 +242,46 @@ def test_bad_words(argv, message, capsys):
     got = refused(capsys, *argv)
     assert got.startswith(message)
     assert got == message or not message.endswith((SEE, "--help'", "--", "none"))
+
+
+SCORES, RECS = "SCORES, an .npy or .npz", "RECS, a table of recommendations"
+GROUPS = "GROUPS, a table without TRUTH"
+
+
+@pytest.mark.parametrize(
+    ("files", "option", "forms", "got"),
+    [
+        (
+            "r.csv t.csv",
+            "--exclude t.csv",
+            SCORES,
+            "RECS is a table of recommendations; leave the items of training out of RECS instead",
+        ),
+        ("r.csv t.csv", "--genres g.csv", SCORES, "RECS is a table of recommendations"),
+        ("r.csv t", "--ties best", f"{SCORES}, or {GROUPS}", "RECS is a table of recommendations"),
+        ("s.npy t.npy", "--include-missing", RECS, "SCORES is an .npy or .npz"),
+        ("s.npz t.npy", "--score s", f"{RECS}, or {GROUPS}", "SCORES is an .npy or .npz"),
+        ("r.txt t", "--in-order", RECS, "SCORES 'r.txt' is neither .csv, .tsv nor .parquet"),
+        ("g.csv", "--chance", SCORES, "GROUPS is a table without TRUTH"),
+        (
+            "g.csv",
+            "--rank r",
+            RECS,
+            "GROUPS is a table without TRUTH; type recmetrics evaluate g.csv TRUTH",
+        ),
+        (
+            "g.csv",
+            "--popularity-from t",
+            f"{SCORES}, or {RECS}",
+            "GROUPS is a table without TRUTH; type recmetrics evaluate g.csv TRUTH",
+        ),
+        ("s.npy t.csv", "--group qid", GROUPS, "got TRUTH 't.csv'"),
+        ("r.csv t.csv", "--group qid", GROUPS, "got TRUTH 't.csv'"),
+    ],
+)
+def test_options_go_with_the_form_of_the_files(files, option, forms, got, capsys):
+    message = f"{option.split()[0]} goes with {forms}; {got}"
+    assert refused(capsys, "evaluate", *files.split(), *option.split()) == message
 
 
 THREE = ["hit@1", "recall(rel=1,denom=relevant)@2", "auc"]

@@ -93,13 +93,6 @@ def test_files_of_side_information_that_are_none(capsys):
     run(capsys, "--features", "features.npy", metrics=["diversity"])
 
 
-def test_side_information_is_not_overwritten_by_the_output(capsys):
-    Path("features.npy").rename("features.npz")
-    argv = ["--features", "features.npz", "--per-user", "features.npz", "-m", "diversity"]
-    assert main(["evaluate", "scores.npy", "truth.npy", *argv]) == 2
-    assert "features.npz" in capsys.readouterr().err
-
-
 def test_infinite_means_are_shown_and_null_in_json(capsys):
     np.save("nothing.npy", np.zeros((2, 5)))
     metric = "novelty(unseen=inf)@3"

@@ -83,14 +83,6 @@ def test_a_picture_has_them_escaped(capsys):
     assert r"new\x1b" in Path("out.svg").read_text()
 
 
-def test_a_file_name_that_was_typed_is_shown_escaped(capsys):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    sizes = ["--users", "20", "--items", "100", "--epochs", "1", "--factors", "1"]
-    assert main(["demo", *sizes, "--plot", "x\x1b.png"]) == 0
-    assert "/x\\x1b.png\n" in capsys.readouterr().out
-    assert Path("x\x1b.png").exists()
-
-
 def test_files_of_values_have_the_ids_as_they_are(capsys):
     pytest.importorskip("polars", reason="polars is not installed")
     ids = "".join(HARMFUL)

@@ -76,27 +76,6 @@ def test_hand_worked_values(capsys, suffix):
     assert values["ndcg@2"]["007"] == pytest.approx(1 / math.log2(3), rel=1e-15)
 
 
-@pytest.mark.parametrize("permuted", [False, True])
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
-def test_the_values_are_those_of_compute_groups(capsys, suffix, permuted):
-    rng = np.random.default_rng(0)
-    ids = [f"q{group}" for group in np.repeat(np.arange(9), rng.integers(1, 12, 9))]
-    # Different scores: the order of the rows decides nothing.
-    scores, relevance = rng.permutation(len(ids)) / 7, rng.integers(0, 3, len(ids))
-    order = rng.permutation(len(ids)) if permuted else np.arange(len(ids))
-    ids, scores, relevance = [ids[row] for row in order], scores[order], relevance[order]
-    write({"relevance": relevance.tolist(), "score": scores.tolist(), "group": ids}, "other")
-    metrics = ["ndcg(gain=exp2)@3", "map", "auc", "precision@20"]
-    argv = [f"other.{suffix}", *(word for text in metrics for word in ("-m", text))]
-    found = evaluated(capsys, *argv, "--per-user", "out.csv")
-    expected = Metrics.compute_groups(scores, relevance, metrics, ids=ids)
-    values = per_group("out.csv")
-    for text in metrics:
-        same(values[text], dict(zip(dict.fromkeys(ids), expected[text], strict=True)))
-        defined = expected[text][~np.isnan(expected[text])]
-        assert found["of"][text]["mean"] == defined.mean()
-
-
 def test_columns_of_other_names(capsys):
     names = {"group": "qid", "score": "score 2", "relevance": "label"}
     # Columns of the usual names that must not be read.
@@ -128,14 +107,6 @@ def test_types_of_parquet(capsys, column, values):
     )
 
 
-def test_integers_and_their_text_are_the_same_groups(capsys):
-    make("polars", GROUPS | {"group": [7, 8, 7, 8, 7, 9]}).write_parquet("other.parquet")
-    write(GROUPS | {"group": ["7", "8", "7", "8", "7", "9"]}, "text")
-    for name in ("other.parquet", "text.csv"):
-        evaluated(capsys, name, "-m", "mrr", "--per-user", "out.csv")
-        same(per_group("out.csv")["mrr"], {"7": 1 / 2, "8": 1 / 2, "9": math.nan})
-
-
 @pytest.mark.parametrize(
     ("option", "keyword"),
     [
@@ -152,13 +123,6 @@ def test_options_are_those_of_the_library(capsys, option, keyword):
     assert found["mean"] == np.nanmean(expected)
     plain = Metrics.compute_groups(*numbers, "ndcg@2", ids=groups)["ndcg@2"]
     assert found["mean"] != np.nanmean(plain)
-
-
-def test_threads(capsys, monkeypatch):
-    monkeypatch.setenv("RECMETRICS_NUM_THREADS", "none")  # which is read where no option is given
-    assert "RECMETRICS_NUM_THREADS" in rejected(capsys, "groups.csv", "-m", "mrr")
-    found = evaluated(capsys, "groups.csv", "-m", "mrr", "--threads", "1")
-    assert found["of"]["mrr"]["mean"] == 1 / 2
 
 
 def test_without_metrics_those_of_accuracy_are_computed(capsys):
@@ -186,18 +150,6 @@ def test_the_table_counts_groups(capsys):
     ]
 
 
-def test_one_group(capsys):
-    Path("one.csv").write_text("group,score,relevance\nq,1,0\nq,2,1\n")
-    assert main(["evaluate", "one.csv", "-m", "hit@1"]) == 0
-    assert capsys.readouterr().out.splitlines()[2:] == [
-        "hit@1   1.0000              -  1.0000  1.0000  1.0000       1",
-        "",
-        "95 % intervals by percentile bootstrap over groups, 2,000 resamples",
-        "q10, median, q90: quantiles of the groups' values",
-        "1 groups, 2 rows",
-    ]
-
-
 def test_values_per_group_go_through_compare(capsys):
     write(GROUPS | {"score": [1.0, 5.0, 2.0, 6.0, 3.0, -1.0]}, "better")
     for suffix in ("csv", "npz"):
@@ -222,7 +174,6 @@ def test_values_per_group_go_through_compare(capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", f" is empty; expected {EXPECTED}"),
         ("group,score,relevance\n", f" has no rows; expected {EXPECTED}"),
         (
             "qid,score,label\nq,1,1\n",
@@ -238,15 +189,6 @@ def test_values_per_group_go_through_compare(capsys):
             "user,item,score\nu,a,1\n",
             " has no columns 'group' and 'relevance'; it has 'user', 'item', 'score'; expected "
             f"{EXPECTED}; for recommendations give a TRUTH: recmetrics evaluate bad.csv TRUTH",
-        ),
-        (
-            "user,item,group,score\nu,a,q,1\n",
-            " has no column 'relevance'; it has 'user', 'item', 'group', 'score'; expected one "
-            "of these; type --relevance COLUMN if it has another name",
-        ),
-        (
-            "group,score,relevance,score\nq,1,1,1\n",
-            " has the column 'score' twice; expected every name once",
         ),
         (
             "group,score,relevance\nq,1,1\nq,high,0\n",
@@ -289,12 +231,6 @@ def test_nan_scores_may_be_excluded(capsys):
     [
         ("relevance", list("abcdef"), ", column 'relevance', holds String; expected numbers"),
         (
-            "score",
-            [1, None, 2, 3, None, 4],
-            ", column 'score', holds 2 NaN, the first in row 1 (counted from 0); expected numbers; "
-            "give --nan exclude to treat NaN like a score of -inf",
-        ),
-        (
             "relevance",
             [True, False, None, True, True, True],
             ", column 'relevance', must hold relevances from 0 to 1e+100, got nan in row 2 "
@@ -330,45 +266,6 @@ def test_what_needs_names_of_items_is_refused(capsys):
     assert "did you mean 'ndcg'" in rejected(capsys, "groups.csv", "-m", "ndgc@2")
     assert rejected(capsys, "absent.csv", "-m", "mrr") == (
         f"cannot open GROUPS 'absent.csv': No such file or directory; expected {EXPECTED}"
-    )
-
-
-def test_what_goes_with_scores_or_recommendations_is_refused(capsys):
-    scores, recs = "SCORES, an .npy or .npz", "RECS, a table of recommendations"
-    for option, forms in {
-        ("--exclude", "groups.csv"): scores,
-        ("--genres", "groups.csv"): scores,
-        ("--popularity-from", "groups.csv"): f"{scores}, or {recs}",
-        ("--rank", "rank"): recs,
-        ("--chance",): scores,
-        ("--no-include-missing",): recs,
-        ("--rank-gaps", "close"): recs,
-    }.items():
-        assert rejected(capsys, "groups.csv", *option) == (
-            f"{option[0].replace('no-', '')} goes with {forms}; GROUPS is a table without TRUTH"
-            + "; type recmetrics evaluate groups.csv TRUTH" * (recs in forms)
-        )
-    message = rejected(capsys, "groups.csv", "--per-user", "groups.csv")
-    assert message == "--per-user 'groups.csv' is also an input; choose another name"
-
-
-def test_what_goes_with_groups_is_refused_beside_a_truth(capsys):
-    np.save("scores.npy", np.ones((2, 2)))
-    for first in ("scores.npy", "groups.csv"):
-        assert rejected(capsys, first, "truth.csv", "--group", "qid") == (
-            "--group goes with GROUPS, a table without TRUTH; got TRUTH 'truth.csv'"
-        )
-    assert rejected(capsys, "scores.npy", "truth.csv", "--relevance", "qid") == (
-        "--relevance goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
-        "SCORES is an .npy or .npz"
-    )
-    assert rejected(capsys, "scores.npy", "scores.npy", "--score", "score") == (
-        "--score goes with RECS, a table of recommendations, or GROUPS, a table without TRUTH; "
-        "SCORES is an .npy or .npz"
-    )
-    assert rejected(capsys, "groups.csv", "groups.csv", "--ties", "best") == (
-        "--ties goes with SCORES, an .npy or .npz, or GROUPS, a table without TRUTH; RECS is a "
-        "table of recommendations"
     )
 
 

@@ -10,8 +10,7 @@ import pytest
 from inside import METRICS, install
 
 from recmetrics.cli import _demo, main
-from recmetrics.cli._als import train
-from recmetrics.cli._simulation import simulate, split
+from recmetrics.cli._demo import simulate, split, train
 
 SMALL = ["demo", "--users", "300", "--items", "200", "--epochs", "4"]
 

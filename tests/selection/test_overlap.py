@@ -248,7 +248,7 @@ CASES = {
 }
 FORMS_OF_SCORES = {
     "float16": lambda scores: scores.astype(np.float16),
-    "int8": lambda scores: scores.astype(np.int8),
+    "int8, Fortran": lambda scores: np.asfortranarray(scores.astype(np.int8)),
     "lists": lambda scores: scores.tolist(),
     "tuple of rows": lambda scores: tuple(scores.tolist()),
 }

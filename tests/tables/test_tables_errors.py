@@ -55,7 +55,7 @@ CASES = {
         InputError,
         {"user": [2, 1, 1, 1, 2], "item": [7, 8, 9, 8, 7]},
         {},
-        "recs, columns 'user', 'item': row 3 (counted from 0) holds item 8 again for user=1, "
+        "recs, columns 'user', 'item': row 3 (counted from 0) holds user=1, item=8 again, "
         "first in row 1; expected an item once in each list; give the column that distinguishes "
         "the lists, or type repeats='waste' or repeats='drop'",
     ),
@@ -63,23 +63,23 @@ CASES = {
         InputError,
         {},
         {"user": [1, 2, 1], "item": [8, 8, 8]},
-        "truth, columns 'user', 'item': row 2 (counted from 0) holds item 8 again for user=1, "
+        "truth, columns 'user', 'item': row 2 (counted from 0) holds user=1, item=8 again, "
         "first in row 0; expected an item once; drop the rows that repeat another",
     ),
     "rank twice": (
         InputError,
         {"user": [1, 1, 2, 1], "item": [7, 8, 7, 9], "rank": [2, 1, 1, 2]},
         {},
-        "recs, column 'rank': row 3 (counted from 0) holds rank 2 again for user=1, first in row "
-        "0; expected a rank once in each list; give the column that distinguishes the lists",
+        "recs, columns 'user', 'rank': row 3 (counted from 0) holds user=1, rank=2 again, first in "
+        "row 0; expected a rank once in each list; give the column that distinguishes them",
     ),
     "rank twice, beyond float64": (
         InputError,
         {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2**60, 2**60 + 1, 2**60 + 1]},
         {},
-        "recs, column 'rank': row 2 (counted from 0) holds rank 1152921504606846977 again for "
-        "user=1, first in row 1; expected a rank once in each list; give the column that "
-        "distinguishes the lists",
+        "recs, columns 'user', 'rank': row 2 (counted from 0) holds user=1, "
+        "rank=1152921504606846977 again, first in row 1; expected a rank once in each list; give "
+        "the column that distinguishes them",
     ),
     "score of -inf": (
         InputError,
@@ -150,7 +150,7 @@ def test_a_key_with_several_columns_is_named_whole():
     recs = {"model": ["A", "B", "A"], "user": [1, 1, 1], "item": [7, 7, 7]}
     message = refused(InputError, recs, TRUTH)
     assert "columns 'model', 'user', 'item': row 2" in message
-    assert "for model='A', user=1, first in row 0" in message
+    assert "holds model='A', user=1, item=7 again, first in row 0" in message
 
 
 def test_what_is_no_table_is_refused():

@@ -1,0 +1,200 @@
+"""Tables: the forms RECS and GROUPS of ``evaluate``, RECS of ``identify``, and ``audit-times``."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
+from recmetrics._io import Source
+from recmetrics._spec import SIDE, spec_of
+from recmetrics.cli._arguments import Measured, rules_of, strata_of
+from recmetrics.cli._metric_pages import default_metrics
+from recmetrics.cli._table_files import Columns, read_frame, refuse_same
+from recmetrics.cli._terminal import CommandError, naming, show, with_files, write_json
+
+_GRADES = ("relevance", "rating")
+_ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
+"""The argument of the library for each column of groups, which an option of its name may rename."""
+
+
+def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Read the tables, and compute."""
+    columns = _columns(args, sources["truth"])
+    tables, options = _read_recommendations(args, sources, columns)
+    strata = strata_of(args, sources).items()
+    from recmetrics import tables as library  # which needs narwhals, as the extra has it
+
+    result, counts = library.evaluate_table(
+        tables.pop("recs"),
+        tables.pop("truth"),
+        args.metrics or [text for text in default_metrics(args.convention) if "@" in text],
+        strata={name: read_frame(source, columns["strata"]) for name, source in strata},
+        return_summary=True,
+        **tables,
+        **options,
+        **rules_of(args),
+    )
+    values = {text: result[text].to_numpy() for text in counts.means}
+    for text, column in values.items():
+        if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
+            values[text] = np.array(column[0] if len(column) else np.nan)
+    notes = [f"{counts.n_lists:,} users", f"lists {counts.order}"]
+    notes += [counts.short] if counts.n_short else []
+    if counts.n_missing:
+        told = "counted as empty lists; --no-include-missing leaves them out"
+        if counts.missing == "left out":
+            told = "left out; --include-missing counts them"
+        notes.append(
+            f"users of TRUTH without recommendations: {counts.n_missing:,}, the first "
+            f"{counts.first_missing}, {told}"
+        )
+    notes += [f"wasted or dropped: {counts.invalid}"] if any(counts.invalid) else []
+    evaluation = Evaluation(
+        values,
+        notes=notes,
+        invalid=counts.invalid,
+        undefined=args.undefined,
+        convention=args.convention,
+    )
+    return Measured(evaluation, result[options["user"]].to_list())
+
+
+def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:
+    """Read the tables, and find the definitions that give the number."""
+    tables, options = _read_recommendations(args, sources, _columns(args, sources["truth"]))
+    from recmetrics.tables import identify_table  # which needs narwhals, as the extra has it
+
+    recs, truth = tables.pop("recs"), tables.pop("truth")
+    options |= {"n_threads": args.n_threads}
+    return identify_table(recs, truth, args.value, args.metric, **options, **tables)
+
+
+def _read_recommendations(
+    args: Namespace, sources: Mapping[str, Source], columns: Mapping[str, Columns]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the tables but those of strata, and the options that say how the lists are read."""
+    tables = {
+        name: read_frame(source, columns[name])
+        for name, source in sources.items()
+        if name in columns
+    }
+    names = ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown")
+    return tables, {
+        "user": args.user or "user",
+        "item": args.item or "item",
+        "include_missing": args.include_missing is not False,
+        **{name: getattr(args, name) for name in names},
+    }
+
+
+def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
+    ids = {"user": args.user or "user", "item": args.item or "item"}
+    order = {each: getattr(args, each) for each in ("score", "rank") if getattr(args, each)}
+    refuse_same(ids | order)
+    user, item = ids.values()
+    table = Columns([user, item], (), ids, is_first=False)
+    catalogue = table._replace(ids=[item])
+    recs = Columns(
+        [user, item],
+        list(order.values()),
+        ids,
+        required=True,
+        instead=(("group", "qid"), f"a table of groups needs no {truth}"),
+    )
+    if not order and not args.in_order:
+        recs = recs._replace(numbers=("rank", "score"), required=False, maybe=None)
+    graded = table._replace(numbers=_GRADES, maybe=("score", "rank"))
+    if args.relevance:
+        graded = table._replace(numbers=[args.relevance], required=True)
+    return {
+        "recs": recs,
+        "truth": graded,
+        **{name: table for name, side in SIDE.items() if side.of_train is not None},
+        "catalogue": catalogue,
+        "strata": catalogue._replace(maybe_ids=[user]),
+    }
+
+
+def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
+    """Read the table of groups, and compute."""
+    source = sources["groups"]
+    names = {each: getattr(args, each) or each for each in _ARGUMENTS}
+    refuse_same(names)
+    group, *numbers = names.values()
+    advice = (
+        f"for recommendations give a TRUTH: recmetrics evaluate {quote(str(source.path))} TRUTH"
+    )
+    columns = Columns([group], numbers, names, required=True, instead=(["item"], advice))
+    frame = read_frame(source, columns)
+    ids = frame[group].to_list()
+    for name in numbers:
+        dtype = frame.schema[name]
+        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
+            msg = f"{source}, column {name!r}, holds {dtype}; expected numbers"
+            raise CommandError(msg)
+        if not (dtype.is_integer() or dtype.is_float()):  # Boolean with null, Decimal
+            frame = frame.with_columns(frame[name].cast(float))
+    scores, relevance = (frame[name].to_numpy() for name in numbers)
+    metrics, rules = args.metrics or default_metrics(args.convention), rules_of(args)
+    try:
+        values = Metrics.compute_groups(
+            scores, relevance, metrics, ids=ids, nan=args.nan, ties=args.ties, **rules
+        )
+    except RecmetricsError as error:
+        named = {
+            argument: f"{source}, column {names[each]!r}," for each, argument in _ARGUMENTS.items()
+        }
+        message = re.sub(r"\bin row \d+", r"\g<0> (counted from 0)", str(error))
+        raise CommandError(with_files(message, named)) from error
+    groups = list(dict.fromkeys(ids))  # the order of the values
+    evaluation = Evaluation(
+        values,
+        notes=[f"{len(groups):,} groups, {len(ids):,} rows"],
+        undefined=args.undefined,
+        convention=args.convention,
+        ties=args.ties,
+        noun="group",
+    )
+    return Measured(evaluation, groups)
+
+
+def audit_time_files(args: Namespace) -> None:
+    """Look for rows of a split that were not known at the time of the test.
+
+    TRAIN and TRUTH are tables (.csv, .tsv or .parquet) with the columns user, item
+    and time. Times are numbers, or dates such as 2020-01-31 or 2020-01-31T12:00:00.
+
+    For example:
+      recmetrics audit-times train.csv test.csv --time timestamp
+    """
+    if len(args.files) < 2:
+        msg = "give the files TRAIN TRUTH; see 'recmetrics audit-times --help'"
+        raise CommandError(msg)
+    names = {name: getattr(args, name) for name in ("user", "item", "time")}
+    refuse_same(names)
+    *ids, time = names.values()
+    columns = Columns(ids, [time], names, required=True, times=[time])
+    sources = {
+        name: Source(name.upper(), Path(file))
+        for name, file in zip(("train", "truth"), args.files, strict=True)
+    }
+    train, truth = (read_frame(source, columns) for source in sources.values())
+    from recmetrics import tables as library  # which needs narwhals, as the extra has it
+
+    with naming(sources):
+        found = library.audit_times(train, truth, **names)
+    if not args.json:
+        show(str(found))
+        return
+    document = asdict(found)
+    for name in ("findings", "information"):
+        document[name] = {key: each._asdict() for key, each in document[name].items()}
+    write_json(document)
