@@ -128,7 +128,9 @@ def require_columns(frame: Frame, what: str, names: Iterable[str]) -> None:
             if frame.implementation is PANDAS and name in frame.to_native().index.names:
                 msg += f"; {name!r} is in its index: type {what}.reset_index()"
             elif near and name in ("user", "item"):
-                msg += f"; type {name}={near[0]!r} if every table has it, else rename it to {name!r}"
+                msg += (
+                    f"; type {name}={near[0]!r} if all tables have it, else rename it to {name!r}"
+                )
             elif hint := did_you_mean(name, map(str, columns)):
                 msg += f"; {hint}"
             raise InputError(msg)

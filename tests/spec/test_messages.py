@@ -249,10 +249,10 @@ def test_a_column_of_another_name():
     got = message_of(InputError, lambda: evaluate_table(recs, truth, "hit@1"))
     assert got == (
         "recs has no column 'user'; it has 'user_id', 'movieId', 'prediction'; type user='user_id' "
-        "if every table has it, else rename it to 'user'"
+        "if all tables have it, else rename it to 'user'"
     )
     got = message_of(InputError, lambda: evaluate_table(recs, truth, "hit@1", user="user_id"))
-    assert "; type item='movieId' if every table has it" in got
+    assert "; type item='movieId' if all tables have it" in got
     evaluate_table(recs, truth, "hit@1", user="user_id", item="movieId", score="prediction")
 
 
