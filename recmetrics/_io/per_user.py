@@ -124,6 +124,8 @@ def read_segments(source: Source) -> tuple[npt.NDArray[Any], list[str] | None]:
                 f"{source} has dtype {labels.dtype} and shape {labels.shape}; expected {_SEGMENTS}"
             )
             raise InputError(msg)
+        with reading(source, _SEGMENTS):
+            labels.tolist()  # text that is no Unicode is read here
         return labels, None
     refuse_other_formats(source, first, _SEGMENTS)
     ids = None

@@ -309,6 +309,7 @@ BAD_GROUPS = {
         "--by 'bad.npy' has dtype int64 and shape (3, 2); expected a label per user",
     ),
     "npy that is cut": ("npy", GOOD_GROUPS["npy"][:-1], "cannot read --by 'bad.npy': "),
+    "npy of no characters": ("npy", npy(["x"])[:-4] + b"\xff" * 4, "cannot read --by 'bad.npy': "),
     "npy with NaN": (
         "npy",
         npy([1.0, np.nan, 2.0]),
