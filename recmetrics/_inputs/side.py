@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_real
-from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
+from recmetrics._inputs.read_sets import read_item_sets, read_numbers, read_train
 from recmetrics._inputs.sets import ItemMatrix, ItemSets, Side
 from recmetrics._options import one_of
 from recmetrics._spec import SIDE, MetricSpec, SideInput
@@ -57,7 +57,10 @@ def read_side(
                 n_items = one.shape[0] if n_items is None else n_items
                 _check_catalogue(name, one.shape, n_items)
     named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
-    strata = {name: read_stratum(name, given["strata"][name], (n_users, n_items)) for name in named}
+    strata = {
+        name: read_item_sets(given["strata"][name], f"strata[{name!r}]", (n_users, n_items))
+        for name in named
+    }
     side = Side(n_items=n_items, values=found, strata=strata)
     for spec in specs:
         if spec.metric.prepare is not None:
