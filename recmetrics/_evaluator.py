@@ -52,7 +52,7 @@ class UserCounts(NamedTuple):
 
 
 class Evaluator(Accumulator):
-    """Metrics of users that come in batches, equal to those of one ``Metrics.compute`` call.
+    """Metrics of users that come in batches: bit for bit those of one ``Metrics.compute`` call.
 
     The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
     and ``strata``) and the side information once. An update only ranks and evaluates its own rows.
@@ -86,8 +86,6 @@ class Evaluator(Accumulator):
 
     Notes
     -----
-    The values are the same, bit for bit, as those of ``Metrics.compute`` on all users at once.
-
     Metrics of all lists, such as coverage, need the lists of all users. If one is requested, the
     evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
 
@@ -179,10 +177,8 @@ class Evaluator(Accumulator):
 
         Parameters
         ----------
-        user_factors
-            (n_batch, d), as in ``Metrics.compute_factors``.
-        item_factors, item_bias
-            As in ``Metrics.compute_factors``.
+        user_factors, item_factors, item_bias
+            As in ``Metrics.compute_factors``, (n_batch, d), (n_items, d) and (n_items,).
         users
             As in ``update``.
 
@@ -212,8 +208,8 @@ class Evaluator(Accumulator):
         Parameters
         ----------
         ranking
-            (n_batch, length) item indices, best first, -1 after the end of a shorter list; or a
-            list with one array of item indices per user, as in ``Metrics.compute_ranked``.
+            (n_batch, length) item indices, best first, or a list with one array of item indices per
+            user, as in ``Metrics.compute_ranked``.
         users
             As in ``update``.
         repeats, unknown

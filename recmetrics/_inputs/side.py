@@ -157,10 +157,6 @@ def _read_similarity(value: Any, what: str, known: Known) -> ItemMatrix:
     return similarity
 
 
-def _read_genres(value: Any, what: str, _: Known) -> ItemMatrix:
-    return _entries(_read_matrix(value, what), what)
-
-
 def _read_profile(value: Any, what: str, known: Known) -> ItemSets:
     """Read genres of users or the training matrix, by the shape; if both fit, genres."""
     matrix, n_users, n_items = _read_matrix(value, what), known.n_users, known.n_items or 0
@@ -328,10 +324,8 @@ def popularity_strata(
 
     Raises
     ------
-    ArgumentError
-        If the size of the catalogue is not known, or ``tail`` is outside its range.
-    InputError, InputTypeError
-        As in ``popularity_from``.
+    ArgumentError, InputError, InputTypeError
+        As in ``popularity_from``. Also an ArgumentError if ``tail`` is outside its range.
     """
     if isinstance(tail, bool) or not isinstance(tail, Real) or not 0.0 < tail < 1.0:
         msg = f"tail must be a number above 0 and below 1, got {tail!r}"
@@ -407,7 +401,7 @@ SIDE |= {
     "genres": SideInput(
         content="1 if the item has the genre",
         shape="(n_items, g)",
-        read=_read_genres,
+        read=lambda value, what, _: _entries(_read_matrix(value, what), what),
         make="genres=item_genres, such as pandas.get_dummies of one genre per item",
         warm=np.eye,
         table="a table of 'item' and a column for each genre, 1 if the item has it",

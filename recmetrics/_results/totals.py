@@ -129,15 +129,9 @@ class Totals(NamedTuple):
 
     def arrays(self) -> Arrays:
         """The totals as plain arrays."""
-        return {
-            "n_rows": np.array(self.n_rows),
-            "swallowed": self.swallowed,
-            "invalid": self.invalid,
-            "values": self.values,
-            "n_defined": self.n_defined,
-            "sums": self.sums,
-            **({} if self.exposure is None else self.exposure.arrays()),
-        }
+        names = ("n_rows", "swallowed", "invalid", "values", "n_defined", "sums")
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        return arrays if self.exposure is None else arrays | self.exposure.arrays()
 
     @classmethod
     def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:

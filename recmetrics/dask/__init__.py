@@ -129,12 +129,7 @@ def compute_factors(
     item_bias
         As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, lazy
-        As in ``compute``, and so are all other keywords.
-
-    Returns
-    -------
-    dict
-        As in ``compute``.
+        As in ``compute``, and so are all other keywords and the result.
 
     Raises
     ------
