@@ -107,7 +107,8 @@ def measure_constants() -> Constants:
     users = Users(read_item_sets(truth, "truth", shape), n_items=shape[1])
     request = Request(metrics)
     job = Job(request, NO_SIDE, request.cutoffs(shape[1]), shape[1])
-    leaving = best_of_chunk(Chunk(scores, *map(slice, shape)), users, job)
+    chunk = Chunk(scores, slice(0, shape[0]), slice(0, shape[1]))
+    leaving = best_of_chunk(chunk, users, job)
     return Constants(
         product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
     )
