@@ -28,10 +28,10 @@ from timing import environment  # noqa: E402
 
 import recmetrics.dask  # noqa: E402
 from recmetrics import Evaluator, Metrics  # noqa: E402
-from recmetrics._inputs.read_sets import read_truth  # noqa: E402
-from recmetrics._inputs.sets import Users  # noqa: E402
+from recmetrics._inputs.read_sets import read_item_sets  # noqa: E402
+from recmetrics._inputs.sets import NO_SIDE, Users  # noqa: E402
 from recmetrics._spec.request import Request  # noqa: E402
-from recmetrics.dask._best import best_of_chunk  # noqa: E402
+from recmetrics.dask._tasks import Chunk, Job, best_of_chunk  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "many_machines.md"
 BEGIN, END = "<!-- figures: benchmarks/cluster.py --write -->", "<!-- end of figures -->"
@@ -104,8 +104,11 @@ def measure_constants() -> Constants:
         evaluator.update(scores)
         state = evaluator.state()
         sizes.append(sum(state[name].nbytes for name in ("users", "values", "lists")) / shape[0])
-    users = Users(read_truth(truth, shape), n_items=shape[1])
-    leaving = best_of_chunk(scores, 0, users, K, Request(metrics))
+    users = Users(read_item_sets(truth, "truth", shape), n_items=shape[1])
+    request = Request(metrics)
+    job = Job(request, NO_SIDE, request.cutoffs(shape[1]), shape[1])
+    chunk = Chunk(scores, slice(0, shape[0]), slice(0, shape[1]))
+    leaving = best_of_chunk(chunk, users, job)
     return Constants(
         product, selection, sizes[0], sizes[1], sum(part.nbytes for part in leaving) / shape[0]
     )

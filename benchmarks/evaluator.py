@@ -19,7 +19,7 @@ from problems import SMALL, Problem, make
 from timing import Ratio, environment, in_turn
 
 from recmetrics import Evaluator, Metrics
-from recmetrics._inputs.read_sets import read_truth
+from recmetrics._inputs.read_sets import read_item_sets
 from recmetrics._inputs.scores import ScoreMatrix
 from recmetrics._selection import kernels
 from recmetrics._selection.hits import Views, empty_hits
@@ -44,7 +44,7 @@ def kernels_alone(problem: Problem, metrics: list[str]) -> Callable[[], Any]:
     request = Request(metrics)
     n_users, n_items = problem.scores.shape
     block = ScoreMatrix(problem.scores).block(slice(0, n_users))
-    relevant = read_truth(problem.truth, (n_users, n_items)).rows(slice(0, n_users))
+    relevant = read_item_sets(problem.truth, "truth", (n_users, n_items)).rows(slice(0, n_users))
     cutoffs = request.cutoffs(n_items)
     k = cutoffs.hits or 0
     nothing = np.empty(0, np.int64)

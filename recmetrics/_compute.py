@@ -361,17 +361,9 @@ class Metrics:
             not a hit. "drop": the item is removed and the items below it move up. Metrics that read
             the items themselves, such as diversity, read the remaining items. ``progress=True``
             prints the number of such items; ``audit_ranked`` reports it.
-        metrics_list, undefined, convention, n_threads, progress
-            As in ``compute``. Metrics without a cutoff read the whole ranking; ``auc`` needs
-            rankings that contain every item.
-        popularity, features, similarity, genres, profile
-            As in ``compute``.
-
-        Returns
-        -------
-        dict
-            A float64 array for each metric string, of shape (n_users,), or of shape () for a
-            metric of all lists.
+        metrics_list
+            As in ``compute``, and so are all other keywords and the result. Metrics without a
+            cutoff read the whole ranking; ``auc`` needs rankings that contain every item.
 
         Raises
         ------
@@ -447,13 +439,8 @@ class Metrics:
         ----------
         user_factors, item_factors, item_bias
             As in ``compute_factors``.
-        ground_truth, exclude, candidates, nan, ties, n_threads, progress
-            As in ``ranks``.
-
-        Returns
-        -------
-        scipy.sparse.csr_array
-            As in ``ranks``.
+        ground_truth
+            As in ``ranks``, and so are all other keywords and the result.
 
         Raises
         ------
@@ -495,16 +482,9 @@ class Metrics:
             (n_items, d).
         item_bias
             (n_items,) added to the scores of each item.
-        ground_truth, metrics_list, popularity, features, similarity, genres, profile
-            As in ``compute``.
-        exclude, candidates, undefined, convention, nan, ties, n_threads, progress
-            As in ``compute``. If threadpoolctl is installed, BLAS uses one thread within each of
-            these threads.
-
-        Returns
-        -------
-        dict
-            As in ``compute``.
+        ground_truth, metrics_list
+            As in ``compute``, and so are all other keywords and the result. If threadpoolctl is
+            installed, BLAS uses one thread within each of the ``n_threads``.
 
         Raises
         ------
@@ -564,8 +544,8 @@ class Metrics:
             Pass either ``sizes`` or ``ids``.
         ids
             (n_rows,) the group of each row: numbers, text or dates, in any order, such as ``qid``.
-        undefined, convention, nan, ties, n_threads
-            As in ``compute``.
+
+        All other keywords are those of ``compute``.
 
         Returns
         -------
@@ -604,8 +584,8 @@ class Metrics:
 
         Parameters
         ----------
-        ground_truth, exclude, candidates, undefined, convention
-            As in ``compute``.
+        ground_truth
+            As in ``compute``, and so are all other keywords.
         metrics_list
             Metric strings of accuracy metrics.
         n_items
@@ -618,11 +598,9 @@ class Metrics:
 
         Raises
         ------
-        MetricSpecError, InputError, InputTypeError, UndefinedMetricError
-            As in ``compute``.
-        ArgumentError
-            As in ``compute``. Also raised for a metric that reads the lists themselves, such as
-            diversity or coverage, for a metric that divides by the hits found, such as
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``compute``. Also an ArgumentError for a metric that reads the lists themselves,
+            such as diversity or coverage, for a metric that divides by the hits found, such as
             ``map(denom=hits)``, and if ``n_items`` is missing.
         """
         request = Request(metrics_list, level="chance", **shared)
@@ -650,22 +628,15 @@ class Metrics:
 
         Parameters
         ----------
-        ground_truth, metrics_list, n_items, exclude, candidates, undefined, convention
-            As in ``chance``.
-
-        Returns
-        -------
-        dict
-            As in ``chance``.
+        ground_truth, metrics_list, n_items
+            As in ``chance``, and so are all other keywords and the result.
 
         Raises
         ------
-        MetricSpecError, InputError, InputTypeError, UndefinedMetricError
-            As in ``chance``.
-        ArgumentError
-            As in ``compute``. Also raised for a metric that reads the lists themselves, such as
-            diversity or coverage, for a metric without a ceiling, such as ``ndcg(ideal=retrieved,
-            ideal_depth=full)``, and if ``n_items`` is missing.
+        MetricSpecError, InputError, InputTypeError, ArgumentError, UndefinedMetricError
+            As in ``chance``. A metric that divides by the hits found has a ceiling; an
+            ArgumentError is raised for a metric without one, such as ``ndcg(ideal=retrieved,
+            ideal_depth=full)``.
         """
         request = Request(metrics_list, level="ceiling", **shared)
         users = read_whole_users(ground_truth, n_items, shared, request)

@@ -17,14 +17,7 @@ from recmetrics._errors import (
 )
 from recmetrics._inputs import Rankings, UserIndex, Users, as_array, as_indices, read_whole_users
 from recmetrics._options import ForBatches, shared_of, takes
-from recmetrics._results import (
-    Accumulator,
-    Store,
-    UserRows,
-    check_truth,
-    logger_key,
-    warn_of_swallowed,
-)
+from recmetrics._results import Accumulator, Store, check_truth, logger_key, warn_of_swallowed
 from recmetrics._selection import Selection, Source, find_hits, read_factors, read_scores
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import (
@@ -59,7 +52,7 @@ class UserCounts(NamedTuple):
 
 
 class Evaluator(Accumulator):
-    """Metrics of users that come in batches, equal to those of one ``Metrics.compute`` call.
+    """Metrics of users that come in batches: bit for bit those of one ``Metrics.compute`` call.
 
     The constructor checks and prepares the truth, the other item sets (``exclude``, ``candidates``
     and ``strata``) and the side information once. An update only ranks and evaluates its own rows.
@@ -93,8 +86,6 @@ class Evaluator(Accumulator):
 
     Notes
     -----
-    The values are the same, bit for bit, as those of ``Metrics.compute`` on all users at once.
-
     Metrics of all lists, such as coverage, need the lists of all users. If one is requested, the
     evaluator keeps k item indices of 4 bytes for each user. Otherwise it keeps only the values.
 
@@ -186,10 +177,8 @@ class Evaluator(Accumulator):
 
         Parameters
         ----------
-        user_factors
-            (n_batch, d), as in ``Metrics.compute_factors``.
-        item_factors, item_bias
-            As in ``Metrics.compute_factors``.
+        user_factors, item_factors, item_bias
+            As in ``Metrics.compute_factors``, (n_batch, d), (n_items, d) and (n_items,).
         users
             As in ``update``.
 
@@ -219,8 +208,8 @@ class Evaluator(Accumulator):
         Parameters
         ----------
         ranking
-            (n_batch, length) item indices, best first, -1 after the end of a shorter list; or a
-            list with one array of item indices per user, as in ``Metrics.compute_ranked``.
+            (n_batch, length) item indices, best first, or a list with one array of item indices per
+            user, as in ``Metrics.compute_ranked``.
         users
             As in ``update``.
         repeats, unknown
@@ -324,11 +313,6 @@ class Evaluator(Accumulator):
             f"{results.n_rows} updated)"
         )
 
-    def _measured(self, scores: Source, users: WhichUsers) -> UserRows:
-        """The rows of a batch, which are not added."""
-        chosen, found = self._find(scores, users)
-        return self._results.measured(found, chosen)
-
     def _take_in(self, scores: Source, users: WhichUsers) -> None:
         chosen, found = self._find(scores, users)
         self._results.add(found, chosen, in_order=users is None)
@@ -373,18 +357,7 @@ class Evaluator(Accumulator):
                 )
                 raise ArgumentError(msg)
             return following
-        shape = tuple(getattr(users, "shape", ()))
-        if isinstance(users, slice):
-            chosen = _sliced(users, n_users)
-        elif len(shape) > 1:
-            msg = (
-                f"users is a {type(users).__name__} of shape {shape}, expected user indices; "
-                "Evaluator.update takes (scores, users), since Evaluator has the truth; "
-                "StreamEvaluator.update takes (scores, truth)"
-            )
-            raise InputTypeError(msg)
-        else:
-            chosen = _indices(as_array(users, "users"), n_users)
+        chosen = _sliced(users, n_users) if isinstance(users, slice) else _indices(users, n_users)
         n_chosen = len(as_indices(chosen))
         if n_chosen != n_rows:
             msg = (
@@ -406,18 +379,25 @@ def _sliced(users: slice, n_users: int) -> UserIndex:
     return np.arange(rows.start, rows.stop, rows.step)
 
 
-def _indices(users: npt.NDArray[Any], n_users: int) -> UserIndex:
-    if users.ndim != 1 or (users.size and users.dtype.kind not in "iu"):
-        hint = "; these are the row numbers of the truth, not ids"
-        if users.dtype == np.bool_:
-            hint = "; for a mask type np.flatnonzero(users)"
-        elif users.dtype.kind == "f":
-            hint = "; type np.asarray(users, np.int64) if these are indices"
-        if users.ndim == 2:
-            hint = "; Evaluator has the truth already; StreamEvaluator.update takes (scores, truth)"
+def _indices(given: Any, n_users: int) -> UserIndex:
+    is_matrix = len(getattr(given, "shape", ())) > 1  # sparse or on a device, too
+    users = given if is_matrix else as_array(given, "users")
+    if len(users.shape) > 1:
         msg = (
-            "users must be a slice or a 1-d array of integer user indices, got "
-            f"{users.ndim}-d of dtype {users.dtype}{hint}"
+            f"users is a {type(given).__name__} of shape {tuple(users.shape)}, expected user "
+            "indices; Evaluator.update takes (scores, users), since Evaluator has the truth; "
+            "StreamEvaluator.update takes (scores, truth)"
+        )
+        raise InputTypeError(msg)
+    if users.size and users.dtype.kind not in "iu":
+        hint = "these are the row numbers of the truth, not ids"
+        if users.dtype == np.bool_:
+            hint = "for a mask type np.flatnonzero(users)"
+        elif users.dtype.kind == "f":
+            hint = "type np.asarray(users, np.int64) if these are indices"
+        msg = (
+            "users must be a slice or a 1-d array of integer user indices, got 1-d of dtype "
+            f"{users.dtype}; {hint}"
         )
         raise InputTypeError(msg)
     first = int(users[0]) if users.size else 0

@@ -20,9 +20,8 @@ from recmetrics._inputs import (
     SparseScores,
     SparseSets,
     Users,
-    read_candidates,
     read_count,
-    read_exclude,
+    read_item_sets,
 )
 from recmetrics._options import ForLists, ForRankedLists, takes
 from recmetrics._results import KeptLists
@@ -128,8 +127,8 @@ def overlap(
             raise ShapeError(msg + _if_transposed(name, got, shape))
     users = Users(
         SparseSets(Rows.none(shape[0]), shape[1]),
-        None if exclude is None else read_exclude(exclude, shape),
-        None if candidates is None else read_candidates(candidates, shape),
+        None if exclude is None else read_item_sets(exclude, "exclude", shape),
+        None if candidates is None else read_item_sets(candidates, "candidates", shape),
         n_items=shape[1],
     )
     return _compare(*scores, users, shape[1], asked, rules)

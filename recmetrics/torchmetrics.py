@@ -154,7 +154,8 @@ class RankingMetrics(Metric):
             raise InputTypeError(msg)
         if isinstance(users, torch.Tensor):
             users = users.cpu()
-        part = self._evaluator._measured(read_scores(scores), users)
+        chosen, found = self._evaluator._find(read_scores(scores), users)
+        part = self._evaluator._results.measured(found, chosen)
         is_item = part.lists >= 0
         batch = (
             part.users,

@@ -29,15 +29,7 @@ from recmetrics._inputs.arrays import (
 )
 from recmetrics._inputs.flat_groups import read_groups
 from recmetrics._inputs.ranked import FlatLists, InvalidItems, Rankings
-from recmetrics._inputs.read_sets import (
-    check_shape,
-    read_candidates,
-    read_count,
-    read_exclude,
-    read_numbers,
-    read_stratum,
-    read_truth,
-)
+from recmetrics._inputs.read_sets import check_shape, read_count, read_item_sets, read_numbers
 from recmetrics._inputs.scores import (
     N_NAN,
     NAN_ITEM,

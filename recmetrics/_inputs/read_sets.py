@@ -1,6 +1,6 @@
 """Truth, exclude and candidates in any form -> the internal form, or an exact error."""
 
-from collections.abc import Sequence, Set, Sized
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -23,21 +23,62 @@ from recmetrics._inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._options import whole_number
 
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)
+_OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
 
 
-def read_truth(
-    truth: Any,
-    shape: tuple[int, int | None],
+def read_item_sets(
+    value: Any,
+    what: str,
+    shape: tuple[int | None, int | None],
+    n_threads: int | None = None,
     largest_item: int = -1,
     if_transposed: str | None = None,
-    n_threads: int | None = None,
 ) -> ItemSets:
-    """Read the truth as item sets whose values are relevances > 0.
+    """Read truth, exclude, candidates or a stratum in any form; ``shape`` is that of the scores.
 
-    For rankings, n_items is None and ``largest_item`` is the largest item in the rankings.
-    ``if_transposed`` is the hint for a truth with users and items exchanged.
+    The values of a truth are relevances > 0. Candidates and strata may be one array for all users;
+    a stratum must be one where n_users is None. n_items is None where it is unknown, as for
+    rankings, whose ``largest_item`` then helps to tell indices from relevances. ``if_transposed``
+    is the hint for a truth with users and items exchanged.
     """
-    return _read(truth, "truth", shape, "refuse", n_threads, largest_item, if_transposed)
+    n_users, n_items = shape
+    may_be_shared = what not in _OF_USERS
+    if may_be_shared:
+        value = in_order(value, what)
+        if isinstance(value, list) and not value:
+            value = np.empty(0, np.int64)
+    is_sparse = sp.issparse(value)
+    entries = None if is_sparse else per_user(value, what)
+    array: Any = value if is_sparse or entries is not None else as_array(value, what)
+    is_flat = not is_sparse and entries is None and array.ndim == 1
+    if is_flat and may_be_shared:
+        return _shared(array, what, n_users or 0, n_items)
+    if n_users is None:
+        msg = (
+            f"{what} has items for each user, but a stream does not know its users; expected one "
+            "array of items for all, such as a mask of shape (n_items,)"
+        )
+        raise ArgumentError(msg)
+    if is_flat and what == "truth":
+        return SparseSets(_from_classes(array, n_users, n_items), n_items)
+    if entries is not None:
+        if not _are_relevances(value, entries, what, n_items, largest_item):
+            if len(entries) != n_users:
+                msg = (
+                    f"{what} lists the items of {len(entries)} users, expected one collection of "
+                    f"item indices for each of the {n_users} users; type [] for a user without "
+                    "items"
+                )
+                raise ShapeError(msg)
+            return SparseSets(_from_lists(entries, what, n_items, n_threads), n_items)
+        array = _stacked(entries, what, n_items)
+    elif not is_sparse:
+        check_matrix(array, what)
+    is_table = hasattr(value, "columns")
+    check_shape(array, (n_users, n_items), what, if_transposed, is_table=is_table)
+    if is_sparse:
+        return SparseSets(rows_of_sparse(array, what, n_threads), array.shape[1])
+    return DenseSets(array, what)
 
 
 def read_ranked_truth(
@@ -47,7 +88,7 @@ def read_ranked_truth(
     truth, (_, n_items) = _whole(truth, "truth", shape[1])
     is_matrix = len(getattr(truth, "shape", ())) == 2  # which has n_items, if these are given
     shape = shape[0], None if is_matrix else n_items
-    return read_truth(truth, shape, largest_item, n_threads=n_threads)
+    return read_item_sets(truth, "truth", shape, n_threads, largest_item)
 
 
 def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = None) -> ItemSets:
@@ -56,7 +97,7 @@ def read_whole_truth(truth: Any, n_items: int | None, n_threads: int | None = No
     ``n_items`` is the size that the caller gives for lists of item indices, or None.
     """
     truth, shape = _whole(truth, "truth", n_items)
-    sets = read_truth(truth, shape, n_threads=n_threads)
+    sets = read_item_sets(truth, "truth", shape, n_threads)
     if sets.n_items is None:
         msg = (
             "n_items= is needed if truth lists item indices, which do not give the size of the "
@@ -93,51 +134,6 @@ def read_count(n_items: Any, n_users: int = 1) -> int | None:
     return count
 
 
-def read_exclude(exclude: Any, shape: tuple[int, int], n_threads: int | None = None) -> ItemSets:
-    """Read the items not to recommend to a user: the entries other than 0."""
-    return _read(exclude, "exclude", shape, "merge", n_threads)
-
-
-def read_candidates(
-    candidates: Any, shape: tuple[int, int], n_threads: int | None = None
-) -> ItemSets:
-    """Read the only items to recommend: a set per user, or one array of indices for all."""
-    return _read_any(candidates, "candidates", shape, "refuse", n_threads)
-
-
-def read_stratum(name: str, items: Any, shape: tuple[int | None, int | None]) -> ItemSets:
-    """Read the items of a stratum: a set per user, or one array of indices for all.
-
-    The number of users is None where they are not known; then it must be one array.
-    """
-    return _read_any(items, f"strata[{name!r}]", shape, "merge")
-
-
-def _read_any(
-    value: Any,
-    what: str,
-    shape: tuple[int | None, int | None],
-    repeats: str,
-    n_threads: int | None = None,
-) -> ItemSets:
-    n_users, n_items = shape
-    if isinstance(value, Set):
-        value = in_order(value, what)
-    if isinstance(value, list) and not value:
-        value = np.empty(0, np.int64)
-    if not sp.issparse(value) and per_user(value, what) is None:
-        array = as_array(value, what)
-        if array.ndim == 1:
-            return _shared(array, what, (n_users or 0, n_items), repeats)
-    if n_users is None:
-        msg = (
-            f"{what} has items for each user, but a stream does not know its users; expected one "
-            "array of items for all, such as a mask of shape (n_items,)"
-        )
-        raise ArgumentError(msg)
-    return _read(value, what, (n_users, n_items), repeats, n_threads)
-
-
 def read_numbers(matrix: Any, what: str) -> ItemSets:
     """Read a sparse matrix or dense array of side information as the entries of each row."""
     if not sp.issparse(matrix):
@@ -149,13 +145,10 @@ def read_numbers(matrix: Any, what: str) -> ItemSets:
 def read_train(train: Any, n_items: int | None) -> ItemSets:
     """Read the training interactions of any number of users: the entries other than 0."""
     train, shape = _whole(train, "train", n_items)
-    return _read(train, "train", shape, "merge")
+    return read_item_sets(train, "train", shape)
 
 
-def _shared(
-    array: npt.NDArray[Any], what: str, shape: tuple[int, int | None], repeats: str
-) -> ItemSets:
-    n_users, n_items = shape
+def _shared(array: npt.NDArray[Any], what: str, n_users: int, n_items: int | None) -> ItemSets:
     if array.dtype == np.bool_:
         if n_items not in (None, len(array)):
             msg = (
@@ -164,46 +157,8 @@ def _shared(
             )
             raise ShapeError(msg)
         return SharedSet(np.flatnonzero(array), n_users, n_items)
-    one = _from_lists([array], what, n_items, repeats=repeats, shared=True)
+    one = _from_lists([array], what, n_items, shared=True)
     return SharedSet(one.items, n_users, n_items)
-
-
-def _read(
-    value: Any,
-    what: str,
-    shape: tuple[int, int | None],
-    repeats: str,
-    n_threads: int | None = None,
-    largest_item: int = -1,
-    if_transposed: str | None = None,
-) -> ItemSets:
-    """Read any form of ``what``; ``shape`` is that of the scores, n_items None where unknown."""
-    n_users, n_items = shape
-    if sp.issparse(value):
-        matrix: Any = value
-        check_shape(matrix.shape, shape, what, if_transposed)
-        return SparseSets(rows_of_sparse(matrix, what, n_threads), matrix.shape[1])
-    entries = per_user(value, what)
-    if entries is None:
-        array = as_array(value, what)
-        if array.ndim == 1 and what == "truth":
-            return SparseSets(_from_classes(array, n_users, n_items), n_items)
-        check_matrix(array, what)
-    elif _are_relevances(value, entries, what, n_items, largest_item):
-        array = _stacked(entries, what, n_items)
-    elif len(entries) != n_users:
-        msg = (
-            f"{what} lists the items of {len(entries)} users, expected one collection of item "
-            f"indices for each of the {n_users} users; type [] for a user without items"
-        )
-        raise ShapeError(msg)
-    else:
-        rows = _from_lists(entries, what, n_items, repeats=repeats, n_threads=n_threads)
-        return SparseSets(rows, n_items)
-    narrow = array.ndim == 2 and array.dtype.kind in "iu" and 1 < array.shape[1] < (n_items or 0)
-    is_table = hasattr(value, "columns")
-    check_shape(array.shape, shape, what, if_transposed, may_be_items=narrow, is_table=is_table)
-    return DenseSets(array, what)
 
 
 def _are_relevances(
@@ -293,14 +248,15 @@ def _from_classes(classes: npt.NDArray[Any], n_users: int, n_items: int | None) 
 
 
 def check_shape(
-    got: tuple[int, ...],
+    array: Any,
     expected: tuple[int, int | None],
     what: str,
     if_transposed: str | None = None,
     *,
-    may_be_items: bool = False,
     is_table: bool = False,
 ) -> None:
+    """Refuse an array or matrix without the users and items ``expected``."""
+    got: tuple[int, ...] = array.shape
     if len(got) == 2 and got[0] == expected[0] and expected[1] in (None, got[1]):
         return
     if len(got) != 2:
@@ -311,6 +267,7 @@ def check_shape(
     else:
         # The truth is compared with the scores, the other sets with the truth.
         wanted = f"and items of the {'scores' if what == 'truth' else 'truth'}, {expected}"
+    narrow = got[0] == expected[0] and 1 < got[1] < (expected[1] or 0)
     hint = ""
     if got == expected[::-1]:
         hint = f"; it looks transposed: type {what}.T"
@@ -321,7 +278,7 @@ def check_shape(
         hint = "; for one item index of each row type np.ravel(truth)"
     elif is_table:
         hint = f"; {OF_TABLES}"
-    elif may_be_items and got[0] == expected[0]:
+    elif narrow and isinstance(array, np.ndarray) and array.dtype.kind in "iu":
         hint = f"; for item indices of each user type list({what})"
     msg = f"{what} must have the users {wanted}, got {got}{hint}"
     raise ShapeError(msg)
@@ -331,9 +288,8 @@ def _from_lists(
     lists: Sequence[npt.NDArray[Any]],
     what: str,
     n_items: int | None,
-    *,
-    repeats: str,
     n_threads: int | None = None,
+    *,
     shared: bool = False,
 ) -> Rows:
     """Sort the item indices of each user; a repeated index is refused or merged."""
@@ -363,7 +319,7 @@ def _from_lists(
     items = rows.items
     repeated = np.zeros(len(items), bool)
     repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-    if repeats == "refuse":
+    if what in ("truth", "candidates"):
         first = int(np.flatnonzero(repeated)[0])
         hint = (
             "unique(candidates)" if shared else f"array({what}) if this is a matrix of relevances"

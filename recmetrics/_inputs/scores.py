@@ -195,7 +195,12 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     if _is_native(block):
         return ScoreBlock(as_kernel_array(block), *_NATIVE[block.dtype])
     if is_half(block.dtype):
-        halves = _packed(block)
+        infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
+        # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind, and
+        # it converts float16 itself in eight times the time.
+        bits = as_kernel_array(np.ascontiguousarray(_bits(block), np.int16))
+        row = np.empty((1, bits.shape[-1]), np.float32)  # memory for numbers in their order
+        halves = ScoreBlock(row, np.float32(-infinity), np.float32(1 - infinity), bits)
         return halves if packed else halves.whole()
     dtype = _compared_as(block)
     if dtype is np.int64 and block.dtype.kind == "u":
@@ -203,18 +208,6 @@ def native(block: npt.NDArray[Any], *, packed: bool = False) -> ScoreBlock:
     # Copies only this block, where dtype, layout or byte order require it.
     values = np.ascontiguousarray(block, dtype)
     return ScoreBlock(as_kernel_array(values), *_NATIVE[values.dtype])
-
-
-def _packed(block: npt.NDArray[Any]) -> ScoreBlock:
-    """Read the bits of half precision, and make memory for one row of numbers in their order.
-
-    NumPy converts float16 itself in eight times the time.
-    """
-    infinity = int(_HALF_INFINITY.get(block.dtype.name, _HALF_INFINITY["bfloat16"]))
-    # Bits before ascontiguousarray: NumPy copies integers faster than halves of any kind.
-    bits = as_kernel_array(np.ascontiguousarray(_bits(block), np.int16))
-    row = np.empty((1, bits.shape[-1]), np.float32)
-    return ScoreBlock(row, np.float32(-infinity), np.float32(1 - infinity), bits)
 
 
 @kernel

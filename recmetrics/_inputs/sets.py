@@ -5,7 +5,7 @@ and their values.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -257,7 +257,9 @@ class ItemSets(ABC):
 
     def crop(self, items: slice) -> "ItemSets":
         """The sets of all users within a range of items, renumbered from 0."""
-        return self.in_memory().crop(items)
+        rows = self.rows(slice(0, self.n_users))
+        rows = rows.keep((rows.items >= items.start) & (rows.items < items.stop))
+        return SparseSets(rows._replace(items=rows.items - items.start), items.stop - items.start)
 
     def in_memory(self) -> "ItemSets":
         """Convert the sets to the internal form, to read them more than once."""
@@ -290,10 +292,6 @@ class SparseSets(ItemSets):
 
     def take(self, users: UserIndex) -> ItemSets:
         return SparseSets(self._rows.take(users), self.n_items)
-
-    def crop(self, items: slice) -> ItemSets:
-        rows = self._rows.keep((self._rows.items >= items.start) & (self._rows.items < items.stop))
-        return SparseSets(rows._replace(items=rows.items - items.start), items.stop - items.start)
 
 
 class DenseSets(ItemSets):
@@ -407,22 +405,18 @@ class Users(NamedTuple):
         between. So the sets are copied. Side information is not copied: features may be larger than
         anything else.
         """
-        return self._replace(
-            truth=self.truth.own(),
-            exclude=None if self.exclude is None else self.exclude.own(),
-            candidates=None if self.candidates is None else self.candidates.own(),
-            side=self.side.own(),
-        )
+        return self._changed(lambda sets: sets.own())._replace(side=self.side.own())
 
     def take(self, users: UserIndex) -> "Users":
         """Take some of the users, in the order given."""
-        return Users(
-            self.truth.take(users),
-            None if self.exclude is None else self.exclude.take(users),
-            None if self.candidates is None else self.candidates.take(users),
-            self.side.take(users),
-            self.n_items,
-            users,
+        taken = self._changed(lambda sets: sets.take(users))
+        return taken._replace(side=self.side.take(users), chosen=users)
+
+    def _changed(self, change: Callable[[ItemSets], ItemSets]) -> "Users":
+        return self._replace(
+            truth=change(self.truth),
+            exclude=None if self.exclude is None else change(self.exclude),
+            candidates=None if self.candidates is None else change(self.candidates),
         )
 
     def swallowed(self) -> tuple[int, int]:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
-from recmetrics._inputs.arrays import as_array, as_kernel_array, half_to_single, is_real
-from recmetrics._inputs.read_sets import read_numbers, read_stratum, read_train
+from recmetrics._errors import ArgumentError, InputError, ShapeError
+from recmetrics._inputs.arrays import as_array, as_kernel_array, check_real, half_to_single
+from recmetrics._inputs.read_sets import read_item_sets, read_numbers, read_train
 from recmetrics._inputs.sets import ItemMatrix, ItemSets, Side
 from recmetrics._options import one_of
 from recmetrics._spec import SIDE, MetricSpec, SideInput
@@ -55,23 +55,22 @@ def read_side(
             found[name] = one
             if not isinstance(one, ItemSets):
                 n_items = one.shape[0] if n_items is None else n_items
-                _check_catalogue(name, one.shape, n_items)
+                if one.shape[0] != n_items:
+                    flipped = one.shape[1:] == (n_items,)
+                    hint = f"; it looks transposed: type {name}.T" if flipped else ""
+                    expected = f"{side_input.shape} with n_items = {n_items}"
+                    msg = f"{name} must be of shape {expected}, got {one.shape}{hint}"
+                    raise ShapeError(msg)
     named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
-    strata = {name: read_stratum(name, given["strata"][name], (n_users, n_items)) for name in named}
+    strata = {
+        name: read_item_sets(given["strata"][name], f"strata[{name!r}]", (n_users, n_items))
+        for name in named
+    }
     side = Side(n_items=n_items, values=found, strata=strata)
     for spec in specs:
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
     return side
-
-
-def _check_catalogue(name: str, shape: tuple[int, ...], n_items: int) -> None:
-    """Refuse a size of the catalogue other than the first one read."""
-    if shape[0] != n_items:
-        hint = f"; it looks transposed: type {name}.T" if shape[1:] == (n_items,) else ""
-        expected = f"{SIDE[name].shape} with n_items = {n_items}"
-        msg = f"{name} must be of shape {expected}, got {shape}{hint}"
-        raise ShapeError(msg)
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
@@ -113,12 +112,7 @@ def _read_numbers(value: Any, what: str) -> FloatArray:
 
 
 def _real(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
-    if not is_real(array.dtype):
-        msg = (
-            f"{what} must hold real numbers, got dtype {array.dtype}; "
-            f"type np.asarray({what}, np.float64)"
-        )
-        raise InputTypeError(msg)
+    check_real(array, what)
     return half_to_single(array)
 
 
@@ -161,10 +155,6 @@ def _read_similarity(value: Any, what: str, known: Known) -> ItemMatrix:
         msg = f"{what} must be square, (n_items, n_items), got {similarity.shape}"
         raise ShapeError(msg)
     return similarity
-
-
-def _read_genres(value: Any, what: str, _: Known) -> ItemMatrix:
-    return _entries(_read_matrix(value, what), what)
 
 
 def _read_profile(value: Any, what: str, known: Known) -> ItemSets:
@@ -334,10 +324,8 @@ def popularity_strata(
 
     Raises
     ------
-    ArgumentError
-        If the size of the catalogue is not known, or ``tail`` is outside its range.
-    InputError, InputTypeError
-        As in ``popularity_from``.
+    ArgumentError, InputError, InputTypeError
+        As in ``popularity_from``. Also an ArgumentError if ``tail`` is outside its range.
     """
     if isinstance(tail, bool) or not isinstance(tail, Real) or not 0.0 < tail < 1.0:
         msg = f"tail must be a number above 0 and below 1, got {tail!r}"
@@ -413,7 +401,7 @@ SIDE |= {
     "genres": SideInput(
         content="1 if the item has the genre",
         shape="(n_items, g)",
-        read=_read_genres,
+        read=lambda value, what, _: _entries(_read_matrix(value, what), what),
         make="genres=item_genres, such as pandas.get_dummies of one genre per item",
         warm=np.eye,
         table="a table of 'item' and a column for each genre, 1 if the item has it",

@@ -8,13 +8,7 @@ import numpy as np
 
 from recmetrics._errors import warn
 from recmetrics._inputs.ranked import Rankings
-from recmetrics._inputs.read_sets import (
-    read_candidates,
-    read_exclude,
-    read_ranked_truth,
-    read_truth,
-    read_whole_truth,
-)
+from recmetrics._inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
 from recmetrics._inputs.side import read_side
@@ -42,9 +36,8 @@ def read_users(
         )
     else:
         hint = getattr(scores, "if_transposed", None)
-        truth = read_truth(
-            ground_truth, scores.shape, if_transposed=hint, n_threads=request.n_threads
-        )
+        shape, threads = scores.shape, request.n_threads
+        truth = read_item_sets(ground_truth, "truth", shape, threads, if_transposed=hint)
         if isinstance(scores, ScoreMatrix):
             _warn_if_exchanged(scores, truth)
     return _users(truth, given, request, side)
@@ -83,11 +76,13 @@ def read_whole_users(
 def _users(
     truth: ItemSets, given: Mapping[str, Any], request: Request, side: Side | None = None
 ) -> Users:
-    exclude, candidates = given.get("exclude"), given.get("candidates")
-    shape: Any = truth.n_users, truth.n_items  # n_items is known wherever these two are taken
-    threads = request.n_threads
-    exclude = None if exclude is None else read_exclude(exclude, shape, threads)
-    candidates = None if candidates is None else read_candidates(candidates, shape, threads)
+    shape = truth.n_users, truth.n_items  # n_items is known wherever the other two are taken
+    exclude, candidates = (
+        None
+        if given.get(what) is None
+        else read_item_sets(given[what], what, shape, request.n_threads)
+        for what in ("exclude", "candidates")
+    )
     if side is None:
         side = NO_SIDE
         if request.of_side:

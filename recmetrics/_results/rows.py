@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from recmetrics._inputs import InvalidItems, as_indices
-from recmetrics._results.saved import Arrays, check
+from recmetrics._results.saved import Arrays, Schema, check
 from recmetrics._selection import Exposures, Lists, exposures
 from recmetrics._spec import Request
 from recmetrics._threads import row_blocks
@@ -95,9 +95,10 @@ class UserRows(NamedTuple):
         return {**self._asdict(), "invalid": invalid}
 
     @classmethod
-    def read(cls, fields: Arrays, request: Request, n_users: int, n_items: int) -> Self:
+    def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read plain arrays; a ValueError names one that does not fit."""
         users, values, lists, offered, invalid = (fields[name].copy() for name in cls._fields)
+        n_users, n_items = (size or 0 for size in schema.shape)
         depth, n = request.cutoffs(n_items).exposure, users.size
         check("users", users, "iu", (n,), 0, n_users - 1)
         check("values", values, "f", (len(request.per_user), n))

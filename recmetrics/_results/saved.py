@@ -83,20 +83,19 @@ class Schema(NamedTuple):
                     "evaluator instead, with a function that a module defines, not a lambda"
                 )
                 raise ArgumentError(msg)
-        return {
-            "metrics": np.array(list(self.metrics), np.str_),
-            "specs": np.array(list(self.metrics.values()), np.str_),
+        texts = (
+            list(self.metrics),
+            list(self.metrics.values()),
             # Of metrics that are none of the package: they are known where these are imported.
-            "modules": np.array(
-                [d.spec.metric.module for d in request.definitions.values()], np.str_
-            ),
-            "undefined": np.array(list(self.undefined.values()), np.str_),
-            "ties": np.array(list(self.ties.values()), np.str_),
-            "nan": np.array(self.nan, np.str_),
-            "keep": np.array(self.keep, np.str_),
-            "shape": np.array([-1 if n is None else n for n in self.shape]),
-            "data": np.array(list(self.data.items()), np.str_),
-        }
+            [definition.spec.metric.module for definition in request.definitions.values()],
+            list(self.undefined.values()),
+            list(self.ties.values()),
+            self.nan,
+            self.keep,
+            list(self.data.items()),
+        )
+        arrays = {n: np.array(text, np.str_) for n, text in zip(_TEXTS, texts, strict=True)}
+        return arrays | {"shape": np.array([-1 if n is None else n for n in self.shape])}
 
 
 def check(

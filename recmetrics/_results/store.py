@@ -297,50 +297,9 @@ class Store:
             n_items = self.n_items if schema.shape[1] is None else schema.shape[1]
             self._kept = Kept(n_items, cast(Totals, self.content()).joined(part))
 
-    def gathered(self, group: Any) -> Self:
-        """Merge the stores of every process of the group, in the order of their ranks."""
-        torch: Any = sys.modules.get("torch")
-        distributed = None if torch is None else torch.distributed
-        if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
-            msg = (
-                "all_gather needs the processes of torch.distributed, which is not initialised; "
-                "call torch.distributed.init_process_group(...) first, or use merge()"
-            )
-            raise ArgumentError(msg)
-        if distributed.get_rank(group) < 0:
-            msg = (
-                "all_gather was called by a process outside the group; expected only members of "
-                "the group"
-            )
-            raise ArgumentError(msg)
-        parts: list[Any] = [None] * distributed.get_world_size(group)
-        distributed.all_gather_object(parts, self.part(), group=group)
-        whole = self.empty()
-        for schema, part in parts:
-            whole.take(schema, part)
-        return whole
-
     def empty(self) -> Self:
         """Make a store of the same schema without rows."""
         return type(self)(self.request, self.keep, self.shape, self.data)
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Export all rows as plain arrays."""
-        schema, part = self.part()
-        return schema.arrays(self.request) | part.arrays()
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], of: str, keeps: Sequence[str]) -> Self:
-        """Read the ``state`` of an evaluator of the class ``of``, which ``keeps`` some rows."""
-        with reading(state, of, keeps) as (fields, request, schema):
-            store = cls(request, schema.keep, schema.shape, schema.data)
-            part: UserRows | Totals
-            if schema.keep == "rows":
-                part = UserRows.read(fields, request, store.n_users, store.n_items or 0)
-            else:
-                part = Totals.read(fields, request, schema.keep, store.n_items)
-        store.take(schema, part)
-        return store
 
 
 class Accumulator:
@@ -406,7 +365,26 @@ class Accumulator:
         ArgumentError
             If torch.distributed is not initialised, or the evaluators cannot be merged.
         """
-        return self._of(self._results.gathered(group))
+        torch: Any = sys.modules.get("torch")
+        distributed = None if torch is None else torch.distributed
+        if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
+            msg = (
+                "all_gather needs the processes of torch.distributed, which is not initialised; "
+                "call torch.distributed.init_process_group(...) first, or use merge()"
+            )
+            raise ArgumentError(msg)
+        if distributed.get_rank(group) < 0:
+            msg = (
+                "all_gather was called by a process outside the group; expected only members of "
+                "the group"
+            )
+            raise ArgumentError(msg)
+        parts: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(parts, self._results.part(), group=group)
+        whole = self._results.empty()
+        for schema, part in parts:
+            whole.take(schema, part)
+        return self._of(whole)
 
     def reset(self) -> None:
         """Remove all users or events, for the next epoch; truth and metrics stay.
@@ -430,7 +408,8 @@ class Accumulator:
         >>> Evaluator.from_state(state).counts() == evaluator.counts()
         True
         """
-        return self._results.state()
+        schema, part = self._results.part()
+        return schema.arrays(self._results.request) | part.arrays()
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
@@ -445,7 +424,12 @@ class Accumulator:
         InputError
             If the arrays are not those of ``state``.
         """
-        return cls._of(Store.from_state(state, cls.__name__, cls._keeps))
+        with reading(state, cls.__name__, cls._keeps) as (fields, request, schema):
+            store = Store(request, schema.keep, schema.shape, schema.data)
+            kind: type[UserRows | Totals] = UserRows if schema.keep == "rows" else Totals
+            part = kind.read(fields, request, schema)
+        store.take(schema, part)
+        return cls._of(store)
 
 
 def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from recmetrics._inputs import InvalidItems
 from recmetrics._results.rows import Batch
-from recmetrics._results.saved import Arrays, check
+from recmetrics._results.saved import Arrays, Schema, check
 from recmetrics._selection import Exposures, exposures
 from recmetrics._spec import NUMBERS, Request
 from recmetrics._threads import without_warnings
@@ -129,25 +129,19 @@ class Totals(NamedTuple):
 
     def arrays(self) -> Arrays:
         """The totals as plain arrays."""
-        return {
-            "n_rows": np.array(self.n_rows),
-            "swallowed": self.swallowed,
-            "invalid": self.invalid,
-            "values": self.values,
-            "n_defined": self.n_defined,
-            "sums": self.sums,
-            **({} if self.exposure is None else self.exposure.arrays()),
-        }
+        names = ("n_rows", "swallowed", "invalid", "values", "n_defined", "sums")
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        return arrays if self.exposure is None else arrays | self.exposure.arrays()
 
     @classmethod
-    def read(cls, fields: Arrays, request: Request, keep: str, n_items: int | None) -> Self:
+    def read(cls, fields: Arrays, request: Request, schema: Schema) -> Self:
         """Read plain arrays; a ValueError names one that does not fit."""
         n, n_metrics = int(fields["n_rows"].item()), len(request.per_user)
-        n_values = n if keep == "values" else 0
+        has_values = schema.keep == "values"
         check("n_rows", fields["n_rows"], "iu", (), 0)
         swallowed = check("swallowed", fields["swallowed"], "iu", (2,), 0, n)
         invalid = check("invalid", fields["invalid"], "iu", (len(InvalidItems._fields),), 0)
-        values = check("values", fields["values"], "f", (n_metrics, n_values))
+        values = check("values", fields["values"], "f", (n_metrics, n * has_values))
         n_defined = check("n_defined", fields["n_defined"], "iu", (n_metrics,), 0, n)
         sums = check("sums", fields["sums"], "f", (n_metrics, 2, 2))
         if np.isnan(sums[:, 0]).any() or (sums[:, 1, 0] < 0).any():
@@ -155,9 +149,9 @@ class Totals(NamedTuple):
             raise ValueError(msg)
         exposure = None
         if request.of_exposure and n:
-            exposure = exposures(request, request.cutoffs(n_items))
+            exposure = exposures(request, request.cutoffs(schema.shape[1]))
             exposure.read(fields)
-        chunks = (values,) if keep == "values" else None
+        chunks = (values,) if has_values else None
         return cls(n, swallowed, invalid, chunks, n_defined, sums, exposure)
 
 

@@ -393,10 +393,9 @@ def _refuse_several_ranks(request: Request) -> None:
 
 def _refuse_level(request: Request, level: str) -> None:
     """Refuse a metric that has no chance level, or no ceiling."""
-    for text, definition in request.definitions.items():
-        if level != "chance" or not definition.spec.metric.any_order:
-            _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
     for text, (spec, _, _) in request.definitions.items():
+        if level != "chance" or not spec.metric.any_order:
+            _refuse_lists(request, text, _LEVELS[level][1], "leave it out")
         if level == "chance":
             _refuse_divisor(text, spec, "chance level", "leave it out")
         elif not has_ceiling(spec):

@@ -2,7 +2,6 @@
 
     _graph   the tasks of a call, one chain for each block of users
     _tasks   what a worker does with a block: functions of arrays, without Dask
-    _best    the best items of each user, chunk by chunk
 
 Each chunk of scores is reduced on its worker to a few items per user, and each block of users to
 one number per user and metric. The scores are never gathered in one place. This module needs the
@@ -130,12 +129,7 @@ def compute_factors(
     item_bias
         As in ``Metrics.compute_factors``.
     ground_truth, metrics_list, lazy
-        As in ``compute``, and so are all other keywords.
-
-    Returns
-    -------
-    dict
-        As in ``compute``.
+        As in ``compute``, and so are all other keywords and the result.
 
     Raises
     ------

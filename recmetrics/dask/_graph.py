@@ -9,7 +9,6 @@ from __future__ import annotations  # the types of Dask are not those of the stu
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,26 +17,15 @@ import scipy.sparse as sp
 
 from recmetrics._errors import InputTypeError, ShapeError
 from recmetrics._extras import install
-from recmetrics._inputs import (
-    ItemSets,
-    SharedSet,
-    Users,
-    check_matrix,
-    check_shape,
-    read_candidates,
-    read_exclude,
-    read_numbers,
-    read_side,
-    read_stratum,
-    read_truth,
-)
+from recmetrics._inputs import ItemSets, SharedSet, Users, check_matrix, check_shape, read_side
 from recmetrics._results import warn_of_swallowed
 from recmetrics._spec import Request
-from recmetrics.dask._best import best_of
 from recmetrics.dask._tasks import (
     Chunk,
     Job,
     add_up,
+    best_of,
+    best_of_chunk,
     measure_all,
     measure_best,
     measure_factors,
@@ -45,7 +33,7 @@ from recmetrics.dask._tasks import (
     read_block,
     read_chunks,
     read_classes,
-    select,
+    read_part,
 )
 
 try:
@@ -86,15 +74,15 @@ class TaskGraph:
         self._blocks = blocks
         self._sent = _shared(self._job)
         sources = (
-            _by_block(ground_truth, "truth", read_truth, shape, blocks),
-            _by_block(given.get("exclude"), "exclude", read_exclude, shape, blocks),
-            _by_block(given.get("candidates"), "candidates", read_candidates, shape, blocks),
-            _by_block(profile if has_profile else None, "profile", _read_profile, shape, blocks),
+            _by_block(ground_truth, "truth", shape, blocks),
+            _by_block(given.get("exclude"), "exclude", shape, blocks),
+            _by_block(given.get("candidates"), "candidates", shape, blocks),
+            _by_block(profile if has_profile else None, "profile", shape, blocks),
         )
-        strata = {}
-        for name in request.strata:
-            read, items = partial(read_stratum, name), given["strata"][name]
-            strata[name] = _by_block(items, f"strata[{name!r}]", read, shape, blocks)
+        strata = {
+            name: _by_block(given["strata"][name], f"strata[{name!r}]", shape, blocks)
+            for name in request.strata
+        }
         self._users = [
             _task(read_block)(
                 index,
@@ -114,7 +102,7 @@ class TaskGraph:
             if len(line) == 1 or self._job.request.whole_rows:
                 measured.append(_task(measure_rows, nout=2)(line, users, self._sent))
             else:
-                best = [_task(select)(chunk, users, self._sent) for chunk in line]
+                best = [_task(best_of_chunk)(chunk, users, self._sent) for chunk in line]
                 best = _narrowed(best, lambda few: _task(best_of)(few, depth), _FAN_IN)
                 measured.append(_task(measure_best, nout=2)(best, users, self._sent))
         return measured
@@ -219,47 +207,27 @@ def _whole(array: Any) -> Task:
 
 
 def _by_block(
-    value: Any,
-    what: str,
-    read: Callable[[Any, tuple[int, int]], ItemSets],
-    shape: tuple[int, int],
-    blocks: Sequence[slice],
+    value: Any, what: str, shape: tuple[int, int], blocks: Sequence[slice]
 ) -> list[Task | ItemSets | None]:
     """The part of ``value``, in any form, for each block of users."""
     if isinstance(value, da.Array):
         _check_known(value, what)
         if what == "truth" and value.shape == shape[:1]:  # one item index for each user
-            own = [_whole(value[users]) for users in blocks]
-            return [
-                _task(read_classes)(read, part, users, shape[1])
-                for part, users in zip(own, blocks, strict=True)
-            ]
+            return [_task(read_classes)(_whole(value[own]), own, shape[1]) for own in blocks]
         if what != "profile":
-            check_shape(value.shape, shape, what)
-        return _chunks_by_block(value, what, read, blocks)
+            check_shape(value, shape, what)
+        lines, tasks = _lines(value), []
+        for users in blocks:
+            own = [
+                line
+                for line in lines
+                if line[0].users.start < users.stop and line[0].users.stop > users.start
+            ]
+            tasks.append(_task(read_chunks)(what, own or lines[:1], users))
+        return tasks
     if value is None:
         return [None] * len(blocks)
-    sets = read(value, shape).in_memory()
+    sets = read_part(value, what, shape).in_memory()
     if isinstance(sets, SharedSet):
         return [_shared(sets)] * len(blocks)
     return [sets.take(users) for users in blocks]
-
-
-def _chunks_by_block(
-    array: Any, what: str, read: Callable[..., Any], blocks: Sequence[slice]
-) -> list[Task]:
-    lines = _lines(array)
-    tasks = []
-    for users in blocks:
-        own = [
-            line
-            for line in lines
-            if line[0].users.start < users.stop and line[0].users.stop > users.start
-        ]
-        tasks.append(_task(read_chunks)(read, what, own or lines[:1], users))
-    return tasks
-
-
-def _read_profile(matrix: Any, shape: tuple[int, int]) -> ItemSets:  # noqa: ARG001
-    """Read a profile, whose shape has been checked."""
-    return read_numbers(matrix, "profile")

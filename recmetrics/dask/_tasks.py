@@ -19,12 +19,24 @@ from recmetrics._inputs import (
     SparseSets,
     Users,
     one_below_another,
+    read_item_sets,
+    read_numbers,
 )
 from recmetrics._results import KeptLists, RowNames, item_dtype, settled, system_values, user_values
-from recmetrics._selection import Exposures, Source, exposures, find_hits, read_factors
+from recmetrics._selection import (
+    Exposures,
+    MatrixRanker,
+    Source,
+    exposures,
+    find_hits,
+    kernels,
+    read_factors,
+)
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._types import FloatArray, IntArray
-from recmetrics.dask._best import Best, best_of, best_of_chunk, side_by_side
+
+Best = Rows
+"""Items of each user, those of equal scores in ascending order; their values are the scores."""
 
 
 class Job(NamedTuple):
@@ -89,23 +101,27 @@ def read_block(
     )
 
 
-def read_chunks(read: Any, what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
+def read_part(value: Any, what: str, shape: tuple[int, int]) -> ItemSets:
+    """Read the sets of some users, or their profile, whose shape has been checked."""
+    return read_numbers(value, what) if what == "profile" else read_item_sets(value, what, shape)
+
+
+def read_chunks(what: str, lines: Sequence[Sequence[Chunk]], users: slice) -> ItemSets:
     """Read the sets of ``users`` from the chunks of a Dask array that hold them, line by line."""
     blocks, n_items = [], 0
     for line in lines:
         own = line[0].users
         rows = slice(max(users.start, own.start) - own.start, min(users.stop, own.stop) - own.start)
-        parts = [_read_chunk(read, what, chunk, rows) for chunk in line]
+        parts = [_read_chunk(what, chunk, rows) for chunk in line]
         blocks.append(side_by_side(parts))
         n_items = line[-1].items.stop
     return SparseSets(one_below_another(blocks), n_items)
 
 
-def read_classes(read: Any, classes: Any, users: slice, n_items: int) -> ItemSets:
+def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
     """Read the one relevant item of each of ``users``."""
     with _placed(f"in the truth from user {users.start} on"):
-        found: ItemSets = read(classes, (users.stop - users.start, n_items))
-    return found
+        return read_item_sets(classes, "truth", (users.stop - users.start, n_items))
 
 
 @contextmanager
@@ -118,20 +134,75 @@ def _placed(place: str) -> Iterator[None]:
         raise type(error)(msg) from None
 
 
-def _read_chunk(read: Any, what: str, chunk: Chunk, rows: slice) -> Rows:
+def _read_chunk(what: str, chunk: Chunk, rows: slice) -> Rows:
     array, first_item = chunk.checked(what), chunk.items.start
     if hasattr(array, "to_scipy_sparse"):  # a chunk of the library ``sparse``
         array = array.to_scipy_sparse()
     place = f"that begins with user {chunk.users.start} and item {first_item}"
     with _placed(f"in the chunk of {what} {place}"):
-        found: Rows = read(array, array.shape).rows(rows)
+        found = read_part(array, what, array.shape).rows(rows)
     return found._replace(items=found.items + first_item)
 
 
-def select(chunk: Chunk, users: Users, job: Job) -> Best:
-    """Select the best items of each user within a chunk of scores."""
-    scores = chunk.checked("scores")
-    return best_of_chunk(scores, chunk.items.start, users, job.depth, job.request)
+def best_of_chunk(chunk: Chunk, users: Users, job: Job) -> Best:
+    """Select the best items of each user within a chunk of scores.
+
+    An item among the k best of all is among the k best of its chunk. So only those leave the
+    worker.
+    """
+    scores, items = ScoreMatrix(chunk.checked("scores")), chunk.items
+    n_users, n_items = scores.shape
+    own = Users(
+        truth=SparseSets(Rows.none(n_users), None),
+        exclude=None if users.exclude is None else users.exclude.crop(items),
+        candidates=None if users.candidates is None else users.candidates.crop(items),
+        n_items=n_items,
+        chosen=users.chosen,
+        first_item=items.start,
+    )
+    best = KeptLists(n_users, n_items, job.depth)
+    MatrixRanker(scores, own).hits(None, job.request, best)
+    lists = best.joined()
+    is_item = lists >= 0
+    start = np.concatenate(([0], np.cumsum(np.count_nonzero(is_item, axis=1))))
+    chosen = lists[is_item]
+    return Best(start, chosen + items.start, scores.array[np.nonzero(is_item)[0], chosen])
+
+
+def best_of(parts: Sequence[Best], depth: int) -> Best:
+    """Rank the ``depth`` best items of each user from ``parts``, ranges of items in order."""
+    found = side_by_side(parts)
+    counts = np.diff(found.start)
+    longest = int(counts.max(initial=0))
+    places = np.empty((len(counts), min(depth, longest)), np.int64)
+    length = np.zeros(len(counts), np.int64)
+    block = ScoreMatrix(found.values[np.newaxis]).block(slice(0, 1))
+    kernels.list_candidates(
+        block.values[0],
+        found.start,
+        np.arange(len(found.items)),
+        depth,
+        block.least,
+        places,
+        length,
+        kernels.pool_for(depth, longest, block.values.dtype),
+    )
+    kept = places[np.arange(places.shape[1]) < length[:, np.newaxis]]
+    start = np.concatenate(([0], np.cumsum(length)))
+    return Best(start, found.items[kept], found.values[kept])
+
+
+def side_by_side(parts: Sequence[Rows]) -> Rows:
+    """Join parts with the same users, in the order of their items, into one row per user."""
+    if len(parts) == 1:
+        return parts[0]
+    # A stable sort by user leaves the parts of each in order.
+    order = np.argsort(np.concatenate([part.users() for part in parts]), kind="stable")
+    return Rows(
+        np.sum([part.start for part in parts], axis=0),
+        np.concatenate([part.items for part in parts])[order],
+        np.concatenate([part.values for part in parts])[order],
+    )
 
 
 def measure_rows(

@@ -166,7 +166,7 @@ _OF_FILES = {
         ("many items of a user are not sorted", "tests/inputs/test_inputs.py",
          "while place >= first + gap and items[place - gap] > item:", "while False:"),
         ("explicit zeros are relevant", SCORES,
-         "return rows if smallest > 0.0 or values.all() else rows.keep(values != 0.0)",
+         "return rows if smallest > 0.0 or read.all() else rows.keep(values != 0.0)",
          "return rows"),
         ("the users of a sparse block from the first on", SCORES,
          "slice(own[0], own[-1])", "slice(0, own[-1] - own[0])"),

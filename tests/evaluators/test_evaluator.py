@@ -130,13 +130,6 @@ def test_rankings_give_the_bits_of_one_call(problem):
     assert_identical(one.compute(), Metrics.compute_ranked(ranking, truth, metrics, **side))
 
 
-def test_rankings_and_scores_mix():
-    one = evaluator(["mrr", "coverage@2"])
-    one.update(SCORES[:1])
-    one.update_ranked([[1, 0], [2, -1]])
-    assert_identical(one.compute(), {"mrr": np.array([1, 1, NAN]), "coverage@2": np.array(3 / 3)})
-
-
 def test_lists_that_are_replaced_by_shorter_ones_leave_nothing_behind():
     one = evaluator(["coverage@3", "personalization@3"])
     one.update_ranked([[0, 1, 2], [0, 1, 2], [0, 1, 2]])
@@ -226,27 +219,6 @@ def test_undefined_raise_names_the_user():
 
 
 # --- Merge, reset, pickle, state -----------------------------------------------------------------
-
-
-def parts(problem, *rows):
-    scores, truth, exclude, side = problem
-    for users in rows:
-        one = Evaluator(truth, ALL, exclude=exclude, **side)
-        one.update(scores[users], users)
-        yield one
-
-
-def test_merged_evaluators_give_the_bits_of_one_call(problem):
-    scores, truth, exclude, side = problem
-    fifth = len(scores) // 5
-    first, second = parts(problem, slice(0, 3 * fifth), slice(2 * fifth, None))
-    wrong = Evaluator(truth, ALL, exclude=exclude, **side)
-    wrong.update(-scores[fifth : 4 * fifth], slice(fifth, 4 * fifth))
-    assert wrong.merge(first).merge(second) is wrong
-    expected = Metrics.compute(scores, truth, ALL, exclude=exclude, **side)
-    assert_identical(wrong.compute(), expected)
-    wrong.update(scores, slice(None))  # and it goes on
-    assert_identical(wrong.merge(wrong).compute(), expected)
 
 
 @pytest.mark.parametrize("waiting", [True, False])
@@ -485,9 +457,6 @@ NOT_INDICES = "users must be a slice or a 1-d array of integer user indices, got
          "not ids", lambda one: one.update(SCORES[:2], ["u0", "u1"])),
         (InputTypeError, f"{NOT_INDICES}1-d of dtype bool; for a mask type np.flatnonzero(users)",
          lambda one: one.update(SCORES, np.array([True, True, True]))),
-        (InputTypeError, f"{NOT_INDICES}2-d of dtype int64; Evaluator has the truth already; "
-         "StreamEvaluator.update takes (scores, truth)",
-         lambda one: one.update(SCORES[:1], [[0]])),
         (InputTypeError, f"{NOT_INDICES}1-d of dtype float64; type np.asarray(users, np.int64) if "
          "these are indices", lambda one: one.update(SCORES[:1], [0.0])),
         (InputTypeError, "users must be an array or a list with one entry per user, got 0 of type "

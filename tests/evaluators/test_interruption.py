@@ -168,7 +168,7 @@ def test_a_pickle_is_written_from_what_does_not_change():
     one.counts()
     again = make(*arguments)
     again.__setstate__(state)
-    assert values_in(again) == before
+    assert values_in(Evaluator._of(again)) == before
 
 
 def test_of_two_threads_that_add_the_next_rows_one_is_refused():

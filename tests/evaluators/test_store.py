@@ -4,7 +4,6 @@ import copy
 import functools
 import math
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -315,17 +314,6 @@ def test_ctrl_c_at_any_line_leaves_an_update_done_or_undone(keep, monkeypatch):
         interrupt(one.mean, line)
         assert values_in(one) in (values_in(before), values_in(twin))
     assert line > 100
-
-
-def test_threads_may_share_a_stream():
-    """Threads that share an Evaluator are in ``test_interruption``."""
-    one = made("means", "mrr")
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(200):
-            pool.submit(add, one, slice(None))
-    whole = filled("means", "mrr")
-    assert one.counts()["mrr"].defined == 200 * whole.counts()["mrr"].defined
-    assert one.mean() == pytest.approx(whole.mean(), rel=1e-14)
 
 
 # --- What compute refuses ------------------------------------------------------------------------

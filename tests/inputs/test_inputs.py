@@ -344,10 +344,7 @@ def test_repeated_entries_of_a_sparse_truth_add_up():
     halves = [(u, i, value / 2) for u, i, value in UNSORTED]
     assert_identical(values(truth=csr(halves + halves)), values())
     assert_identical(values(truth=csr([*UNSORTED, (2, 3, 1.0), (2, 3, -1.0)])), values())
-
-
-def test_repeated_entries_of_a_bool_sparse_truth_are_one():
-    likes = [(u, i, True) for u, i, _ in UNSORTED]
+    likes = [(u, i, True) for u, i, _ in UNSORTED]  # of bool they stay 1
     assert_identical(values(truth=csr(likes + likes)), values(truth=BINARY))
 
 

@@ -98,12 +98,8 @@ def test_the_expectation_over_what_is_observed_is_the_value_of_the_whole_truth(m
 # --- Any way in ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def expected():
-    return Metrics.compute(SCORES, TRUTH, METRICS, propensity=PROPENSITY)
-
-
-def test_an_evaluator_and_a_stream_give_the_bits_of_one_call(expected):
+def test_any_entry_point_gives_the_bits_of_one_call():
+    expected = Metrics.compute(SCORES, TRUTH, METRICS, propensity=PROPENSITY)
     mutable = PROPENSITY.copy()
     evaluator = Evaluator(TRUTH, METRICS, propensity=mutable)
     stream = StreamEvaluator(METRICS, propensity=mutable)
@@ -114,9 +110,6 @@ def test_an_evaluator_and_a_stream_give_the_bits_of_one_call(expected):
         stream.update(SCORES[rows], sp.csr_array(TRUTH[rows]))
     assert_identical(evaluator.compute(), expected)
     assert_identical(stream.compute(), expected)
-
-
-def test_rankings_and_methods(expected):
     ranking = np.argsort(-SCORES, axis=1)
     assert_identical(
         Metrics.compute_ranked(ranking, TRUTH, METRICS, propensity=PROPENSITY), expected
@@ -200,7 +193,8 @@ ERRORS = {
     "text": (
         lambda: compute(propensity=["a"] * N_ITEMS),
         InputTypeError,
-        "propensity must hold real numbers, got dtype <U1; type np.asarray(propensity, np.float64)",
+        "propensity must hold real numbers (float16, float32, float64, integers or bool), got "
+        "dtype <U1; type np.asarray(propensity, np.float64)",
     ),
     "groups": (lambda: Metrics.compute_groups([1.0, 2.0], [0, 1], "recall(weigh=ips)@5", sizes=[2]),
         ArgumentError,

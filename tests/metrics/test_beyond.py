@@ -362,7 +362,8 @@ WRONG = [
         "serendipity",
         {"popularity": ["a", "b", "c"]},
         InputTypeError,
-        "popularity must hold real numbers, got dtype <U1; type np.asarray(popularity, np.float64)",
+        "popularity must hold real numbers (float16, float32, float64, integers or bool), got "
+        "dtype <U1; type np.asarray(popularity, np.float64)",
     ),
     (
         "diversity",

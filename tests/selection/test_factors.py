@@ -13,7 +13,7 @@ from problems import JIT
 from sizes import patched
 
 from recmetrics import Evaluator, InputTypeError, Metrics, NaNScoreError, ShapeError
-from recmetrics._inputs import read_candidates, read_exclude
+from recmetrics._inputs import read_item_sets
 from recmetrics._selection import factors
 from recmetrics._threads import map_blocks
 
@@ -24,8 +24,8 @@ FactorScores = factors.FactorScores
 
 def best(scores, k, exclude=None, candidates=None, n_threads=2):
     """The lists of all users, in blocks, and what was told of NaN in each block."""
-    excluded = None if exclude is None else read_exclude(exclude, scores.shape)
-    allowed = None if candidates is None else read_candidates(candidates, scores.shape)
+    excluded = None if exclude is None else read_item_sets(exclude, "exclude", scores.shape)
+    allowed = None if candidates is None else read_item_sets(candidates, "candidates", scores.shape)
 
     def select(rows):
         own = None if allowed is None else allowed.take(np.arange(rows.start, rows.stop))

@@ -26,7 +26,7 @@ TRUTH = sp.csr_array(np.eye(2, 6))
 USERS, ITEMS = np.ones((2, 3)), np.arange(18.0).reshape(6, 3)
 
 
-@pytest.mark.parametrize("form", [TRUTH, TRUTH.toarray()], ids=["sparse", "dense"])
+@pytest.mark.parametrize("form", [TRUTH, TRUTH.toarray(), TRUTH.toarray().tolist()], ids=type)
 def test_update_takes_no_truth(form):
     evaluator = Evaluator(TRUTH, "hit@1")
     got = message_of(InputTypeError, lambda: evaluator.update(SCORES, form))
