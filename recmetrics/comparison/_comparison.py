@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["differences", "means"]
-"""One of the tables of a comparison."""
 
 
 class UsersNeeded(NamedTuple):

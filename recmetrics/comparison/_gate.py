@@ -178,7 +178,6 @@ class Gate(Printed):
 def judge(
     found: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
 ) -> Gate:
-    """Judge each candidate by all rules; the keywords are those of ``Comparison.gate``."""
     min_users, looks = check_count("min_users", min_users, 2), check_count("looks", looks, 1)
     baseline = found.baseline or found.models[0]
     if found.baseline is None and len(found.models) > 2:
@@ -218,7 +217,6 @@ def judge(
 
 
 def read_rule(text: Any, found: Compared) -> Rule:
-    """Read a rule; an error names the nearest that can be read."""
     match = _RULE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         msg = (
@@ -295,7 +293,7 @@ def _tested(
             runs = (new - below) * rule.direction, share * its * rule.direction
             sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs)
             [means] = statistics.resampled([sample], found.n_resamples, seed)
-            estimate = estimate._replace(resampled=statistics.defined(means)[0])
+            estimate = estimate._replace(resampled=means[~np.isnan(means)])
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
@@ -313,7 +311,6 @@ def _tested(
 def _judged(
     tests: Sequence[tuple[Rule, Verdict, Estimate | None]], alpha: float
 ) -> Iterator[Verdict]:
-    """Judge all rules and groups of a candidate."""
     p_values = [estimate.p_below() for _, _, estimate in tests if estimate is not None]
     # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
     n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))

@@ -66,7 +66,6 @@ class Movers(Printed):
 def find_movers(
     found: Compared, metric: str, n: int, pair: tuple[str, str], users: Sequence[Any] | None
 ) -> Movers:
-    """Find them; ``users`` are the ids of all users, if the results have none."""
     n = check_count("n", n, 1)
     samples = found.samples
     if metric in samples.system:

@@ -202,14 +202,12 @@ def _name(record: Mean | Difference) -> str:
 
 
 def _mark(record: Mean | Difference) -> str:
-    """The mark of a significant difference or of the best mean; "" for the others."""
     if isinstance(record, Difference):
         return " *" if record.significant else ""
     return " (best)" if record.best else ""
 
 
 def _lines(record: Mean | Difference) -> list[str]:
-    """The name of a record, with its mark, on lines that fit."""
     return _wrapped(_name(record) + _mark(record)).split("\n")
 
 
