@@ -31,10 +31,8 @@ Table: TypeAlias = Literal["differences", "means"]
 class UsersNeeded(NamedTuple):
     """How many users are enough."""
 
-    with_value: int
-    """Users who have a value of the metric in both models."""
-    all_users: int
-    """All users, if as large a share of them has a value."""
+    with_value: int  # users who have a value of the metric in both models
+    all_users: int  # if as large a share of them has a value
 
 
 class Comparison(Compared, Printed):
@@ -68,8 +66,7 @@ class Comparison(Compared, Printed):
     ) -> CompactTable:
         """Return the means of all users as a table, models by metrics, with marks of significance.
 
-        The table prints as text, and can write Markdown or a LaTeX ``table``. The p-values are
-        corrected for all metrics of the comparison, even if only some are shown.
+        The p-values are corrected for all metrics of the comparison, even if only some are shown.
 
         Parameters
         ----------
@@ -189,9 +186,8 @@ class Comparison(Compared, Printed):
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
-        given: Any = difference
-        is_number = isinstance(given, (int, float, np.number))
-        if not is_number or not 0 < abs(given) < np.inf:
+        is_number = isinstance(difference, int | float | np.number)
+        if not is_number or not 0 < abs(difference) < np.inf:
             msg = (
                 f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
             )
@@ -339,8 +335,7 @@ class CompactTable(Printed):
     Attributes
     ----------
     comparison, metrics, digits
-        The comparison, the metrics to show, in this order, and the number of decimals. If
-        ``digits`` is None, there are four decimals, or more for small means.
+        The comparison, and the metrics and the number of decimals as in its ``compact``.
     """
 
     comparison: Compared

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +51,7 @@ class Verdict:
 
     ``difference`` is candidate - baseline, and ``margin`` the least that the rule allows (the
     greatest, where lower is better), both in the unit of the metric. The true difference is
-    ``at_least`` and ``at_most`` these bounds. A rule holds where its bound is not beyond the
-    margin, and fails where the other one is. ``n_needed`` is the number of users with a value with
+    ``at_least`` and ``at_most`` these bounds. ``n_needed`` is the number of users with a value with
     whom an open rule would hold with power 0.8 if the true difference were 0; None otherwise.
     """
 
@@ -115,8 +113,7 @@ class Gate(Printed):
         return document(self, metrics, None, verdicts=self.to_records(), notes=self._notes())
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        shown = (SimpleNamespace(metric=e.metric, mean=e.difference) for e in self.verdicts)
-        places = grids.decimals_of(shown)
+        places = grids.decimals_of((each.metric, each.difference) for each in self.verdicts)
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda each: one_line(each.rule), is_number=False),

@@ -83,9 +83,8 @@ def number(
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
     def text(record: Any) -> str:
         form = f"{sign}.{places[record.metric]}f"
-        return (
-            UNDEFINED if math.isnan(record.low) else f"[{record.low:{form}}, {record.high:{form}}]"
-        )
+        low, high = shown(record.low, form), shown(record.high, form)
+        return UNDEFINED if math.isnan(record.low) else f"[{low}, {high}]"
 
     return Column(f"{percent(confidence)} interval", text)
 
@@ -272,12 +271,11 @@ def _cells(
         yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
 
 
-def decimals_of(records: Iterable[Any]) -> dict[str, int]:
+def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
     """Four decimals for each metric, or as many as show three digits of its largest mean."""
     top: dict[str, float] = {}
-    for each in records:
-        size = abs(each.mean) if math.isfinite(each.mean) else 0.0
-        top[each.metric] = max(top.get(each.metric, 0.0), size)
+    for metric, mean in means:
+        top[metric] = max(top.get(metric, 0.0), abs(mean) if math.isfinite(mean) else 0.0)
     return {
         metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
         for metric, size in top.items()

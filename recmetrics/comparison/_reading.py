@@ -410,10 +410,8 @@ def _labels(by: Any, n_users: int) -> list[Any]:
         raise ShapeError(msg)
     if getattr(getattr(by, "dtype", None), "kind", "") == "M":  # tolist() would give integers
         by = np.asarray(by).astype("M8[us]")
-    for name in ("to_list", "tolist", "to_pylist"):
-        if hasattr(by, name):
-            return list(getattr(by, name)())
-    return list(by)
+    names = ("to_list", "tolist", "to_pylist")
+    return list(next((getattr(by, name)() for name in names if hasattr(by, name)), by))
 
 
 def _is_missing(label: Any) -> bool:

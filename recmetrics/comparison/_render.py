@@ -164,7 +164,8 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:
-    return grids.decimals_of(each for each in comparison.means if each.model in comparison.models)
+    means = [each for each in comparison.means if each.model in comparison.models]
+    return grids.decimals_of((each.metric, each.mean) for each in means)
 
 
 def pair(difference: Difference) -> str:

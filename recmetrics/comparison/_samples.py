@@ -109,11 +109,7 @@ def _read_runs(model: str, given: Any, asked: Columns, *, is_level: bool = False
 def _in_one_order(
     models: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
-    """Put the users of all data frames into one order, and the labels in ``columns``; their ids.
-
-    Runs of a model that share no user are folds: their values are undefined for the users of the
-    other runs.
-    """
+    """Put the users of all data frames into one order, and the labels in ``columns``; their ids."""
     tables = {model: [*each] for model, each in models.items()}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}
     first: Table | None = None
@@ -121,7 +117,7 @@ def _in_one_order(
     for own in tables.values():
         rows = [{user: row for row, user in enumerate(each.users())} for each in own]
         union = dict.fromkeys(chain(*rows))
-        is_folds = sum(map(len, rows)) == len(union)
+        is_folds = sum(map(len, rows)) == len(union)  # undefined for the users of other runs
         for run, (table, places) in enumerate(zip(own, rows, strict=True)):
             if table.frame is None:
                 continue

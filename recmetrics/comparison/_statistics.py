@@ -52,10 +52,6 @@ class Sample(NamedTuple):
     paired: bool = False
 
 
-NOTHING = Sample((Sums(np.empty(0), None),))
-"""Stands for values that have no interval."""
-
-
 def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
     """Make the sums to resample: one for each user, or for each random block of many users.
 
@@ -214,8 +210,7 @@ def mean_over_runs(runs: Floats) -> Floats:
 def spread_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the standard deviation, with n - 1; NaN for fewer than two values.
 
-    With ``weights`` the square root of sum w (x - mean)^2 / (sum w - sum w^2 / sum w), which is the
-    same where all weights are equal.
+    With ``weights`` the square root of sum w (x - mean)^2 / (sum w - sum w^2 / sum w).
     """
     if values.size < 2 or not np.isfinite(values).all():
         return math.nan
@@ -407,10 +402,7 @@ def users_for(
 
 
 def _wilcoxon(differing: Floats) -> float:
-    """The signed-rank test; users without a difference are left out, as Wilcoxon did.
-
-    The distribution is chosen here: the versions of SciPy choose differently where ranks are tied.
-    """
+    """The signed-rank test; versions of SciPy choose other distributions where ranks are tied."""
     from scipy.special import ndtr
     from scipy.stats import rankdata, wilcoxon
 
@@ -430,7 +422,6 @@ def _wilcoxon(differing: Floats) -> float:
 
 
 def _every_flip(values: Floats) -> float:
-    """The sign-flip test of the mean by all flips."""
     from scipy.stats import permutation_test
 
     every: Any = {"permutation_type": "samples", "n_resamples": SIGN_FLIPS}
@@ -438,10 +429,9 @@ def _every_flip(values: Floats) -> float:
 
 
 def _permutation(differing: Floats, seed: int) -> float:
-    """The sign-flip test of the mean; a user without a difference has no sign to flip.
+    """The sign-flip test of the mean by all flips if there are few, else by random ones.
 
-    It uses all flips if there are few, else random flips by ``monte_carlo_test``:
-    ``permutation_test`` shuffles an array per user and takes a hundred times longer.
+    ``permutation_test`` shuffles an array per user and takes a hundred times longer for these.
     """
     from scipy.stats import monte_carlo_test
 

@@ -237,7 +237,7 @@ def _described(
         },
     )
     if not np.isfinite(row).all():
-        return record, statistics.NOTHING
+        return record, Sample((statistics.Sums(row[:0], None),))  # without an interval
     return record, Sample((statistics.sums_of(row, own.weights, seed),))
 
 
@@ -340,7 +340,7 @@ class Summary(Printed):
         ]
 
     def _grid(self, records: Sequence[Mean]) -> Grid:
-        places = grids.decimals_of(self.records)
+        places = grids.decimals_of((each.metric, each.mean) for each in self.records)
 
         def level(name: str) -> grids.Column:
             return number(one_line(name), lambda each: each.levels.get(name), places)
