@@ -6,9 +6,8 @@
     _samples      tables of all models -> samples, an array per model and metric in one order
     _statistics   means, quantiles, bootstrap, tests and corrections
     _records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
-    _comparison   ``Comparison``: the numbers, printed, exported and drawn; its compact table
+    _comparison   ``Comparison``: printed, exported, drawn; its compact table, movers, users needed
     _gate         rules for the differences -> bounds -> hold, fail or open: ``Gate``
-    _movers       the users whom a model helps and hurts most
     _render       the tables of a comparison, and their legend
     _grids        one description of a printed table: as text, Markdown, LaTeX and HTML
     _plot         pictures
@@ -17,10 +16,9 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 """
 
 from recmetrics.comparison._compare import compare
-from recmetrics.comparison._comparison import CompactTable, Comparison
+from recmetrics.comparison._comparison import CompactTable, Comparison, Mover, Movers
 from recmetrics.comparison._gate import Gate, Verdict
 from recmetrics.comparison._grids import Grid, Printed, facts_in_html, plural
-from recmetrics.comparison._movers import Mover, Movers
 from recmetrics.comparison._reading import read_weights
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._statistics import Correction, Test, mean_of

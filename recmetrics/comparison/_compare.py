@@ -219,7 +219,8 @@ def _described(
         is_system, is_lower = metric in samples.system, metric in found.lower_is_better
         if is_system and group is not None:
             continue  # one value for all users: none for a group
-        alone = {model: samples.of(group, metric, model) for model in samples.having(metric)}
+        having = [m for m in (*found.models, *found.levels) if metric in samples.values[m]]
+        alone = {model: samples.of(group, metric, model) for model in having}
         sums = {
             model: statistics.sums_of_runs(
                 samples.runs[model][metric][:, each.users], each.weights, seed

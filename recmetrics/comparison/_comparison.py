@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError
+from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics._options import one_of
 from recmetrics._spec import spell
 from recmetrics._types import Convention
+from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _render
 from recmetrics.comparison._gate import Gate, judge
-from recmetrics.comparison._grids import Grid, Printed, in_latex, latex_lines
-from recmetrics.comparison._movers import Movers, find_movers
+from recmetrics.comparison._grids import Grid, Printed, one_line
 from recmetrics.comparison._reading import check_count, check_known, check_share, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import POWER, mean_and_error, users_for
@@ -26,16 +26,61 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Table: TypeAlias = Literal["differences", "means"]
-"""One of the tables of a comparison."""
 
 
 class UsersNeeded(NamedTuple):
     """How many users are enough."""
 
-    with_value: int
-    """Users who have a value of the metric in both models."""
-    all_users: int
-    """All users, if as large a share of them has a value."""
+    with_value: int  # users who have a value of the metric in both models
+    all_users: int  # if as large a share of them has a value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mover:
+    """One user: the id, or the place from 0; the values of both models; their difference."""
+
+    metric: str
+    kind: str  # "gain" or "loss"
+    user: Any
+    value: float
+    against: float
+    difference: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Movers(Printed):
+    """The users with the largest gains and losses, as ``Comparison.movers`` finds them.
+
+    Attributes
+    ----------
+    gains, losses
+        ``Mover`` records, the largest first; equal ones in the order of the users.
+    model, against
+        The two models.
+    """
+
+    gains: tuple[Mover, ...]
+    losses: tuple[Mover, ...]
+    model: str
+    against: str
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dict of plain values for each user."""
+        return [asdict(each) for each in (*self.gains, *self.losses)]
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
+        records = (*self.gains, *self.losses)
+        places = dict.fromkeys((each.metric for each in records), 4)
+        columns = [
+            grids.named("metric"),
+            grids.named("kind"),
+            grids.Column("user", lambda each: one_line(each.user), is_number=False),
+            grids.number(one_line(self.model), lambda each: each.value, places),
+            grids.number(one_line(self.against), lambda each: each.against, places),
+            grids.number("difference", lambda each: each.difference, places, "+"),
+        ]
+        note = f"difference: {one_line(self.model)} - {one_line(self.against)}"
+        return [grids.table(columns, records)], [note]
 
 
 class Comparison(Compared, Printed):
@@ -69,8 +114,7 @@ class Comparison(Compared, Printed):
     ) -> CompactTable:
         """Return the means of all users as a table, models by metrics, with marks of significance.
 
-        The table prints as text, and can write Markdown or a LaTeX ``table``. The p-values are
-        corrected for all metrics of the comparison, even if only some are shown.
+        The p-values are corrected for all metrics of the comparison, even if only some are shown.
 
         Parameters
         ----------
@@ -190,9 +234,8 @@ class Comparison(Compared, Printed):
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
-        given: Any = difference
-        is_number = isinstance(given, (int, float, np.number))
-        if not is_number or not 0 < abs(given) < np.inf:
+        is_number = isinstance(difference, int | float | np.number)
+        if not is_number or not 0 < abs(difference) < np.inf:
             msg = (
                 f"difference must be a finite number other than 0, such as 0.01, got {difference!r}"
             )
@@ -247,7 +290,36 @@ class Comparison(Compared, Printed):
             If the metric or pair is not in the comparison, or the ids are not of all users.
         """
         check_known("metric", metric, self.metrics)
-        return find_movers(self, metric, n, self._pair(model, against), users)
+        new, old = self._pair(model, against)
+        n, samples = check_count("n", n, 1), self.samples
+        if metric in samples.system:
+            msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
+            raise ArgumentError(msg)
+        ids = samples.users if users is None else users
+        news, olds = samples.values[new][metric], samples.values[old][metric]
+        if ids is not None and len(ids) != news.size:
+            msg = f"users must hold the id of each of {news.size:,} users, got {len(ids):,}"
+            raise ShapeError(msg)
+        own = samples.of(None, metric, new, old)
+
+        def first(kind: str, sign: int) -> tuple[Mover, ...]:
+            order = np.argsort(-sign * own.values, kind="stable")
+            places = order[sign * own.values[order] > 0][:n]
+            return tuple(
+                Mover(
+                    metric=metric,
+                    kind=kind,
+                    user=row if ids is None else ids[row],
+                    value=float(news[row]),
+                    against=float(olds[row]),
+                    difference=float(own.values[place]),
+                )
+                for row, place in zip(own.users[places].tolist(), places, strict=True)
+            )
+
+        better = -1 if metric in self.lower_is_better else 1
+        gains, losses = first("gain", better), first("loss", -better)
+        return Movers(gains=gains, losses=losses, model=new, against=old)
 
     def _pair(self, model: str | None, against: str | None) -> tuple[str, str]:
         """The one pair of models that fits."""
@@ -340,8 +412,7 @@ class CompactTable(Printed):
     Attributes
     ----------
     comparison, metrics, digits
-        The comparison, the metrics to show, in this order, and the number of decimals. If
-        ``digits`` is None, there are four decimals, or more for small means.
+        The comparison, and the metrics and the number of decimals as in its ``compact``.
     """
 
     comparison: Compared
@@ -368,10 +439,10 @@ class CompactTable(Printed):
             r"\centering",
             rf"\caption{{{caption}}}",
             rf"\label{{{label}}}",
-            in_latex(self._grid("latex"), str),
+            grids.in_latex(self._grid("latex"), str),
             r"\par\smallskip",
             r"\footnotesize",
-            latex_lines(notes),
+            grids.latex_lines(notes),
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"

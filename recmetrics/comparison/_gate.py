@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,8 +51,7 @@ class Verdict:
 
     ``difference`` is candidate - baseline, and ``margin`` the least that the rule allows (the
     greatest, where lower is better), both in the unit of the metric. The true difference is
-    ``at_least`` and ``at_most`` these bounds. A rule holds where its bound is not beyond the
-    margin, and fails where the other one is. ``n_needed`` is the number of users with a value with
+    ``at_least`` and ``at_most`` these bounds. ``n_needed`` is the number of users with a value with
     whom an open rule would hold with power 0.8 if the true difference were 0; None otherwise.
     """
 
@@ -115,8 +113,7 @@ class Gate(Printed):
         return document(self, metrics, None, verdicts=self.to_records(), notes=self._notes())
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # no best mean
-        shown = (SimpleNamespace(metric=e.metric, mean=e.difference) for e in self.verdicts)
-        places = grids.decimals_of(shown)
+        places = grids.decimals_of((each.metric, each.difference) for each in self.verdicts)
         columns = [
             named("model", len(self.of) > 1),
             Column("rule", lambda each: one_line(each.rule), is_number=False),
@@ -178,7 +175,6 @@ class Gate(Printed):
 def judge(
     found: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
 ) -> Gate:
-    """Judge each candidate by all rules; the keywords are those of ``Comparison.gate``."""
     min_users, looks = check_count("min_users", min_users, 2), check_count("looks", looks, 1)
     baseline = found.baseline or found.models[0]
     if found.baseline is None and len(found.models) > 2:
@@ -218,7 +214,6 @@ def judge(
 
 
 def read_rule(text: Any, found: Compared) -> Rule:
-    """Read a rule; an error names the nearest that can be read."""
     match = _RULE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         msg = (
@@ -295,7 +290,7 @@ def _tested(
             runs = (new - below) * rule.direction, share * its * rule.direction
             sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs)
             [means] = statistics.resampled([sample], found.n_resamples, seed)
-            estimate = estimate._replace(resampled=statistics.defined(means)[0])
+            estimate = estimate._replace(resampled=means[~np.isnan(means)])
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
@@ -313,7 +308,6 @@ def _tested(
 def _judged(
     tests: Sequence[tuple[Rule, Verdict, Estimate | None]], alpha: float
 ) -> Iterator[Verdict]:
-    """Judge all rules and groups of a candidate."""
     p_values = [estimate.p_below() for _, _, estimate in tests if estimate is not None]
     # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
     n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from recmetrics._io import printable
 
 _Record = TypeVar("_Record")
+_Escape: TypeAlias = Callable[[str], str]
 UNDEFINED = "-"
 _GAP = 2  # blanks between columns
 _LATEX = {
@@ -60,7 +61,6 @@ def named(field: str, is_shown: bool = True, *, is_repeated: bool = False) -> Co
 
 
 def count(heading: str, field: str, is_shown: bool = True, places: int = 0) -> Column:
-    """Make a column of numbers of users or runs."""
     form = f",.{places}f"
     return Column(heading, lambda record: shown(getattr(record, field), form), is_shown)
 
@@ -81,13 +81,10 @@ def number(
 
 
 def interval(confidence: float, places: Mapping[str, int], sign: str = "") -> Column:
-    """Make the column of intervals; ``places`` are the decimals of each metric."""
-
     def text(record: Any) -> str:
         form = f"{sign}.{places[record.metric]}f"
-        return (
-            UNDEFINED if math.isnan(record.low) else f"[{record.low:{form}}, {record.high:{form}}]"
-        )
+        low, high = shown(record.low, form), shown(record.high, form)
+        return UNDEFINED if math.isnan(record.low) else f"[{low}, {high}]"
 
     return Column(f"{percent(confidence)} interval", text)
 
@@ -98,7 +95,6 @@ def left_out(records: Sequence[Any]) -> Column:
 
 
 def table(columns: Iterable[Column], records: Sequence[Any]) -> Grid:
-    """Write a row for each record."""
     columns = [column for column in columns if column.is_shown]
     rows: list[list[str]] = []
     strong: set[tuple[int, int]] = set()
@@ -158,7 +154,6 @@ class Printed:
 
 
 def escape_latex(text: str) -> str:
-    """Escape what LaTeX would read, and write minus signs as such."""
     escaped = "".join(_LATEX.get(each, each) for each in text)
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)
 
@@ -169,22 +164,15 @@ def latex_lines(notes: Iterable[str]) -> str:
 
 
 def as_latex(tables: Iterable[str], notes: Iterable[str]) -> str:
-    """Write LaTeX tables that are written already, and notes below them."""
     return "\n\n".join(["% \\usepackage{booktabs}", *tables, latex_lines(notes)]) + "\n"
 
 
-def in_latex(grid: Grid, escape: Callable[[str], str] = escape_latex) -> str:
+def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
     """Write a LaTeX table; ``escape`` is applied to each cell."""
-    lines = [
-        rf"\begin{{tabular}}{{{''.join('r' if c.is_number else 'l' for c in grid.columns)}}}",
-        r"\toprule",
-        " & ".join(escape(column.heading) for column in grid.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(escape(cell) for cell in row) + r" \\" for row in grid.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines)
+    sides = "".join("r" if column.is_number else "l" for column in grid.columns)
+    head, *rows = (" & ".join(cells) + r" \\" for cells in _cells(grid, escape))
+    lines = r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"
+    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *lines])
 
 
 def _fitted(grid: Grid, most: int) -> str:
@@ -208,7 +196,6 @@ def _fitted(grid: Grid, most: int) -> str:
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> list[str]:
-    """Write the lines of a row, whose cells fold at blanks."""
     lines = []
     for parts in zip_longest(*map(_folded, row, widths), fillvalue=""):
         cells = []
@@ -250,16 +237,12 @@ def _folded(cell: str, width: int) -> list[str]:
 
 
 def _in_markdown(grid: Grid) -> str:
-    rows = [
-        [_escape_markdown(column.heading) for column in grid.columns],
-        ["---:" if column.is_number else "---" for column in grid.columns],
-        *_marked(grid, "**{}**", _escape_markdown, str),
-    ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    head, *rows = _cells(grid, _escape_markdown, "**{}**", in_numbers=str)
+    rule = ["---:" if column.is_number else "---" for column in grid.columns]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
 def facts_in_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
-    """Write labels and what belongs to them as an HTML table."""
     columns = [Column(head, itemgetter(i), is_number=False) for i, head in enumerate(("", title))]
     return _in_html(table(columns, [*facts])) + "\n"
 
@@ -272,29 +255,27 @@ def _in_html(grid: Grid) -> str:
         )
         return f"<tr>{''.join(written)}</tr>"
 
-    head = row((html.escape(column.heading) for column in grid.columns), "th")
-    body = "\n".join(
-        row(cells, "td") for cells in _marked(grid, "<b>{}</b>", html.escape, html.escape)
-    )
-    return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    head, *rows = _cells(grid, html.escape, "<b>{}</b>")
+    body = "\n".join(row(cells, "td") for cells in rows)
+    return f"<table>\n<thead>{row(head, 'th')}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def _marked(
-    grid: Grid, strong: str, in_words: Callable[[str], str], in_numbers: Callable[[str], str]
+def _cells(
+    grid: Grid, escape: _Escape, strong: str = "{}", in_numbers: _Escape | None = None
 ) -> Iterator[list[str]]:
-    """Escape the cells of each row, and put the highlighted ones into ``strong``."""
-    escapes = [in_numbers if column.is_number else in_words for column in grid.columns]
+    """Escape the headings and the cells of each row, the highlighted ones within ``strong``."""
+    yield [escape(column.heading) for column in grid.columns]
+    escapes = [in_numbers or escape if column.is_number else escape for column in grid.columns]
     for i, row in enumerate(grid.rows):
-        cells = [escape(cell) for escape, cell in zip(escapes, row, strict=True)]
+        cells = [own(cell) for own, cell in zip(escapes, row, strict=True)]
         yield [strong.format(c) if (i, j) in grid.strong else c for j, c in enumerate(cells)]
 
 
-def decimals_of(records: Iterable[Any]) -> dict[str, int]:
+def decimals_of(means: Iterable[tuple[str, float]]) -> dict[str, int]:
     """Four decimals for each metric, or as many as show three digits of its largest mean."""
     top: dict[str, float] = {}
-    for each in records:
-        size = abs(each.mean) if math.isfinite(each.mean) else 0.0
-        top[each.metric] = max(top.get(each.metric, 0.0), size)
+    for metric, mean in means:
+        top[metric] = max(top.get(metric, 0.0), abs(mean) if math.isfinite(mean) else 0.0)
     return {
         metric: min(8, max(4, 2 - math.floor(math.log10(size or 1.0))))
         for metric, size in top.items()
@@ -328,17 +309,14 @@ def intervals_by(confidence: float, n_resamples: int, drawn: str = "users") -> s
 
 
 def percent(share: float) -> str:
-    """Write a share in percent."""
     return f"{100 * share:.4g} %"
 
 
 def counted(number: int, what: str) -> str:
-    """Write a number of things, one or several."""
     return f"{number:,} {what if number == 1 else plural(what)}"
 
 
 def plural(noun: str) -> str:
-    """Write the plural of a noun, such as users, queries and searches."""
     if re.search("[^aeiou]y$", noun):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"

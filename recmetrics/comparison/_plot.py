@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,16 +83,13 @@ def _curve_of(metric: str) -> tuple[str, int | None]:
     return f"{replace(spec, k=None)}@k", spec.k
 
 
-def _rows(records: Iterable[Mean | Difference]) -> dict[str, list[Any]]:
+def _rows(records: Sequence[Mean | Difference]) -> dict[str, list[Any]]:
     """The records of each row: those of the cutoffs of a curve together, others by metric."""
-    cutoffs: dict[str, set[int | None]] = {}
-    for each in records:
-        curve, k = _curve_of(each.metric)
-        cutoffs.setdefault(curve, set()).add(k)
+    n_cutoffs = Counter(curve for curve, _ in {_curve_of(each.metric) for each in records})
     rows: dict[str, list[Any]] = {}
     for each in records:
         curve, _ = _curve_of(each.metric)
-        name = curve if len(cutoffs[curve]) >= _CURVE else each.metric
+        name = curve if n_cutoffs[curve] >= _CURVE else each.metric
         rows.setdefault(name, []).append(each)
     return rows
 
@@ -147,10 +145,7 @@ def _draw(
     is_curve: bool,
     with_metric: bool = False,
 ) -> None:
-    """Draw a curve over the cutoffs for each model or pair, with a band for its intervals.
-
-    Without a curve, a line for each record, the first on top; filled where best or significant.
-    """
+    """Draw a curve over the cutoffs for each model or pair, or else a line for each record."""
     from matplotlib.ticker import FixedFormatter, MaxNLocator
 
     if records and isinstance(records[0], Difference):
@@ -202,14 +197,12 @@ def _name(record: Mean | Difference) -> str:
 
 
 def _mark(record: Mean | Difference) -> str:
-    """The mark of a significant difference or of the best mean; "" for the others."""
     if isinstance(record, Difference):
         return " *" if record.significant else ""
     return " (best)" if record.best else ""
 
 
 def _lines(record: Mean | Difference) -> list[str]:
-    """The name of a record, with its mark, on lines that fit."""
     return _wrapped(_name(record) + _mark(record)).split("\n")
 
 

@@ -26,8 +26,7 @@ from recmetrics.comparison._statistics import Floats
 
 _MANY_GROUPS = 50
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
-Rows: TypeAlias = npt.NDArray[np.intp]
-"""Indices of users."""
+Rows: TypeAlias = npt.NDArray[np.intp]  # indices of users
 
 
 class Columns(NamedTuple):
@@ -98,10 +97,6 @@ class Samples:
     levels: tuple[str, ...] = ()  # shown beside the models; they may lack metrics
     users: list[Any] | None = None  # their ids, where data frames name them
 
-    def having(self, metric: str) -> list[str]:
-        """List the models, and the levels that have a metric."""
-        return [*self.models, *(each for each in self.levels if metric in self.values[each])]
-
     def n_runs(self) -> dict[str, int]:
         """The number of runs of each model with several."""
         counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
@@ -137,13 +132,12 @@ class Samples:
         if self.n_runs():
             runs = self.runs[model][metric][:, own.users]
             means = np.array([statistics.mean_of(run, own.weights) for run in runs])
-            run_std = statistics.spread_of(statistics.defined(means)[0])
+            run_std = statistics.spread_of(means[~np.isnan(means)])
             named |= {"n_runs": len(runs), "run_std": run_std}
         return named
 
 
 def read_columns(metrics: Any, model: Any, *others: Any) -> Columns:
-    """Read the names of columns that a caller gave."""
     named = []
     for name, given in (("metrics", metrics), ("model", model)):
         names = () if given is None else several(given)
@@ -187,10 +181,7 @@ def read_table(
 
 
 def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
-    """Read a data frame; None for any other object.
-
-    The index of a pandas frame also identifies the users, unless it is 0, 1, 2, ...
-    """
+    """Read a data frame; None for any other object."""
     if not hasattr(type(native), "columns"):
         return None
     try:
@@ -258,7 +249,6 @@ def _names_users(native: Any) -> bool:
 
 
 def _without_nulls(column: Any) -> Any:
-    """The values of a column, NaN where it holds a null."""
     import narwhals as nw
 
     column = column.cast(nw.Float64).fill_null(np.nan) if column.null_count() else column
@@ -266,12 +256,10 @@ def _without_nulls(column: Any) -> Any:
 
 
 def named_user(keys: Iterable[str], user: Iterable[Any]) -> str:
-    """Name a user in a message by the columns that identify it."""
     return ", ".join(f"{key} {value!r}" for key, value in zip(keys, user, strict=True))
 
 
 def require(what: str, name: str, known: Collection[str]) -> None:
-    """Refuse a name of a metric or column that ``what`` does not have."""
     if name not in known:
         hint = did_you_mean(name, list(known)) or f"expected one of {list(known)}"
         msg = f"{what} has no {name!r}; {hint}"
@@ -287,7 +275,6 @@ def spec_if_known(name: str) -> MetricSpec | None:
 
 
 def _read_values(what: str, metric: Any, column: Any) -> Floats:
-    """Read the values of a metric, which no mean of users has."""
     if not isinstance(metric, str):
         msg = f"{what}: names of metrics must be strings"
         raise InputError(msg)
@@ -308,7 +295,6 @@ def _read_values(what: str, metric: Any, column: Any) -> Floats:
 
 
 def read_numbers(what: str, column: Any) -> Floats:
-    """Read an array of real numbers."""
     if isinstance(column, np.ma.MaskedArray):
         msg = f"{what} is a masked array, whose mask would be lost; type .filled(np.nan)"
         raise InputTypeError(msg)
@@ -371,10 +357,7 @@ def read_users(
     weights: Any,
     model: Iterable[str] = (),
 ) -> tuple[dict[Any, Rows], Floats | None]:
-    """Read the users of each group and of None, all, and their weights; none has weight 0.
-
-    Groups and weights are arrays, or columns of a table in ``labels``.
-    """
+    """Read the users of each group and of None, all, and their weights; none has weight 0."""
     for name, given in (("by", by), ("weights", weights), *(("model", each) for each in model)):
         if isinstance(given, str) and given not in labels:
             msg = (
@@ -417,7 +400,6 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
 
 
 def _labels(by: Any, n_users: int) -> list[Any]:
-    """The labels of any array, series or list, one for each user."""
     expected = f"by must hold one group per user, shape ({n_users},)"
     if isinstance(by, Mapping) or hasattr(by, "columns") or not hasattr(by, "__len__"):
         msg = f"{expected}, got a {type(by).__name__}; give an array or a list of labels"
@@ -428,10 +410,8 @@ def _labels(by: Any, n_users: int) -> list[Any]:
         raise ShapeError(msg)
     if getattr(getattr(by, "dtype", None), "kind", "") == "M":  # tolist() would give integers
         by = np.asarray(by).astype("M8[us]")
-    for name in ("to_list", "tolist", "to_pylist"):
-        if hasattr(by, name):
-            return list(getattr(by, name)())
-    return list(by)
+    names = ("to_list", "tolist", "to_pylist")
+    return list(next((getattr(by, name)() for name in names if hasattr(by, name)), by))
 
 
 def _is_missing(label: Any) -> bool:
@@ -462,7 +442,6 @@ def read_weights(weights: Any, n_users: int) -> Floats:
 
 
 def read_seed(rng: int | np.random.Generator | None) -> int:
-    """Read the seed of all random draws."""
     try:
         return int(np.random.default_rng(rng).integers(2**63 - 1))
     except (TypeError, ValueError):
@@ -471,8 +450,7 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
 
 
 def check_count(name: str, given: Any, least: int) -> int:
-    """Refuse what is no whole number of at least ``least``."""
-    number = whole_number(given) if isinstance(given, int | np.integer) else None
+    number = whole_number(given)
     if number is None or number < least:
         msg = f"{name} must be an integer >= {least}, got {given!r}"
         raise ArgumentError(msg)
@@ -486,7 +464,6 @@ def several(given: Any) -> tuple[Any, ...]:
 
 
 def check_known(name: str, given: Any, known: Iterable[str]) -> None:
-    """Refuse what is none of the names that are known."""
     if given not in known:
         msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
         raise ArgumentError(msg)

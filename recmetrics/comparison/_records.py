@@ -204,8 +204,6 @@ def _defined(metric: str, convention: Convention | None) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Make values of JSON: None for what is undefined or infinite."""
-
     def other(each: Any) -> Any:
         if isinstance(each, frozenset):
             return sorted(each)
@@ -224,9 +222,8 @@ def frame_of(records: Sequence[dict[str, Any]], backend: str | None) -> Any:
         msg = f"to_frame needs the package {' or '.join(wanted)}; type: pip install {wanted[0]}"
         raise ArgumentError(msg)
     package = importlib.import_module(name)
-    if (
-        len({type(each.get("group")) for each in records} - {type(None)}) > 1
-    ):  # no column holds them
+    kinds = {type(each.get("group")) for each in records} - {type(None)}
+    if len(kinds) > 1:  # no column holds them
         named = (group if (group := each["group"]) is None else str(group) for each in records)
         records = [{**each, "group": group} for each, group in zip(records, named, strict=True)]
     if name == "pyarrow":

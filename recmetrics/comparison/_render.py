@@ -46,8 +46,7 @@ def to_latex(comparison: Compared) -> str:
 
 
 def tables(comparison: Compared) -> list[Grid]:
-    """The tables: means and differences of all users, then of each group."""
-    # Both tables of all users first, then both of the groups.
+    """The means and the differences of all users, then those of the groups."""
     pairs = zip_longest(_means(comparison), _differences(comparison))
     return [grid for pair in pairs for grid in pair if grid is not None]
 
@@ -93,7 +92,6 @@ def compact_legend(
 
 
 def _intervals(comparison: Compared) -> Iterator[str]:
-    """Say how the intervals are computed, and what they cover where there are runs."""
     counts = comparison.n_runs
     drawn = "users and runs" if counts else "users"
     how = grids.intervals_by(comparison.confidence, comparison.n_resamples, drawn)
@@ -125,7 +123,6 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
-    """Say by which test and which correction differences are significant."""
     overall, _ = split(comparison.differences)
     tested = [each for each in overall if each.metric not in comparison.untested]
     if not tested:
@@ -167,16 +164,15 @@ def _few_users(comparison: Compared, *, with_groups: bool = False) -> Iterator[s
 
 
 def _decimals(comparison: Compared) -> dict[str, int]:
-    return grids.decimals_of(each for each in comparison.means if each.model in comparison.models)
+    means = [each for each in comparison.means if each.model in comparison.models]
+    return grids.decimals_of((each.metric, each.mean) for each in means)
 
 
 def pair(difference: Difference) -> str:
-    """Name a pair as a difference."""
     return f"{one_line(difference.model)} - {one_line(difference.against)}"
 
 
 def _means(comparison: Compared) -> Iterator[Grid]:
-    """The means of all users, then of the groups."""
     places, has_runs = _decimals(comparison), bool(comparison.n_runs)
     for means in filter(None, split(comparison.means)):
         columns = [
@@ -197,8 +193,6 @@ def _means(comparison: Compared) -> Iterator[Grid]:
 
 
 def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: str = "") -> Column:
-    """Make the column of the worst group, beside the records of all users."""
-
     def text(each: Mean | Difference) -> str:
         worst = comparison.worst_group(each.metric, each.model, getattr(each, "against", None))
         if worst is None:
@@ -209,7 +203,6 @@ def _worst(comparison: Compared, places: Mapping[str, int], group: Any, sign: st
 
 
 def _differences(comparison: Compared) -> Iterator[Grid]:
-    """The differences of all users, then of the groups."""
     places = _decimals(comparison)
     for differences in filter(None, split(comparison.differences)):
         # A single pair needs no column: it is the heading of the differences.
@@ -260,10 +253,8 @@ def models_by_metrics(
         decimals = f".{places[metric] if digits is None else digits}f"
 
         def text(model: str) -> str:
-            mean, is_best = (
-                grids.shown(means.get((metric, model)), decimals),
-                (metric, model) in best,
-            )
+            mean = grids.shown(means.get((metric, model)), decimals)
+            is_best = (metric, model) in best
             if form == "latex":
                 return _in_latex(mean, of_models[model], is_best)
             if form == "text":
@@ -299,7 +290,6 @@ def _p(test: Test, difference: Difference) -> str:
 
 
 def _between(numbers: Sequence[int], what: str) -> str:
-    """Write the range of numbers of things."""
     low, high = min(numbers), max(numbers)
     return grids.counted(high, what) if low == high else f"{low} to {high} {grids.plural(what)}"
 

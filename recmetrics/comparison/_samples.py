@@ -82,7 +82,6 @@ def _stacked(runs: Sequence[Table]) -> dict[str, Floats]:
 
 
 def _split(table: Table) -> dict[str, Table]:
-    """Split the rows of all models."""
     if not table.model:
         keys = list(table.keys)
         msg = f"results has no column 'model'; type model= and the one of {keys} that is"
@@ -95,28 +94,22 @@ def _split(table: Table) -> dict[str, Table]:
 
 
 def _read_runs(model: str, given: Any, asked: Columns, *, is_level: bool = False) -> list[Table]:
-    """Read the runs of a model; a result alone is one run."""
     runs = [given] if is_level or not isinstance(given, list | tuple) else given
     if not runs:
         kind = type(given).__name__
         msg = f"the result of {model!r} is an empty {kind}; expected one or more runs"
         raise InputError(msg)
-    names = [f"run {number} of {model!r}" for number, _ in enumerate(runs, start=1)]
-    names = names if len(runs) > 1 else [f"the result of {model!r}"]
+    name = "run {} of {!r}" if len(runs) > 1 else "the result of {1!r}"
     return [
-        read_table(name, each, asked, _FORMS, is_level=is_level)
-        for name, each in zip(names, runs, strict=True)
+        read_table(name.format(number, model), each, asked, _FORMS, is_level=is_level)
+        for number, each in enumerate(runs, start=1)
     ]
 
 
 def _in_one_order(
     models: Mapping[str, Sequence[Table]], columns: Iterable[str]
 ) -> tuple[dict[str, list[Table]], dict[str, list[Any]], list[Any] | None]:
-    """Put the users of all data frames into one order, and the labels in ``columns``; their ids.
-
-    Runs of a model that share no user are folds: their values are undefined for the users of the
-    other runs.
-    """
+    """Put the users of all data frames into one order, and the labels in ``columns``; their ids."""
     tables = {model: [*each] for model, each in models.items()}
     labels: dict[str, dict[Any, Any]] = {column: {} for column in columns}
     first: Table | None = None
@@ -124,7 +117,7 @@ def _in_one_order(
     for own in tables.values():
         rows = [{user: row for row, user in enumerate(each.users())} for each in own]
         union = dict.fromkeys(chain(*rows))
-        is_folds = sum(map(len, rows)) == len(union)
+        is_folds = sum(map(len, rows)) == len(union)  # undefined for the users of other runs
         for run, (table, places) in enumerate(zip(own, rows, strict=True)):
             if table.frame is None:
                 continue
@@ -153,7 +146,6 @@ def _in_one_order(
 
 
 def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -> None:
-    """Refuse a data frame with other users than the first one, or with those of several models."""
     if table.model and len(table.rows_by_model()) > 1:
         named = ", ".join(map(repr, table.model))
         msg = (
@@ -182,7 +174,6 @@ def _require_same_users(first: Table, expected: Any, table: Table, users: Any) -
 
 
 def check_runs(samples: Samples, paired_runs: object) -> None:
-    """Refuse runs that cannot be paired, and folds of users that have to be."""
     if not isinstance(paired_runs, bool):
         msg = f"paired_runs must be True or False, got {paired_runs!r}"
         raise ArgumentError(msg)

@@ -19,9 +19,7 @@ import numpy.typing as npt
 from recmetrics._threads import without_warnings
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
-"""A test of the mean difference of two models."""
 Correction: TypeAlias = Literal["holm", "bh"]
-"""A correction of p-values: Holm, or Benjamini and Hochberg."""
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _Record = TypeVar("_Record")
@@ -54,17 +52,11 @@ class Sample(NamedTuple):
     paired: bool = False
 
 
-NOTHING = Sample((Sums(np.empty(0), None),))
-"""Stands for values that have no interval."""
-
-
 def sums_of(values: Floats, weights: Floats | None, seed: int) -> Sums:
-    """Make the sums to resample: one for each user, or for each random block of users.
+    """Make the sums to resample: one for each user, or for each random block of many users.
 
-    A sum over random blocks of users varies as that over the users. So the blocks of many users are
-    resampled in their place, and a million users take as long as 4,096. The width of the interval
-    then errs by 1.1 % (its standard error, 1 / sqrt(2 x 4,096)); 2,000 resamples let each bound err
-    by 3 % of it.
+    A sum over random blocks varies as that over users. The width of the interval then errs by 1.1 %
+    (its standard error, 1 / sqrt(2 x 4,096)); 2,000 resamples let each bound err by 3 % of it.
     """
     totals = values if weights is None else values * weights
     n = values.size
@@ -115,13 +107,11 @@ def bounded(
 ) -> list[_Record]:
     """Give records the bounds of the percentile bootstrap intervals of their samples.
 
-    Samples of one size use the same draws, which depend only on the size and the seed. The interval
-    of fewer than two values is NaN. With several runs, a resample also draws runs, with
-    replacement; all of them have the users of that resample.
+    Samples of one size use the same draws, which depend only on the size and the seed.
 
     The percentile method suffices for a mean; the jackknife of BCa takes time quadratic in the
-    number of users. The method is implemented here, because importing scipy.stats takes longer than
-    all resamples. For up to 4,096 users, the numbers are those of ``scipy.stats.bootstrap``.
+    number of users. Importing scipy.stats takes longer than all resamples; for up to 4,096 users,
+    the numbers are those of ``scipy.stats.bootstrap``.
     """
     records, samples = map(list, zip(*found, strict=True))
     of_size: dict[int, list[int]] = {}
@@ -143,7 +133,7 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
     found = np.percentile(means, bounds, axis=1)
     for row in np.flatnonzero(np.isnan(found[0])):
         # In the drawn runs none of the drawn users has a value: such resamples are left out.
-        known, _ = defined(means[row])
+        known = means[row][~np.isnan(means[row])]
         if known.size:
             found[:, row] = np.percentile(known, bounds)
     return found.tolist()  # type: ignore[no-any-return]
@@ -179,10 +169,7 @@ def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
 
 
 def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -> Floats:
-    """The mean of drawn runs, from their totals and divisors in each resample of users.
-
-    Which runs are drawn depends on their number, the seed and the side of a difference.
-    """
+    """The mean of drawn runs, from their totals and divisors in each resample of users."""
     n = len(runs)
     drawn = np.random.default_rng([seed, n, side]).integers(n, size=(runs[0][0].size, n))
     total, over = np.zeros((2, drawn.shape[0]))
@@ -193,18 +180,12 @@ def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -
     return total / over
 
 
-def defined(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats | None]:
-    """Leave out what is undefined, and its weights."""
-    undefined = np.isnan(values)
-    if not undefined.any():
-        return values, weights
-    return values[~undefined], None if weights is None else weights[~undefined]
-
-
 @without_warnings  # of infinite values
 def mean_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
-    values, weights = defined(values, weights)
+    known = ~np.isnan(values)
+    if not known.all():
+        values, weights = values[known], None if weights is None else weights[known]
     if not values.size:
         return math.nan
     if weights is None:
@@ -229,8 +210,7 @@ def mean_over_runs(runs: Floats) -> Floats:
 def spread_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the standard deviation, with n - 1; NaN for fewer than two values.
 
-    With ``weights`` the square root of sum w (x - mean)^2 / (sum w - sum w^2 / sum w), which is the
-    same where all weights are equal.
+    With ``weights`` the square root of sum w (x - mean)^2 / (sum w - sum w^2 / sum w).
     """
     if values.size < 2 or not np.isfinite(values).all():
         return math.nan
@@ -243,13 +223,7 @@ def spread_of(values: Floats, weights: Floats | None = None) -> float:
 
 @without_warnings  # of infinite values
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:
-    """Compute quantiles: the least value such that users up to it have the share of the weight.
-
-    If they have exactly the share, the quantile is the mean of that value and the next one, so the
-    median of an even number of users is as usual. NumPy calls this method "averaged_inverted_cdf";
-    SAS uses it as well. A user of weight 2 counts as two users of weight 1. Without values, the
-    quantiles are NaN.
-    """
+    """Compute quantiles as ``summary`` documents them; without values, they are NaN."""
     n = values.size
     if not n:
         return [math.nan] * len(shares)
@@ -273,12 +247,7 @@ def effective_users(weights: Floats) -> float:
 
 @without_warnings  # of differences whose squares overflow
 def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None = None) -> float:
-    """Compute the two-sided p-value of a paired test that the differences are centred at zero.
-
-    With ``weights``, which are above 0, the test is of the weighted mean; signed ranks have no such
-    form.
-
-    The p-value is 1 if no user differs, and NaN for fewer than two users.
+    """Compute the p-value of a test: 1 if no user differs, NaN for fewer than two users.
 
     SciPy is only called with values of which it does not warn: its warnings could be silenced only
     for the whole process, and a thread must not change that for others.
@@ -309,10 +278,7 @@ def effect_size(differences: Floats, weights: Floats | None = None) -> float:
 
 
 def correct(p_values: Sequence[float], correction: Correction | None) -> list[float]:
-    """Correct p-values for their number; NaN stays and does not count.
-
-    Holm (1979) steps down, and is valid under any dependence of the tests.
-    """
+    """Correct p-values for their number; NaN stays and does not count."""
     p = np.array(p_values, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(p))
     if correction == "holm":
@@ -349,10 +315,7 @@ def mean_and_error(differences: Floats, weights: Floats | None = None) -> tuple[
 
 
 class Estimate(NamedTuple):
-    """A mean of n values, and what bounds it: its t statistic, or the resampled means of runs.
-
-    Without spread, the exact sign-flip test takes the place of t.
-    """
+    """A mean of n values, and what bounds it: its t statistic, or the resampled means of runs."""
 
     mean: float
     error: float
@@ -399,17 +362,13 @@ def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
 def _shift(skewness: float, n: int) -> float:
     """The part of skewness in a quantile of t; 0 where a bound would become less strict by it.
 
-    A sample is less skewed than what it is drawn from, above all the sample whose bound errs:
-    1 + 8 / sqrt(n) makes up for that, as tests/campaigns/decisions.py shows.
+    The factor 1 + 8 / sqrt(n) is that of tests/campaigns/decisions.py.
     """
     return max(0.0, skewness) / (6 * math.sqrt(n)) * (1 + 8 / math.sqrt(n))
 
 
 def _quantile(n: int, alpha: float, skewness: float) -> float:
-    """The quantile 1 - alpha of t for skewed values.
-
-    Hall: Inverting an Edgeworth expansion, Annals of Statistics 1983.
-    """
+    """The quantile 1 - alpha of t for skewed values, as ``Comparison.gate`` documents it."""
     from scipy.special import stdtrit
 
     q = float(stdtrit(n - 1, 1 - alpha))
@@ -443,10 +402,7 @@ def users_for(
 
 
 def _wilcoxon(differing: Floats) -> float:
-    """The signed-rank test; users without a difference are left out, as Wilcoxon did.
-
-    The distribution is chosen here: the versions of SciPy choose differently where ranks are tied.
-    """
+    """The signed-rank test; versions of SciPy choose other distributions where ranks are tied."""
     from scipy.special import ndtr
     from scipy.stats import rankdata, wilcoxon
 
@@ -466,21 +422,16 @@ def _wilcoxon(differing: Floats) -> float:
 
 
 def _every_flip(values: Floats) -> float:
-    """The sign-flip test of the mean by all flips."""
     from scipy.stats import permutation_test
 
-    return float(
-        permutation_test(
-            (values,), np.mean, permutation_type="samples", n_resamples=SIGN_FLIPS
-        ).pvalue
-    )
+    every: Any = {"permutation_type": "samples", "n_resamples": SIGN_FLIPS}
+    return float(permutation_test((values,), np.mean, **every).pvalue)
 
 
 def _permutation(differing: Floats, seed: int) -> float:
-    """The sign-flip test of the mean; a user without a difference has no sign to flip.
+    """The sign-flip test of the mean by all flips if there are few, else by random ones.
 
-    It uses all flips if there are few, else random flips by ``monte_carlo_test``:
-    ``permutation_test`` shuffles an array per user and takes a hundred times longer.
+    ``permutation_test`` shuffles an array per user and takes a hundred times longer for these.
     """
     from scipy.stats import monte_carlo_test
 
@@ -501,16 +452,9 @@ def _permutation(differing: Floats, seed: int) -> float:
     def mean(kept: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
         return (2 * _dot(kept, differing) - total) / n
 
-    return float(
-        monte_carlo_test(
-            np.ones(n),  # observed: every sign as it is
-            keep,
-            mean,
-            vectorized=True,
-            n_resamples=SIGN_FLIPS,
-            batch=max(1, _DRAW_BYTES // (9 * n)),
-        ).pvalue
-    )
+    drawn: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
+    observed = np.ones(n)  # every sign as it is
+    return float(monte_carlo_test(observed, keep, mean, vectorized=True, **drawn).pvalue)
 
 
 def _dot(weights: Floats, row: Floats) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations  # help() shows the names of types, not what 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -214,7 +213,6 @@ def _described(
     seed: int,
     may_lack: str,
 ) -> tuple[Mean, Sample]:
-    """Compute the statistics of a metric over some users, and what to resample."""
     [model] = samples.models
     own, users = samples.of(group, metric, model), samples.groups[group]
     weights = None if samples.weights is None else samples.weights[users]
@@ -239,12 +237,8 @@ def _described(
         },
     )
     if not np.isfinite(row).all():
-        return record, statistics.NOTHING
+        return record, Sample((statistics.Sums(row[:0], None),))  # without an interval
     return record, Sample((statistics.sums_of(row, own.weights, seed),))
-
-
-def _at(level: str, record: Mean) -> float | None:
-    return (record.levels or {}).get(level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -346,13 +340,17 @@ class Summary(Printed):
         ]
 
     def _grid(self, records: Sequence[Mean]) -> Grid:
-        places = grids.decimals_of(self.records)
+        places = grids.decimals_of((each.metric, each.mean) for each in self.records)
+
+        def level(name: str) -> grids.Column:
+            return number(one_line(name), lambda each: each.levels.get(name), places)
+
         columns = [
             named("model", bool(self.models)),
             named("group", records[0].group is not None),
             named("metric", is_repeated=True),
             number("mean", attrgetter("mean"), places),
-            *(number(one_line(name), partial(_at, name), places) for name in self.levels),
+            *map(level, self.levels),
             grids.interval(self.confidence, places),
             *(number(name, attrgetter(name), places) for name in ("q10", "median", "q90")),
             grids.count(plural(self.noun), "n_users"),

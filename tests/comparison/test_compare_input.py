@@ -10,7 +10,7 @@ import pytest
 from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
-from recmetrics import ArgumentError, InputError, InputTypeError, Metrics, ShapeError, compare
+from recmetrics import ArgumentError, InputError, InputTypeError, ShapeError, compare
 
 
 @BACKENDS
@@ -114,6 +114,9 @@ def test_frames_that_are_refused():
         (summary, make.concat(parts), chosen, "values has two lists of user 1.0, rows 0 and 2; "
          "expected one: type model='its name' if a column names the model, drop columns that are "
          "no ids"),
+        (compare, {"a": parts[0], "b": parts[1].rename({"user": "member"})}, chosen, "the lists of "
+         "'a' are identified by the columns ['user'] and those of 'b' by ['member']; expected the "
+         "same, and metrics in float columns"),
         (compare, {"a": long, "b": long}, by_algo, "'a' has rows of several models, column 'algo'; "
          "give compare one frame of all models, or the rows of one model each"),
         (summary, long.with_columns(algo=make.lit(None)), by_algo, "values has no name of a model "
@@ -133,18 +136,6 @@ def test_frames_that_are_refused():
         assert only(compare(given, **by_algo)).wins == 1
     assert summary(long, **by_algo).means == {"a/hit@1": 0.5, "b/hit@1": 1.0}
     assert compare(SMALL, metrics="coverage@5").metrics == ("coverage@5",)
-
-
-def test_frames_of_other_users_are_refused():
-    a, b = frame("polars", [1, 2], [0.1, 0.2]), frame("polars", [1, 3], [0.1, 0.2])
-    with pytest.raises(InputError, match=r"^'a' has a list of user 2 and 'b' has none; compare "):
-        compare({"a": a, "b": b})
-    with pytest.raises(InputError, match=r"^'b' has two lists of user 1, rows 0 and 1; expected "):
-        compare({"a": a, "b": frame("polars", [1, 1], [0.1, 0.2])})
-    with pytest.raises(
-        InputError, match=r"identified by the columns \['user'\] and those of 'b' by"
-    ):
-        compare({"a": a, "b": b.rename({"user": "member"})})
 
 
 def test_frames_without_narwhals(monkeypatch):
@@ -263,19 +254,3 @@ def test_columns_alone_make_no_frame():
     ):
         with pytest.raises(InputTypeError, match=r"^the result of 'b' is a S\w+; expected what "):
             compare({"a": {"m": OLD}, "b": strange})
-
-
-def test_results_of_compute_with_a_system_metric():
-    scores = np.random.default_rng(0).random((2, 30, 20))
-    truth = (np.random.default_rng(1).random((30, 20)) < 0.2).astype(float)
-    truth[4] = 0
-    asked = ["ndcg@5", "coverage@5"]
-    results = {name: Metrics.compute(s, truth, asked) for name, s in zip("ab", scores, strict=True)}
-    found = compare(results, rng=0)
-    assert [each.metric for each in found.differences] == ["ndcg@5"]
-    coverage = [each for each in found.means if each.metric == "coverage@5"]
-    assert [each.mean for each in coverage] == [float(r["coverage@5"]) for r in results.values()]
-    assert {(each.n_users, each.n_undefined) for each in coverage} == {(None, None)}
-    assert all(math.isnan(each.low) for each in coverage)
-    assert found.means[0].mean == np.nanmean(results["a"]["ndcg@5"])
-    assert found.means[0].n_undefined >= 1

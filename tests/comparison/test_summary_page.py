@@ -93,13 +93,7 @@ def test_levels_and_notes_beside_the_means():
 
 @pytest.mark.parametrize(
     ("noun", "nouns"),
-    [
-        ("group", "groups"),
-        ("query", "queries"),
-        ("day", "days"),
-        ("search", "searches"),
-        ("class", "classes"),
-    ],
+    [("query", "queries"), ("day", "days"), ("search", "searches"), ("class", "classes")],
 )
 def test_the_plural_of_a_noun(noun, nouns):
     text = str(summary({"mrr@10": [1.0, 0.5, NAN]}, noun=noun))
