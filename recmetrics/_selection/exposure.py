@@ -173,7 +173,6 @@ class Exposures:
         return {name: array for arrays in each for name, array in arrays.items()}
 
     def read(self, arrays: Mapping[str, Any]) -> None:
-        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
         for exposure in self._at.values():
             exposure.read(arrays)
 

@@ -252,15 +252,17 @@ class Views:
         return self._only(among, hits, slots)
 
     def _of(self, stratum: str | None) -> Hits:
-        if stratum is None or self._slots is None:
-            return _in_order(self._hits)
-        return self._only(self._slots.strata[stratum], self._hits, self._slots)
+        hits = self._hits
+        if stratum is not None and self._slots is not None:
+            return self._only(self._slots.strata[stratum], hits, self._slots)
+        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
         """Keep the relevant items ``among`` all, and their hits."""
         kept = np.zeros(len(among), np.bool_)
         _mark_hits(hits.start, hits.n_hits, slots.place, among, kept)
-        return _in_order(_chosen(hits, among, kept))
+        hits = _chosen(hits, among, kept)
+        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
         """The number of ranks to weigh; not more, since a callable may fail for them."""
@@ -383,11 +385,6 @@ def _count_kept(
                 target[moved] = new_start[user] + moved - before
                 moved += 1
         new_hits[user] = moved - before
-
-
-def _in_order(hits: Hits) -> Hits:
-    """The hits with the ideal of each user in descending order, for kernels."""
-    return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
 
 def _visited(hits: Hits, rel: float | None = None) -> Hits:

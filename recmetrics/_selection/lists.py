@@ -1,7 +1,4 @@
-"""Lists, and the metrics that read them, block by block during selection.
-
-So memory does not grow with the number of users, even where lists are whole rankings.
-"""
+"""Lists, read block by block during selection, so that memory does not grow with the users."""
 
 from typing import NamedTuple, Protocol
 
