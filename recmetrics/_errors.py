@@ -1,18 +1,4 @@
-"""Every exception of the package, and its category of warnings.
-
-RecmetricsError
-    MetricSpecError (ValueError)       a metric string that cannot be read
-        UnknownMetricError             no metric of that name; names the nearest
-        UnknownOptionError             the metric has no such option, or no such value
-    ArgumentError (ValueError)         an invalid or missing keyword argument, such as k=0
-    InputError (ValueError)            invalid values in scores, truth, rankings and other inputs
-        ShapeError                     arrays whose shapes do not match
-        NaNScoreError                  NaN among the scores
-    InputTypeError (TypeError)         an input that is not a matrix of real numbers
-    UndefinedMetricError (ValueError)  a user without relevant items under undefined="raise"
-    DeviceMemoryError (RuntimeError)   no memory left on a GPU, as torch has its own error
-RecmetricsWarning (UserWarning)        results that may be misleading
-"""
+"""Every exception of the package, and its category of warnings."""
 
 import difflib
 import sys

@@ -45,16 +45,9 @@ Scores: TypeAlias = (
     | Sequence[Sequence[float] | npt.NDArray[Any]]
 )
 """A matrix users x items of predicted scores."""
-Truth: TypeAlias = (
-    npt.NDArray[Any]
-    | SupportsArray
-    | SupportsDLPack
-    | SparseMatrix
-    | Sequence[Sequence[float] | npt.NDArray[Any]]
-    | Sequence[int]
-)
+Truth: TypeAlias = Scores | Sequence[int]
 """A users x items matrix, one array of item indices per user, or one item index per user."""
-Candidates: TypeAlias = Truth | Sequence[int]
+Candidates: TypeAlias = Truth
 """Items of each user in any form that truth takes, or item indices for all users."""
 WhichUsers: TypeAlias = slice | SupportsIndices | Sequence[int] | None
 """The users of a batch: indices, a slice, or None for those after the previous batch."""

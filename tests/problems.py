@@ -204,3 +204,8 @@ def plain_specs(k=3, kinds=("hits", "lists", "exposure")):
 def as_index_arrays(sets):
     """Lists of lists as the index arrays that the public functions take."""
     return None if sets is None else [np.array(items, dtype=np.int64) for items in sets]
+
+
+def index_sets(exclude, candidates):
+    """The sets of a problem as keyword arguments."""
+    return {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}

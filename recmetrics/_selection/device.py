@@ -1,12 +1,9 @@
 """Scores in the memory of a device: the ranks of relevant items, and lists, by torch alone.
 
-The rank of a relevant item is counted, as ``kernels`` says:
-
-    rank(item) = 1 + #(scores > its score) + #(equal scores of lower items)
-
-So a block of rows is compared once with each of the relevant items of its users. The rows of users
-who have many are sorted instead. A list is selected by ``topk``, which may take any of the items
-that are equal to the last one of a list; the first of them are taken.
+The rank of a relevant item is counted, as ``kernels`` says. So a block of rows is compared once
+with each of the relevant items of its users. The rows of users who have many are sorted instead. A
+list is selected by ``topk``, which may take any of the items that are equal to the last one of a
+list; the first of them are taken.
 
 Only a block of bounded size is ever copied: with the lowest score where an item may not be
 recommended. All results leave the device as integers, since some devices have no float64.
@@ -136,7 +133,6 @@ class DeviceFactors(DeviceScores):
         return DeviceFactors(self._users[rows], self._items, self._bias)
 
     def block(self, rows: slice) -> Any:
-        """Compute the scores of some consecutive users, (rows, n_items)."""
         scores = self._users[rows].to(self._items.dtype) @ self._items.T
         return scores if self._bias is None else scores.add_(self._bias)
 
@@ -150,7 +146,6 @@ class DeviceRanker:
 
     @refuse_full_memory()
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        """Rank the relevant items, as ``Ranker.hits`` says."""
         users = self._users
         ties = rules.ties and k is not None
 
@@ -309,10 +304,7 @@ def _select(scores: Any, lowest: Any, k: int) -> IntArray:
 
 
 def _keep_hits(ranks: IntArray, relevant: Rows, k: int, hits: Hits, *, ties: bool) -> None:
-    """Fill ``hits`` with the items among the first ``k``, in rank order.
-
-    With ``ties`` an item among the first k in any order of equal scores is a hit.
-    """
+    """Fill ``hits`` with the items among the first ``k``, in rank order; as the kernel does."""
     rank, above, reaching = ranks
     best = above + 1 if ties else rank
     found = np.flatnonzero((rank > 0) & (best <= k))

@@ -98,16 +98,8 @@ class Exposure:
 
     def add(self, items: IntArray, length: IntArray) -> None:
         """Add lists: row u is ``items[u, :length[u]]``, best first, -1 at ranks without an item."""
-        n_lists = _add_lists(
-            items,
-            length,
-            self.depth,
-            self.count,
-            self._cosine,
-            self._cosine_of,
-            self._ranked,
-            self._ranked_of,
-        )
+        sums = self._cosine, self._cosine_of, self._ranked, self._ranked_of
+        n_lists = _add_lists(items, length, self.depth, self.count, *sums)
         self.n_lists += int(n_lists)  # a NumPy number where kernels are not compiled
 
     def offer(self, items: IntArray | slice) -> None:
@@ -123,7 +115,6 @@ class Exposure:
         self._ranked += other._ranked
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
-        """The sums as plain arrays."""
         arrays = {
             "n_lists": np.array(self.n_lists),
             "count": self.count,
@@ -174,17 +165,14 @@ class Exposures:
                 exposure.add(items, length)
 
     def merge(self, other: "Exposures") -> None:
-        """Add the lists of another state of the same metrics."""
         for cutoff, exposure in self._at.items():
             exposure.merge(other.at(cutoff))
 
     def arrays(self) -> dict[str, IntArray | BoolArray]:
-        """The state as plain arrays."""
         each = (exposure.arrays() for exposure in self._at.values())
         return {name: array for arrays in each for name, array in arrays.items()}
 
     def read(self, arrays: Mapping[str, Any]) -> None:
-        """Take over what ``arrays`` gave; a ValueError or KeyError where it does not fit."""
         for exposure in self._at.values():
             exposure.read(arrays)
 
@@ -196,7 +184,6 @@ class Exposures:
 
 
 def exposures(request: Request, cutoffs: Cutoffs) -> Exposures:
-    """Make an empty state for the metrics of all lists of a request."""
     n_items = cutoffs.n_items
     sums: dict[int, frozenset[Any]] = {}
     for text, (spec, _, _) in request.of_exposure.items():

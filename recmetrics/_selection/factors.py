@@ -65,15 +65,13 @@ _CANDIDATES = 1 << 18  # in one block of users with candidates of their own
 SWAPPED = "user_factors and item_factors look swapped: give those of the users first"
 
 Array = npt.NDArray[Any]
+_Lists = tuple[IntArray, IntArray, IntArray]  # items, lengths and NaN, as ``best`` gives them
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class _BlasLimit:
-    """The limit of one thread for BLAS, from the first caller that enters to the last that leaves.
-
-    The limit holds for the whole process.
-    """
+    """One thread for BLAS in the process, from the first caller to the last one that leaves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -121,10 +119,7 @@ _blas = _BlasLimit()
 
 
 def one_thread_in_blas(work: Callable[P, R]) -> Callable[P, R]:
-    """Let BLAS use one thread while ``work`` runs, and NumPy not warn of NaN and infinity.
-
-    Needs threadpoolctl; without it BLAS keeps its setting.
-    """
+    """Let BLAS use one thread while ``work`` runs, if threadpoolctl is installed."""
 
     @without_warnings  # kernels report NaN and infinity
     @functools.wraps(work)
@@ -173,7 +168,7 @@ class FactorScores:
     @one_thread_in_blas
     def best(
         self, rows: slice, k: int, excluded: Rows | None, candidates: ItemSets | None
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    ) -> _Lists:
         """Select the lists of a block of users, at most ``k`` items each.
 
         ``excluded`` and ``candidates`` are those of the block. Gives the items (rows, k), best
@@ -190,12 +185,12 @@ class FactorScores:
             users = self._factors_of(slice(rows.start + part.start, rows.start + part.stop))
             hidden = Rows.none(len(ranking[part])) if excluded is None else excluded.take(part)
             found = np.zeros(3, np.int64)
+            into = ranking[part], length[part], found
             if candidates is None or isinstance(candidates, SharedSet):
                 shared = None if candidates is None else candidates.rows(slice(0, 1)).items
-                self._list_tiles(users, hidden, shared, ranking[part], length[part], found)
+                self._list_tiles(users, hidden, shared, into)
             else:
-                own = candidates.rows(part)
-                self._list_own(users, hidden, own, ranking[part], length[part], found)
+                self._list_own(users, hidden, candidates.rows(part), into)
             if found[N_NAN] and not nan_found[N_NAN]:
                 nan_found[NAN_ROW:] = part.start + found[NAN_ROW], found[NAN_ITEM]
             nan_found[N_NAN] += found[N_NAN]
@@ -255,15 +250,10 @@ class FactorScores:
         return tile
 
     def _list_tiles(
-        self,
-        users: Array,
-        excluded: Rows,
-        shared: IntArray | None,
-        ranking: IntArray,
-        length: IntArray,
-        nan_found: IntArray,
+        self, users: Array, excluded: Rows, shared: IntArray | None, into: _Lists
     ) -> None:
         """Fill the lists of some users from all items, or from candidates that they share."""
+        ranking, length, nan_found = into
         if shared is not None:
             excluded = _places_in(shared, excluded)
         n_items = self.shape[1] if shared is None else len(shared)
@@ -290,16 +280,9 @@ class FactorScores:
             ranking[:] = np.where(ranking >= 0, shared[ranking], -1)
             nan_found[NAN_ITEM] = shared[nan_found[NAN_ITEM]]
 
-    def _list_own(
-        self,
-        users: Array,
-        excluded: Rows,
-        own: Rows,
-        ranking: IntArray,
-        length: IntArray,
-        nan_found: IntArray,
-    ) -> None:
+    def _list_own(self, users: Array, excluded: Rows, own: Rows, into: _Lists) -> None:
         """Fill the lists of some users from the candidates of each, computing only their scores."""
+        ranking, length, nan_found = into
         scores = np.empty(len(own.items), self.dtype)
         for user, (start, stop) in enumerate(zip(own.start[:-1], own.start[1:], strict=True)):
             for first in range(start, stop, _TILE_ITEMS):

@@ -1,9 +1,4 @@
-"""``find_hits``: from scores to hits, by the ranker of the scores.
-
-Scores of factor models exist only as factors: ``FactorScores`` selects the lists itself, and they
-are read like rankings. For metrics that need whole rows, because they have no cutoff, the scores of
-a block of rows are computed instead.
-"""
+"""``find_hits``: from scores to hits, by the ranker of the scores."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -41,7 +36,7 @@ from recmetrics._selection.rankings import ListRanker, hits_of_lists
 from recmetrics._selection.tied import EqualScores, TiedRanker
 from recmetrics._spec import Cutoffs, Request
 from recmetrics._threads import in_blocks, row_blocks
-from recmetrics._types import BoolArray, FloatArray, IntArray, UserValues
+from recmetrics._types import IntArray, UserValues
 
 _FEW_USERS = 10  # so many may all miss: candidates may come from a model that retrieves
 _HOST_BYTES = 64 << 20  # of scores for a block of whole rows
@@ -85,15 +80,15 @@ def find_hits(
     if cutoffs is None:
         cutoffs = request.cutoffs(users.n_items, longest_list(scores))
     marks = with_slots or users.side.strata or "propensity" in users.side.values
-    relevant = _marked(users) if marks else None
-    reader = None
+    relevant = slots = reader = None
+    if marks:
+        relevant, slots = _marked(users)
     if cutoffs.lists is not None:
         if not request.of_exposure:
             sink = None
         elif sink is None:
             sink = exposures(request, cutoffs)
-        rows = None if relevant is None else relevant.rows
-        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, rows)
+        reader = ListReader(request, users.side, users.truth.n_users, cutoffs, sink, relevant)
         if users.candidates is None and users.truth.n_users:
             reader.offer(slice(None))
     if relevant is not None:
@@ -104,12 +99,11 @@ def find_hits(
         _warn_of_lacking(users)
     of_lists = {} if reader is None else reader.values
     invalid = ranker.invalid if isinstance(ranker, ListRanker) else None
-    slots = None
-    if relevant is not None:  # the numbers of ``_labelled`` are read, and the relevances put back
-        _, _, relevance = relevant.rows
-        gain, place = read_labels(hits, relevance)
-        slots = Slots(relevant.rows.items, place, relevant.strata, relevant.weights)
-        hits = hits._replace(ideal=relevance, gain=gain)
+    if relevant is not None and slots is not None:
+        # The numbers of ``_labelled`` are read, and the relevances put back.
+        gain, place = read_labels(hits, relevant.values)
+        slots = slots._replace(place=place)
+        hits = hits._replace(ideal=relevant.values, gain=gain)
     return Selection(hits, of_lists, sink, cutoffs, n_swallowed, invalid, slots)
 
 
@@ -133,15 +127,8 @@ def _warn_of_lacking(users: Users) -> None:
         )
 
 
-class _Marked(NamedTuple):
-    """The relevant items of the users, which of them are in each stratum, and their weights."""
-
-    rows: Rows
-    strata: dict[str, BoolArray]
-    weights: FloatArray  # empty where no metric weighs
-
-
-def _marked(users: Users) -> _Marked:
+def _marked(users: Users) -> tuple[Rows, Slots]:
+    """The relevant items of all users, and facts about them; their places are not known yet."""
     everyone = slice(0, users.truth.n_users)
     relevant = users.truth.in_memory().rows(everyone)
     strata = {}
@@ -165,16 +152,16 @@ def _marked(users: Users) -> _Marked:
             )
             raise ShapeError(msg)
         weights = 1.0 / propensity[relevant.items]
-    return _Marked(relevant, strata, weights)
+    return relevant, Slots(relevant.items, np.empty(0, np.int64), strata, weights)
 
 
-def _labelled(relevant: _Marked) -> Rows:
+def _labelled(relevant: Rows) -> Rows:
     """The relevant items with numbers 1, 2, 3, ... in place of their relevances.
 
     Selection moves the relevance of an item to the slot of its hit. As a number, it says which of
     the user's relevant items is there, and no kernel has to.
     """
-    start, items, _ = relevant.rows
+    start, items, _ = relevant
     numbers = np.arange(1, len(items) + 1) - np.repeat(start[:-1], np.diff(start))
     return Rows(start, items, numbers.astype(np.float64))
 
@@ -187,7 +174,6 @@ def longest_list(scores: Source) -> int:
 
 
 def read_scores(scores: Any) -> ScoreMatrix | DeviceScores:
-    """Read scores in memory or on a device."""
     if isinstance(scores, np.ndarray) or not on_device(scores):
         return read_matrix(scores)
     tensor = as_tensor(scores)
@@ -207,7 +193,6 @@ def read_factors(
 
 
 def ranker_of(scores: Source, users: Users) -> Ranker:
-    """Make the ranker for scores and their users."""
     if isinstance(scores, ScoreMatrix):
         return MatrixRanker(scores, users)
     if isinstance(scores, Rankings):
@@ -251,7 +236,7 @@ class FactorRows(ScoreMatrix):
 
 
 class FactorRanker:
-    """Factors, which select their own lists, and the sets of their users."""
+    """Factors, whose lists are read like rankings; without a cutoff, whole rows are computed."""
 
     def __init__(self, factors: FactorScores, users: Users) -> None:
         self._factors = factors
@@ -259,7 +244,6 @@ class FactorRanker:
         self.users = users
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        """Rank the relevant items, as ``Ranker.hits`` says."""
         users = self.users
         short = self.n_items <= self._factors.short_rows and users.candidates is None
         if short or rules.whole_rows:

@@ -62,6 +62,10 @@ class Hits(NamedTuple):
     users: IntArray = np.empty(0, np.int64)
 
 
+_OF_USERS = ("n_hits", "length")
+_OF_HITS = ("rank", "first", "last", "gain")
+
+
 class Slots(NamedTuple):
     """The relevant items in the slots of ``Hits``, and facts about them besides their relevance."""
 
@@ -76,13 +80,11 @@ class Slots(NamedTuple):
         return found if rel is None else found & (relevance >= rel)
 
     def cut(self, slots: slice) -> "Slots":
-        """A view of some slots."""
         strata = {name: among[slots] for name, among in self.strata.items()}
         return Slots(self.items[slots], self.place[slots], strata, self.weights[slots])
 
     @classmethod
     def join(cls, blocks: Sequence["Slots"]) -> "Slots":
-        """Concatenate the slots of all ``blocks``, in order."""
         strata = {
             name: np.concatenate([block.strata[name] for block in blocks])
             for name in blocks[0].strata
@@ -133,27 +135,19 @@ def part_of(hits: Hits, users: slice) -> Hits:
     """A view of the hits of some users."""
     start = hits.start[users.start : users.stop + 1]
     slots = slice(start[0], start[-1])
-    return hits._replace(
-        start=start - start[0],
-        ideal=hits.ideal[slots],
-        n_hits=hits.n_hits[users],
-        rank=hits.rank[slots],
-        first=hits.first[slots],
-        last=hits.last[slots],
-        gain=hits.gain[slots],
-        length=hits.length[users],
-    )
+    views: dict[str, Any] = {name: getattr(hits, name)[users] for name in _OF_USERS}
+    views |= {name: getattr(hits, name)[slots] for name in ("ideal", *_OF_HITS)}
+    return hits._replace(start=start - start[0], **views)
 
 
 def join(blocks: Sequence[Hits]) -> Hits:
-    """Concatenate the hits of all ``blocks``, in order."""
     if len(blocks) == 1:
         return blocks[0]
     offsets = np.cumsum([0, *(block.start[-1] for block in blocks)])
     starts = [b.start[:-1] + o for b, o in zip(blocks, offsets[:-1], strict=True)]
     fields = {
         name: np.concatenate([getattr(block, name) for block in blocks])
-        for name in ("ideal", "n_hits", "rank", "first", "last", "gain", "length")
+        for name in (*_OF_USERS, "ideal", *_OF_HITS)
     }
     start = np.concatenate([*starts, offsets[-1:]])
     return Hits(start=start, discount=np.zeros(0), **fields)
@@ -170,10 +164,7 @@ def _descending(start: IntArray, values: FloatArray) -> FloatArray:
 
 @kernel
 def _sort_down(start: IntArray, values: FloatArray) -> None:
-    """Sort each user's values in descending order by Shell's sort.
-
-    NumPy's sort would take two seconds to compile.
-    """
+    """Sort by Shell's sort, since NumPy's would take two seconds to compile."""
     for user in range(start.size - 1):
         own = values[start[user] : start[user + 1]]
         gap = 1
@@ -191,10 +182,7 @@ def _sort_down(start: IntArray, values: FloatArray) -> None:
 
 
 class Views:
-    """The hits as metrics read them, by tie policy, gains, ``discount`` and ``ideal``.
-
-    These options change the input of a kernel, so no kernel handles them. Each view is made once.
-    """
+    """The hits by tie policy, gains, ``discount`` and ``ideal``; each view is made once."""
 
     def __init__(self, hits: Hits, slots: Slots | None = None) -> None:
         self._longest = int(hits.length.max(initial=0))
@@ -217,7 +205,6 @@ class Views:
     def view(
         self, ties: TiePolicy, k: int | None, options: dict[str, Any], stratum: str | None = None
     ) -> Hits:
-        """The hits for one metric, by its tie policy, its options, ``k`` and its stratum."""
         gain, weigh = options.get("gain"), options.get("weigh", "no")
         # Kernels without gains compare the relevances with rel themselves.
         rel = options["rel"] if gain is not None or weigh != "no" else None
@@ -243,7 +230,6 @@ class Views:
         return hits
 
     def discount(self, k: int | None, options: dict[str, Any]) -> FloatArray:
-        """The weights of the ranks, for all users."""
         key = options["discount"], self._depth(k, options)
         if key not in self._discounts:
             self._discounts[key] = discounts(*key)
@@ -263,22 +249,20 @@ class Views:
             *(hits.ideal, gains, listed),
         )
         hits = hits._replace(gain=listed, ideal=gains if weigh == "ps" else hits.ideal)
-        hits = _chosen(hits, among, self._among(slots, among))
-        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
+        return self._only(among, hits, slots)
 
     def _of(self, stratum: str | None) -> Hits:
-        """The hits in a stratum, with the ideal in descending order."""
         hits = self._hits
         if stratum is not None and self._slots is not None:
-            among = self._slots.strata[stratum]
-            hits = _chosen(hits, among, self._among(self._slots, among))
+            return self._only(self._slots.strata[stratum], hits, self._slots)
         return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
-    def _among(self, slots: Slots, among: BoolArray) -> BoolArray:
-        """Say which slots have a hit that is one of the relevant items ``among`` all."""
+    def _only(self, among: BoolArray, hits: Hits, slots: Slots) -> Hits:
+        """Keep the relevant items ``among`` all, and their hits."""
         kept = np.zeros(len(among), np.bool_)
-        _mark_hits(self._hits.start, self._hits.n_hits, slots.place, among, kept)
-        return kept
+        _mark_hits(hits.start, hits.n_hits, slots.place, among, kept)
+        hits = _chosen(hits, among, kept)
+        return _visited(hits._replace(ideal=_descending(hits.start, hits.ideal)))
 
     def _depth(self, k: int | None, options: dict[str, Any]) -> int:
         """The number of ranks to weigh; not more, since a callable may fail for them."""
@@ -434,20 +418,12 @@ def _chosen(hits: Hits, ideal: BoolArray, kept: BoolArray) -> Hits:
         new[target] = values[source]
         return new
 
-    return hits._replace(
-        start=start,
-        ideal=hits.ideal[ideal],
-        n_hits=n_hits,
-        rank=moved(hits.rank),
-        first=moved(hits.first),
-        last=moved(hits.last),
-        gain=moved(hits.gain),
-    )
+    of_hits: dict[str, Any] = {name: moved(getattr(hits, name)) for name in _OF_HITS}
+    return hits._replace(start=start, ideal=hits.ideal[ideal], n_hits=n_hits, **of_hits)
 
 
 @without_warnings  # gains without a hit may be any number
 def _with_gain(hits: Hits, gain: str) -> Hits:
-    """Replace the relevances by gains."""
     largest = hits.ideal.max(initial=0.0)
     if gain != "binary" and largest > _MAX_EXPONENT:
         msg = (

@@ -105,10 +105,7 @@ def places_for(start: IntArray) -> IntArray:
 
 
 def sort_hits(hits: Hits, tied: Tied | None, most: int, depth: int) -> None:
-    """Sort the hits that a kernel ranked, where a user may have ``most``, at ranks to ``depth``.
-
-    NumPy makes the memory: kernels that make arrays count references at every slice.
-    """
+    """Sort the hits that a kernel ranked, where a user may have ``most``, at ranks to ``depth``."""
     if most > _FEW:
         n_tied = 0 if tied is None else most
         scratch = Scratch(
@@ -143,22 +140,14 @@ def tables_for(lists: FlatLists, relevant_items: IntArray) -> ListTables:
     return ListTables(np.full(size, -1, np.int64), np.full(size, -1, np.int64), may_repeat)
 
 
-def count_lanes(k: int, n_items: int) -> int:
-    """The number of lanes that bound the k-th best of a row; 0 where the row is too short."""
-    n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
-    return n_lanes if 3 * n_lanes <= n_items else 0
-
-
 def lanes_for(k: int, n_items: int, dtype: np.dtype[Any]) -> Array:
     """Memory for the lane maxima of rows of ``n_items``; empty where the rows are too short."""
-    return np.empty(count_lanes(k, n_items), dtype)
+    n_lanes = (2 * k + LANES - 1) // LANES * LANES  # so that few more than k items reach the bound
+    return np.empty(n_lanes if 3 * n_lanes <= n_items else 0, dtype)
 
 
 def find_nan(values: Array, lowest: Any) -> IntArray:
-    """The number of NaN in a block, and the row and item of the first; (3,).
-
-    The kernels only say that there are some.
-    """
+    """The number of NaN in a block, and the row and item of the first; (3,)."""
     is_nan = ~(values >= lowest)
     row, item = divmod(int(is_nan.argmax()), values.shape[1])
     return np.array([np.count_nonzero(is_nan), row, item])
@@ -189,7 +178,6 @@ def _count_reaching(values: Array, score: Any) -> int:
 
 @helper
 def _count_above(values: Array, score: Any) -> int:
-    """Count the ``values`` > score."""
     count: Any = np.int32(0)
     for i in range(values.size):
         count = np.int32(count + np.int32(values[i] > score))
@@ -198,7 +186,6 @@ def _count_above(values: Array, score: Any) -> int:
 
 @helper
 def _count_equal(values: Array, score: Any) -> int:
-    """Count the ``values`` equal to ``score``."""
     count: Any = np.int32(0)
     for i in range(values.size):
         count = np.int32(count + np.int32(values[i] == score))
@@ -526,11 +513,9 @@ def _find_places(
 ) -> tuple[int, Any]:
     """Collect the relevant items of a user that may be hits: not excluded, and ``least`` or more.
 
-    An item below k of the ``lanes`` is no hit, nor is any item with a lower score. So for most
-    users the lanes are counted two or three times, for any number of relevant items.
-
-    The gains go to the first of the user's slots. Returns the number of items, and a score that all
-    of them reach.
+    For most users the lanes are counted two or three times, for any number of relevant items. The
+    gains go to the first of the user's slots. Returns the number of items, and a score that all of
+    them reach.
     """
     first = hits.start[user]
     found = 0
@@ -633,7 +618,6 @@ def _keep_hits(hits: Hits, user: int, k: int, tied: Any) -> None:
 
 @helper
 def _count_recommendable(row: Array, excluded: IntArray, least: Any) -> int:
-    """Count the items that may be recommended."""
     count = _count_reaching(row, least)
     for item in excluded:
         count -= row[item] >= least
@@ -803,10 +787,7 @@ def rank_candidates(
 
 @kernel
 def sort_many_hits(hits: Hits, tied: Any, scratch: Scratch) -> None:
-    """Sort the hits of users with more than ``_FEW`` by a place for each rank.
-
-    The kernels that rank leave them in order of the items.
-    """
+    """Sort the hits of users with more than ``_FEW``, by a place for each rank."""
     at_rank = scratch.at_rank
     for user in range(hits.n_hits.size):
         n_hits = hits.n_hits[user]
@@ -917,8 +898,7 @@ def list_rows(
 ) -> None:
     """Fill ``ranking`` (rows, k) with the k best items of each row, ``length`` with their number.
 
-    It serves list and system metrics. ``pool_for`` makes the pool; the other arguments are those of
-    ``rank_rows``.
+    ``pool_for`` makes the pool; the other arguments are those of ``rank_rows``.
     """
     for user in range(scores.shape[0]):
         row = scores[user]
@@ -947,10 +927,7 @@ def list_candidates(
     length: IntArray,
     pool: Pool,
 ) -> None:
-    """Fill ``ranking`` and ``length`` from the scores of the candidates alone.
-
-    ``pool_for`` makes the pool; the other arguments are those of ``rank_candidates``.
-    """
+    """As ``list_rows``, from the scores of the candidates alone, as in ``rank_candidates``."""
     none = candidate_items[:0]
     for user in range(length.size):
         begin, end = candidate_start[user], candidate_start[user + 1]
@@ -1187,10 +1164,7 @@ def list_selected(
     spare_values: Array,
     spare_items: IntArray,
 ) -> None:
-    """Fill ``ranking`` (rows, k) and ``length`` with the best items that ``select_tile`` collected.
-
-    The spare memory has the size of a row of ``values`` and ``items``.
-    """
+    """Fill ``ranking`` (rows, k) and ``length`` from the items that ``select_tile`` collected."""
     for user in range(counts.size):
         count = counts[user]
         if count > k:

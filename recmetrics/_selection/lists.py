@@ -1,7 +1,4 @@
-"""Lists, and the metrics that read them, block by block during selection.
-
-So memory does not grow with the number of users, even where lists are whole rankings.
-"""
+"""Lists, read block by block during selection, so that memory does not grow with the users."""
 
 from typing import NamedTuple, Protocol
 
@@ -94,9 +91,8 @@ class ListReader:
         # The relevant items of all users, where those of a block have no relevances.
         self._relevant = relevant
         self.depth = cutoffs.lists or 0
-        self.row_items = 0
-        for sets in side.of_users.values():
-            self.row_items += int(sets.mean_items) if sets.is_dense else 0
+        dense = (sets for sets in side.of_users.values() if sets.is_dense)
+        self.row_items = sum(int(sets.mean_items) for sets in dense)
         self.values: dict[str, UserValues] = {}
         self._runs = []
         for text, (spec, _, _) in request.of_lists.items():
@@ -112,7 +108,6 @@ class ListReader:
             self._sink.offer(items)
 
     def read(self, lists: Lists) -> None:
-        """Compute the metrics of a block."""
         if self._relevant is not None:
             lists = lists._replace(relevant=self._relevant.take(lists.rows))
         for spec, side, k, out in self._runs:

@@ -52,7 +52,6 @@ class MatrixRanker:
             self._own_items = scores
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        """Rank the relevant items, as ``Ranker.hits`` says."""
         ties = rules.ties and k is not None
         # Blocks write into the hits of all users where their size is known: joining the hits of
         # blocks took a tenth of a call, in one thread, and clearing them all two hundredths.
@@ -178,7 +177,6 @@ class MatrixRanker:
         reader: Reader,
         has_nan: BoolArray,
     ) -> Lists:
-        """The lists of a block of users, as long as ``reader`` reads them."""
         lists = _no_lists(rows, min(reader.depth, self.n_items), relevant)
         dtype = block.values.dtype
         kernels.list_rows(
@@ -252,6 +250,5 @@ def _hidden(
 
 
 def _no_lists(rows: slice, width: int, relevant: Rows) -> Lists:
-    """Allocate the lists of a block."""
     n_users = rows.stop - rows.start
     return Lists(rows, np.empty((n_users, width), np.int64), np.zeros(n_users, np.int64), relevant)

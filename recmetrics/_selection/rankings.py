@@ -17,20 +17,16 @@ _RANKED_ITEMS = 1 << 20  # in one block of rankings
 
 
 class ListRanker:
-    """Rankings and truth of the same users, checked against each other.
-
-    ``n_items`` is the size of the catalogue, None where nothing gives it.
-    """
+    """Rankings and truth of the same users, checked against each other."""
 
     def __init__(self, rankings: Rankings, users: Users) -> None:
         self._rankings = rankings
-        self.n_users, self.n_items = rankings.shape[0], users.n_items
+        self.n_users, self.n_items = rankings.shape[0], users.n_items  # None where nothing gives it
         self.users = users
         # Repeats and unknown items of each list, (2, n_users); None where they are errors.
         self.invalid = None if rankings.is_strict else np.zeros((2, self.n_users), np.int64)
 
     def hits(self, k: int | None, rules: Request, reader: Reader | None) -> tuple[Hits, int]:
-        """Find the relevant items, as ``Ranker.hits`` says."""
         rankings, users = self._rankings, self.users
         of_all_items = rules.of_all_items
         if rankings.unknown != "raise" and self.n_items is None:

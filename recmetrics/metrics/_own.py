@@ -112,7 +112,6 @@ def metric(
 
 
 def _check_name(name: str, function: Callable[..., Any]) -> None:
-    """Refuse a name that no metric string can have, or that another metric has."""
     if not _NAME.fullmatch(name):
         msg = f"a metric must have a name of small letters, digits and '_', got {name!r}"
         raise ArgumentError(msg)

@@ -92,7 +92,6 @@ def weighed_gains(
 
 
 def dcg_of(gains: list[float], discount: str) -> float:
-    """Discounted cumulative gain of gains in ranking order."""
     return sum(gain * weight_of(rank, discount) for rank, gain in enumerate(gains, start=1))
 
 

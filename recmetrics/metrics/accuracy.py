@@ -164,19 +164,6 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
 
 
 @helper
-def _weighed(hits: Hits, user: int, cut: int) -> tuple[float, float]:
-    """The weight of the hits, and that of the best order.
-
-    The slots are of the relevant items alone, whose gains are their weights.
-    """
-    best = 0.0
-    first, last = hits.start[user], hits.start[user + 1]
-    for slot in range(first, min(first + cut, last)):
-        best += hits.ideal[slot]
-    return _hit_sum(hits, user, cut, None), best
-
-
-@helper
 def _group_end(hits: Hits, slot: int, end: int) -> int:
     """The end of the tie group that begins at ``slot``."""
     after = slot + 1
@@ -187,6 +174,7 @@ def _group_end(hits: Hits, slot: int, end: int) -> int:
 
 @helper
 def _n_in_group(hits: Hits, slot: int, after: int, rel: float) -> int:
+    """The number of hits in the slots before ``after``."""
     count = 0
     for member in range(slot, after):
         count += hits.gain[member] >= rel
@@ -197,6 +185,24 @@ def _n_in_group(hits: Hits, slot: int, after: int, rel: float) -> int:
 def _ratio(numerator: float, denominator: float) -> float:
     """The quotient, with 0/0 = 0: a user with relevant items and nothing found scores 0."""
     return numerator / denominator if denominator > 0.0 else 0.0
+
+
+@helper
+def _hits_over(divisor: float, hits: Hits, user: int, cut: int, rel: float, weigh: Any) -> float:
+    """Divide the hits, or their weights; with "ps" by the weight of the best order.
+
+    With weights the slots are of the relevant items alone, whose gains are their weights.
+    """
+    if weigh is None:
+        total = _hit_sum(hits, user, cut, rel)
+    else:
+        total = _hit_sum(hits, user, cut, None)
+        if weigh == _PS:
+            first, last = hits.start[user], hits.start[user + 1]
+            divisor = 0.0
+            for slot in range(first, min(first + cut, last)):
+                divisor += hits.ideal[slot]
+    return _ratio(total, divisor)
 
 
 # --- hit -----------------------------------------------------------------------------------------
@@ -275,13 +281,8 @@ def precision_reference(
 def _precision(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: Any) -> None:
     for user in hits.users:
         cut = _cut(hits, k, user)
-        divisor: float = min(cut, hits.length[user]) if denom == _BY_LIST else cut
-        if weigh is None:
-            total = _hit_sum(hits, user, cut, rel)
-        else:
-            total, best = _weighed(hits, user, cut)
-            divisor = best if weigh == _PS else divisor
-        out[user] = _ratio(total, divisor)
+        divisor = min(cut, hits.length[user]) if denom == _BY_LIST else cut
+        out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
 
 @metric(
@@ -357,13 +358,8 @@ def _recall(hits: Hits, k: int, out: FloatArray, denom: int, rel: float, weigh: 
     for user in hits.users:
         cut = _cut(hits, k, user)
         relevant = _n_relevant(hits, user, 0.0 if weigh is not None else rel)
-        divisor: float = _recall_divisor(relevant, cut, hits.length[user], denom)
-        if weigh is None:
-            total = _hit_sum(hits, user, cut, rel)
-        else:
-            total, best = _weighed(hits, user, cut)
-            divisor = best if weigh == _PS else divisor
-        out[user] = _ratio(total, divisor)
+        divisor = _recall_divisor(relevant, cut, hits.length[user], denom)
+        out[user] = _hits_over(divisor, hits, user, cut, rel, weigh)
 
 
 @metric(
@@ -804,8 +800,9 @@ def ndcg_at_k(
     ] = "truth",
     ideal_depth: Annotated[
         IdealDepth,
-        "last rank of the ideal: k, that of the last relevant item, or min(k, length of the list); "
-        "full: the best item at every rank down to k, even if the user has fewer relevant items",
+        "last rank of the ideal. k: k; all: that of the last relevant item; list: min(k, length of "
+        "the list); full: k, with the best item at every rank, even if the user has fewer relevant "
+        "items",
     ] = "k",
     rel: GradedRel = None,
     weigh: Weighed = "no",
@@ -971,9 +968,6 @@ def r_precision_at_k(
 # --- rbp -----------------------------------------------------------------------------------------
 
 
-Normalize = Literal["no", "yes"]
-
-
 def rbp_reference(user: OneUser, k: int, *, p: float, normalize: str, rel: float | None) -> float:
     relevant = n_relevant(user, rel)
     if relevant == 0:
@@ -1045,10 +1039,10 @@ def rbp_at_k(
     k: int = 100,
     *,
     p: Annotated[
-        float, Number(("probability that a user continues to the next item"), below=1.0)
+        float, Number("probability that a user continues to the next item", below=1.0)
     ] = 0.8,
     normalize: Annotated[
-        Normalize, "whether to divide by the value of the best list of the same length"
+        Literal["no", "yes"], "whether to divide by the value of the best list of the same length"
     ] = "no",
     rel: Rel = None,
     **shared: Unpack[ForHits],

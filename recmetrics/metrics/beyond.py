@@ -360,14 +360,15 @@ def popularity_reference(user: OneList, k: int) -> float:
     return ratio(sum(shares), len(shares))
 
 
-def _mean_popularity(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
-    _mean_over_list(lists.items, lists.length, side.values["popularity"], k, False, False, out)
+def _mean_worth(lists: Lists, worth: FloatArray, k: int, out: FloatArray) -> None:
+    _mean_over_list(lists.items, lists.length, worth, k, False, False, out)
 
 
 @metric(
     reads="lists",
     higher_is_better=False,
-    kernel=_mean_popularity,
+    kernel=_mean_worth,
+    prepare=lambda side, _: side.values["popularity"],
     reference=popularity_reference,
     needs=(("popularity",),),
     formula="mean popularity of {top}",
@@ -407,13 +408,9 @@ def _in_tail(side: Side, options: Mapping[str, Any]) -> FloatArray:
     return is_in_tail(side.values["popularity"], options["tail"]).astype(np.float64)
 
 
-def _long_tail(lists: Lists, in_tail: FloatArray, k: int, out: FloatArray) -> None:
-    _mean_over_list(lists.items, lists.length, in_tail, k, False, False, out)
-
-
 @metric(
     reads="lists",
-    kernel=_long_tail,
+    kernel=_mean_worth,
     prepare=_in_tail,
     reference=long_tail_reference,
     needs=(("popularity",),),

@@ -17,7 +17,7 @@ from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import metric
 from recmetrics._types import FloatArray, Scores, Truth, UserValues
 from recmetrics.metrics._reference import OneUser, hit_list, is_hit, n_relevant
-from recmetrics.metrics.accuracy import Rel, _n_relevant
+from recmetrics.metrics.accuracy import Rel, _hit_sum, _n_relevant
 
 # --- fallout -------------------------------------------------------------------------------------
 
@@ -27,15 +27,6 @@ def fallout_reference(user: OneUser, k: int, *, rel: float | None) -> float:
     return sum(others[:k]) / sum(others) if any(others) else math.nan
 
 
-@helper
-def _share(hits: Hits, slot: int, depth: int) -> float:
-    """The chance that a hit at any rank is within ``depth``."""
-    first, last = hits.first[slot], hits.last[slot]
-    if first > depth:
-        return 0.0
-    return 1.0 if last <= depth else (depth - first + 1) / (last - first + 1)
-
-
 @kernel
 def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
     for user in range(out.size):
@@ -43,12 +34,10 @@ def _fallout(hits: Hits, k: int, out: FloatArray, rel: float) -> None:
         length = hits.length[user]
         depth = length if k == WHOLE_LIST else min(k, length)
         relevant = 0
-        listed = 0.0
         for slot in range(first, first + hits.n_hits[user]):
-            if hits.gain[slot] >= rel:
-                relevant += 1
-                listed += _share(hits, slot, depth)
+            relevant += hits.gain[slot] >= rel
         others = length - relevant
+        listed = _hit_sum(hits, user, depth, rel)
         out[user] = (depth - listed) / others if others > 0 else np.nan
 
 

@@ -116,7 +116,7 @@ def test_what_is_left_out_is_told(capsys):
 
 OF_RELEVANT = [
     *("recall@3", "recall(of=tail)@3", "ndcg(of=had)@3"),
-    *("recall(weigh=snips)@3", "precision(weigh=ips, of=tail)@3"),
+    *("recall(weigh=snips)@3", "precision(weigh=ips, of=tail)@3", "share(of=tail)@3"),
 ]
 
 

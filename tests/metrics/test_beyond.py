@@ -81,10 +81,6 @@ HAND = {
 }
 
 
-# Two items with no two values alike: diversity 2/5, novelty, popularity, long_tail 1/2,
-# serendipity, calibration.
-
-
 @pytest.mark.parametrize(("text", "expected"), HAND.items())
 def test_hand_worked_value(text, expected):
     assert_same(Metrics.compute(SCORES, TRUTH, text, **SIDE)[text], [expected])

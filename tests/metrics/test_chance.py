@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import has_ceiling
 from problems import (
-    as_index_arrays,
     every_accuracy,
+    index_sets,
     is_refused,
     of_kind,
     problems,
@@ -41,7 +41,7 @@ def test_a_level_is_the_mean_or_the_best_over_all_rankings(metric, level, policy
     else:
         asked = asked.filter(has_ceiling)
     spec = data.draw(asked)
-    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    sets = index_sets(exclude, candidates)
     expected = []
     for u, row in enumerate(truth):
         excluded = () if exclude is None else exclude[u]

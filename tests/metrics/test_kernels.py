@@ -12,7 +12,7 @@ from asserts import assert_same, message_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inside import METRICS, parse
-from problems import as_index_arrays, by_reference, of_kind, problems, side_information, specs
+from problems import by_reference, index_sets, of_kind, problems, side_information, specs
 
 import recmetrics
 from recmetrics import ArgumentError, Metrics, UndefinedMetricError
@@ -31,14 +31,8 @@ def test_kernel_computes_its_reference_within_the_bounds(metric, data):
     scores, truth, exclude, candidates = data.draw(problems())
     spec = data.draw(specs(metric))
     side = side_information(*scores.shape, seed=data.draw(st.integers(0, 9)))
-    got = Metrics.compute(
-        scores,
-        truth,
-        spec,
-        exclude=as_index_arrays(exclude),
-        candidates=as_index_arrays(candidates),
-        **side,
-    )[str(spec)]
+    sets = index_sets(exclude, candidates)
+    got = Metrics.compute(scores, truth, spec, **sets, **side)[str(spec)]
     assert_same(got, by_reference(spec, scores, truth, exclude, candidates, side))
     defined = got[~np.isnan(got)]
     low, high = spec.bounds
@@ -52,14 +46,8 @@ def test_many_specs_in_one_call_do_not_mix(data):
     scores, truth, exclude, candidates = data.draw(problems())
     metrics = st.sampled_from(list(METRICS.values()))
     asked = data.draw(st.lists(metrics.flatmap(specs), min_size=2, max_size=8))
-    got = Metrics.compute(
-        scores,
-        truth,
-        asked,
-        exclude=as_index_arrays(exclude),
-        candidates=as_index_arrays(candidates),
-        **(side := side_information(*scores.shape)),
-    )
+    side = side_information(*scores.shape)
+    got = Metrics.compute(scores, truth, asked, **index_sets(exclude, candidates), **side)
     for spec in asked:
         assert_same(got[str(spec)], by_reference(spec, scores, truth, exclude, candidates, side))
 
@@ -78,9 +66,6 @@ def test_the_discounts_of_whole_lists_are_not_kept(discount):
     tracemalloc.stop()
     assert kept < 64 * 32_768 + 100_000  # bytes: those of 4,000 to 4,063 ranks; else 51 MB
     np.testing.assert_array_equal(weights(100_000)[:4_000], weights(4_000))
-
-
-# One problem on which no two metrics agree: graded, tied, a relevant item below the cutoff.
 
 
 def test_no_metric_passes_as_another():

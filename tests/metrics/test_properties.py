@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from problems import as_index_arrays, plain_specs, problems, side_information
+from problems import as_index_arrays, index_sets, plain_specs, problems, side_information
 
 from recmetrics import Metrics
 
@@ -13,14 +13,8 @@ QUICK = settings(deadline=None, max_examples=60)
 
 
 def compute(scores, truth, exclude=None, candidates=None, side=None):
-    return Metrics.compute(
-        scores,
-        truth,
-        METRICS_LIST,
-        exclude=as_index_arrays(exclude),
-        candidates=as_index_arrays(candidates),
-        **(side or side_information(*np.shape(scores))),
-    )
+    given = index_sets(exclude, candidates) | (side or side_information(*np.shape(scores)))
+    return Metrics.compute(scores, truth, METRICS_LIST, **given)
 
 
 def of_users(side, users):

@@ -1,15 +1,13 @@
 """The share of places of a stratum: by hand, by its reference, by all orders, at every door."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from commands import printed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import by_reference, problems, side_information
+from problems import by_reference, index_sets, problems, side_information
 
 from recmetrics import Evaluator, Metrics, StreamEvaluator, popularity_strata
 from recmetrics._spec.grammar import parse
@@ -44,17 +42,13 @@ def test_by_hand():
 @settings(deadline=None, max_examples=40)
 @given(problem=problems(), options=st.sampled_from(OPTIONS), k=st.none() | st.integers(1, 8))
 def test_the_kernel_is_the_reference(problem, options, k):
-    scores, truth, *sets = problem
-    exclude, candidates = sets
+    scores, truth, exclude, candidates = problem
     n_users, n_items = scores.shape
     of_all = [item for item in range(n_items) if item % 3 == 0]
     of_users = [[item for item in range(n_items) if (item + u) % 2] for u in range(n_users)]
     asked = [f"share({options}, of={name})" + ("" if k is None else f"@{k}") for name in "ab"]
-    given = {
-        name: None if each is None else [np.array(items, np.int64) for items in each]
-        for name, each in (("exclude", exclude), ("candidates", candidates))
-    }
-    got = Metrics.compute(scores, truth, asked, strata={"a": of_all, "b": of_users}, **given)
+    given = {"strata": {"a": of_all, "b": of_users}, **index_sets(exclude, candidates)}
+    got = Metrics.compute(scores, truth, asked, **given)
     side = side_information(n_users, n_items)
     for u in range(n_users):
         own = side | {"strata": {"a": of_all, "b": of_users[u]}}
@@ -130,16 +124,3 @@ def test_tables_with_gaps_in_their_ranks():
     weights = 1 / np.log2(np.array([2, 4]))  # of the items 7 and 8; 9 is below the cutoff
     expected = [1 / 2, weights[1] / weights.sum(), 1 / 3]
     np.testing.assert_allclose(got.select(asked).row(0), expected, rtol=1e-15)
-
-
-def test_the_command_shows_it_beside_chance(tmp_path, capsys):
-    np.save(tmp_path / "scores.npy", SCORES)
-    np.save(tmp_path / "tail.npy", STRATA["tail"])
-    sp.save_npz(tmp_path / "truth.npz", sp.csr_array(TRUTH))
-    text = "share(of=tail)@5"
-    files = (tmp_path / "scores.npy", tmp_path / "truth.npz")
-    stratum = ("--stratum", f"tail={tmp_path / 'tail.npy'}")
-    out = printed(capsys, "evaluate", *files, "-m", text, *stratum, "--chance", "--json")
-    (found,) = json.loads(out)["means"]
-    mean = Metrics.compute(SCORES, TRUTH, text, strata=STRATA)[text].mean()
-    assert (found["mean"], found["chance"]) == (pytest.approx(mean), pytest.approx(7 / 20))

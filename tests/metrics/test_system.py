@@ -91,20 +91,6 @@ def test_equal_lists_have_no_personalization_and_disjoint_ones_have_all(k):
     assert Metrics.compute_ranked(disjoint, truth, metric)[metric] == 1.0
 
 
-@settings(deadline=None, max_examples=100)
-@given(st.lists(st.lists(st.integers(0, 11), unique=True), min_size=1, max_size=12))
-def test_personalization_is_the_mean_over_all_pairs(lists):
-    truth = np.zeros((len(lists), 12))
-    got = Metrics.compute_ranked(lists, truth, "personalization")["personalization"]
-    incidence = np.zeros((len(lists), 12))
-    for row, items in zip(incidence, lists, strict=True):
-        row[items] = 1 / math.sqrt(len(items)) if items else 0
-    incidence = incidence[incidence.any(axis=1)]
-    cosines = (incidence @ incidence.T)[np.triu_indices(len(incidence), 1)]
-    expected = 1 - cosines.mean() if cosines.size else math.nan
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14)
-
-
 # --- What is undefined ---------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import problems
+from problems import as_index_arrays, problems
 
 from recmetrics import ArgumentError, Metrics, NaNScoreError, RecmetricsWarning
 
@@ -31,9 +31,7 @@ def ranks_by_counting(scores, candidates, excluded, ties):
 @given(problem=problems(), ties=st.sampled_from(["index", "best", "worst", "expected"]))
 def test_ranks_are_what_counting_gives(problem, ties):
     scores, truth, *sets = problem
-    exclude, candidates = (
-        given and [np.array(items, np.int64) for items in given] for given in sets
-    )
+    exclude, candidates = map(as_index_arrays, sets)
     n_users, n_items = truth.shape
     got = Metrics.ranks(scores, truth, exclude=exclude, candidates=candidates, ties=ties)
     assert got.shape == truth.shape

@@ -135,21 +135,6 @@ def test_no_nan_is_overlooked(n_items):
             Metrics.compute(scores[rows], truth, "hit@3")
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_auc_is_the_mean_over_the_orders_of_equal_scores(kind):
-    rng = np.random.default_rng(4)
-    scores = np.stack([HOSTILE[kind](rng, 1_500) for _ in range(3)])
-    truth = rng.random(scores.shape) < 0.01
-    exclude = rng.random(scores.shape) < 0.05
-    got = Metrics.compute(scores, truth, "auc", exclude=exclude)["auc"]
-    for row, relevant, excluded, value in zip(scores, truth, exclude, got, strict=True):
-        listed = ~excluded & (row > -np.inf)
-        a, b = row[listed & relevant], row[listed & ~relevant]
-        pairs = (a[:, None] > b).sum() + 0.5 * (a[:, None] == b).sum()
-        expected = pairs / (a.size * b.size) if a.size and b.size else 0.0
-        np.testing.assert_allclose(value, expected, rtol=1e-12)
-
-
 def test_an_excluded_item_bounds_nothing():
     """The best of every lane are excluded; the best of the others is first."""
     scores = np.arange(2_000.0)[np.newaxis]

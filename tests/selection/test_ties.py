@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from inside import parse
 from problems import (
     JIT,
-    as_index_arrays,
     every_accuracy,
+    index_sets,
     is_refused,
     of_kind,
     problems,
@@ -36,7 +36,7 @@ def calls(draw, metric):
     if draw(st.booleans()):
         scores = np.sign(scores)  # larger groups
     spec = draw(specs(metric, max_k=9).filter(lambda spec: not is_refused(spec)))
-    sets = {"exclude": as_index_arrays(exclude), "candidates": as_index_arrays(candidates)}
+    sets = index_sets(exclude, candidates)
     sets["propensity"] = side_information(1, truth.shape[1])["propensity"]
     values = [
         values_over_orders(
