@@ -49,7 +49,6 @@ _LARGEST = ("largest_in_truth", "largest_in_ranking")  # they show an item, not 
 
 
 def _check(meaning: str) -> Any:
-    """Make the field of a finding, which says what it means."""
     return field(default=_NONE, metadata={"meaning": meaning})
 
 

@@ -1,4 +1,4 @@
-"""Every exception of the package, and its category of warnings."""
+"""Every exception of the package, its category of warnings, and what installs an extra."""
 
 import difflib
 import sys
@@ -68,3 +68,22 @@ def warn(message: str, category: type[RecmetricsWarning] = RecmetricsWarning) ->
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+EXTRAS = {
+    "cli": ("matplotlib>=3.8", "narwhals>=2.9", "polars>=1.0"),
+    "tables": ("narwhals>=2.9",),
+    "torchmetrics": ("torchmetrics>=1.4",),
+    "dask": ("dask[array]>=2024.8", "distributed>=2024.8"),
+}
+"""The packages of the extras, as in ``pyproject.toml``."""
+
+
+def install(extra: str, *names: str) -> str:
+    """Write the line that installs an extra, or only the named packages of it.
+
+    It names these, not recmetrics itself, so it works however recmetrics was installed.
+    """
+    packages = [each for each in EXTRAS[extra] if not names or each.startswith(names)]
+    # Double quotes, which every shell reads.
+    return " ".join(["pip install", *(f'"{each}"' for each in packages)])

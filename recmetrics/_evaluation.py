@@ -151,7 +151,6 @@ class Evaluation(Printed):
         return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
 
     def _spec(self, text: str) -> MetricSpec | None:
-        """Read a key of the values; None where a function is an option."""
         try:
             return parse(text.partition("[")[0], self._rules[1])
         except MetricSpecError:

@@ -82,7 +82,6 @@ def interval(bounds: tuple[float, float]) -> str:
 
 
 def _lines(facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The lines of each fact, the first with its label."""
     for label, fact in facts.items():
         for number, line in enumerate(fact.splitlines()):
             yield "" if number else label, line
@@ -144,7 +143,6 @@ def explain(metric: str, *, convention: Convention | None = None) -> Explanation
 
 
 def _changes(metric: str, convention: Convention, definition: Definition) -> str:
-    """Say what the convention changes in a metric string."""
     name, (spec, ties, undefined) = CONVENTIONS[convention].name, definition
     plain = define(parse(metric))
     changes = [f"{metric} means {spec}"] if spec != plain.spec else []

@@ -233,7 +233,6 @@ class _Model(NamedTuple):
 
 
 def _named(name: str, work: Callable[..., R], *given: Any) -> R:
-    """Do some work on a model, with its name in errors that have none yet."""
     try:
         return work(*given)
     except (InputError, InputTypeError) as error:

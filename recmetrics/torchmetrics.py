@@ -18,9 +18,8 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import InputTypeError
+from recmetrics._errors import InputTypeError, install
 from recmetrics._evaluator import Evaluator
-from recmetrics._extras import install
 from recmetrics._options import ForBatches, takes
 from recmetrics._results import UserRows
 from recmetrics._selection import read_scores
@@ -214,7 +213,6 @@ class RankingMetrics(Metric):
         return Evaluator._of(results)
 
     def _strung(self, name: str) -> npt.NDArray[np.int64]:
-        """A state as one array, synchronised or not, in the order of the updates."""
         state = getattr(self, name)
         parts = state if isinstance(state, list) else [state]
         return np.concatenate([np.empty(0, np.int64), *(part.cpu().numpy() for part in parts)])

@@ -1,6 +1,6 @@
 """What more than one file of tests reads behind the public names: the doors of stages, once."""
 
-from recmetrics._extras import install
+from recmetrics._errors import install
 from recmetrics._inputs import ScoreMatrix
 from recmetrics._selection import kernels
 from recmetrics._spec import CONVENTIONS, METRICS, MetricSpec, make_spec, parse

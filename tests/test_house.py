@@ -21,7 +21,7 @@ from recmetrics._options import Shared
 PACKAGE = Path(recmetrics.__file__).parent
 # From the lowest to the highest: a room imports rooms on lines before its own.
 FLOORS = [
-    ("_errors", "_extras", "_types", "_numba"),
+    ("_errors", "_types", "_numba"),
     ("_jit", "_options", "_io"),
     ("_threads", "_spec"),
     ("_inputs", "comparison"),

@@ -60,7 +60,6 @@ def _flat(value: Any, what: str) -> npt.NDArray[Any]:
 
 
 def _check_values(scores: npt.NDArray[Any], relevance: npt.NDArray[Any], nan: NaNPolicy) -> None:
-    """Refuse NaN among the scores, and relevances out of their range."""
     is_nan = np.zeros(1, np.bool_)
     if nan == "raise":
         is_nan = np.isnan(half_to_single(scores))

@@ -223,7 +223,6 @@ class Rankings:
 
 
 def _as_lists(ranking: Any) -> FlatLists:
-    """Read rankings as lists of item indices, of any dtype of integers."""
     lists = per_user(ranking, "ranking")
     if lists is not None:
         for user, items in enumerate(ranking):

@@ -168,12 +168,10 @@ def read_matrix(scores: Any) -> ScoreMatrix:
 
 
 def _is_native(array: npt.NDArray[Any]) -> bool:
-    """Say whether the kernels can read the array without a conversion."""
     return array.dtype.kind == "f" and array.dtype in _NATIVE and array.flags.c_contiguous
 
 
 def _compared_as(block: npt.NDArray[Any]) -> npt.DTypeLike:
-    """The dtype that compares a block of numbers exactly."""
     dtype = block.dtype
     if dtype.kind == "f" and dtype.itemsize > 2:
         return dtype.newbyteorder("=")

@@ -200,7 +200,6 @@ def place_of(item: int, items: IntArray, first: int, end: int) -> int:
 def _mark_among(
     start: IntArray, items: IntArray, other_start: IntArray, other_items: IntArray, found: BoolArray
 ) -> None:
-    """Mark as ``Rows.among``."""
     for user in range(start.size - 1):
         first, end = other_start[user], other_start[user + 1]
         for i in range(start[user], start[user + 1]):

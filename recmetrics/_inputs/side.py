@@ -98,7 +98,6 @@ def _shares(least: float, expected: str, make: str) -> Callable[[Any, str, Known
 
 
 def _read_numbers(value: Any, what: str) -> FloatArray:
-    """Read one number for each item."""
     matrix: Any = value if sp.issparse(value) else as_array(value, what, "item")
     shape = matrix.shape
     if sp.issparse(value) or len(shape) != 1:

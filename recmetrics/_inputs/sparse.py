@@ -85,7 +85,6 @@ def _first_repeated(matrix: Any) -> tuple[int, int]:
 
 
 def _checked_csr(matrix: Any, what: str, to_csr: Callable[[Any], Any]) -> Any:
-    """Convert a sparse matrix to CSR after a check of its structure."""
     if not is_real(matrix.dtype):
         msg = f"{what} must hold real numbers, got a sparse matrix of dtype {matrix.dtype}"
         raise InputTypeError(msg)

@@ -182,7 +182,6 @@ class Store:
             self._append(batch, n_items=n_items, next_user=next_user)
 
     def _append(self, batch: Batch, **changes: Any) -> None:
-        """Append a batch to the log, by the last line."""
         kept = self._kept
         (rows, relevant, n_bytes), size = kept.size, batch.size
         size = rows + size[0], relevant + size[1], n_bytes + size[2]
@@ -433,7 +432,6 @@ class Accumulator:
 
 
 def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
-    """The lists of a batch, and the items that may be in them."""
     kept = found.exposure
     if isinstance(kept, KeptLists):
         return kept.joined(), kept.offered
@@ -441,7 +439,6 @@ def _lists_of(found: Selection) -> tuple[IntArray, BoolArray]:
 
 
 def _fits(size: tuple[int, int, int]) -> bool:
-    """Say whether batches of this size may wait."""
     return size[0] <= WAITING[0] and size[1] <= WAITING[1] and size[2] <= WAITING[2]
 
 

@@ -49,7 +49,6 @@ class SideWords(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _arguments() -> SideWords:
-    """The words of the library."""
     named = {name: f"{name}= ({side.content}, {side.shape})" for name, side in SIDE.items()}
     make = {name: side.make for name, side in SIDE.items()}
     return SideWords(
@@ -127,7 +126,6 @@ class Request:
         _refuse_undecided_ties(self, ties)
 
     def _hold(self, definitions: dict[str, Definition]) -> None:
-        """Store the definitions, grouped by the input of their kernels."""
         self.definitions = definitions
         self.of_hits: dict[str, Definition] = {}
         self.of_lists: dict[str, Definition] = {}
@@ -381,7 +379,6 @@ def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
 
 
 def _refuse_several_ranks(request: Request) -> None:
-    """Refuse a metric that reads more than the rank of one relevant item."""
     for text, (spec, _, _) in request.definitions.items():
         if spec.name not in _OF_ONE_RANK or spec.stratum is not None or spec.is_weighed:
             msg = (
@@ -392,7 +389,6 @@ def _refuse_several_ranks(request: Request) -> None:
 
 
 def _refuse_level(request: Request, level: str) -> None:
-    """Refuse a metric that has no chance level, or no ceiling."""
     for text, (spec, _, _) in request.definitions.items():
         if level != "chance" or not spec.metric.any_order:
             _refuse_lists(request, text, _LEVELS[level][1], "leave it out")

@@ -54,7 +54,6 @@ class System:
 
 
 def _system(text: str) -> tuple[Any, System]:
-    """Read one system: a line with its names and rules, and a line for each metric."""
     (key, name, *rules), *rows = (row.strip().split(" | ") for row in text.splitlines())
     plain, variants = list[Line](), list[Line]()
     for written, call, *given in rows:

@@ -116,7 +116,6 @@ def _parser(name: str, description: str, **more: Any) -> _Parser:
 
 
 def _refuse(name: str, argv: Sequence[str]) -> None:
-    """Show the help or the version, or refuse a word that is no command."""
     summaries = {each: (it.run.__doc__ or "").partition("\n")[0] for each, it in _COMMANDS.items()}
     commands = "\n".join(f"  {each:<13}{summary}" for each, summary in summaries.items())
     described = f"Ranking metrics for recommender systems, per user.\n\ncommands:\n{commands}\n\n"

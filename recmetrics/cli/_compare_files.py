@@ -86,7 +86,6 @@ def _gate(args: Namespace, found: Comparison) -> Gate | None:
 
 
 def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> list[Movers]:
-    """Find the users of each pair whom a metric moves most, if asked for."""
     if args.movers is None:
         return []
     named = args.metrics if args.compact else None
@@ -173,7 +172,6 @@ def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 
 def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
-    """The model of each file: as it is given, or by the name of the file."""
     full = [Path(os.path.realpath(path)) for _, path in files]
     for i, (_, path) in enumerate(files):
         if full[i] in full[:i]:

@@ -132,7 +132,6 @@ def _where(plot: Path | None, args: Namespace) -> str:
 
 
 def _draw(path: Path, curve: Sequence[float], level: float) -> None:
-    """Draw the validation of each epoch as a curve, and that of popularity as a level line."""
     # A Figure made without pyplot needs no display and leaves pyplot's state alone.
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -53,7 +53,6 @@ def metric_pages(args: Namespace) -> None:
 
 
 def _page(text: str) -> str:
-    """Write all facts of a metric, with the options and cutoff of a whole metric string."""
     explained, metric = explain(text), spec_of(text).metric
     summary, _, details = inspect.cleandoc(metric.description).partition("\n")
     heading, facts = explained.title, explained.facts
@@ -81,7 +80,6 @@ def _title(metric: Metric, k: int | str = "k") -> str:
 
 
 def _needs(metric: Metric) -> list[str]:
-    """Name the side information of a metric, one entry for each that must be given."""
     return [" or ".join(group) for group in metric.needs]
 
 

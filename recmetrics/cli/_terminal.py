@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from recmetrics import RecmetricsError
-from recmetrics._extras import install
+from recmetrics._errors import install
 from recmetrics._io import printable, reason
 from recmetrics.cli._arguments import FLAGS, WITH_FILE
 

@@ -224,7 +224,6 @@ def _in_blocks(grid: Grid, most: int) -> str:
 
 
 def _folded(cell: str, width: int) -> list[str]:
-    """The lines of a cell, none longer than ``width`` unless a word is."""
     if _width(cell) <= width:
         return [cell]
     lines: list[str] = []

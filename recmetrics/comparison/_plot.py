@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError
-from recmetrics._extras import install
+from recmetrics._errors import ArgumentError, install
 from recmetrics._io import printable
 from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import spec_if_known
@@ -100,7 +99,6 @@ def _figure(
     colours: Mapping[str, str],
     notes: Sequence[str],
 ) -> Figure:
-    """Draw a row for each metric, as high as its names need; the legend below."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -145,7 +143,6 @@ def _draw(
     is_curve: bool,
     with_metric: bool = False,
 ) -> None:
-    """Draw a curve over the cutoffs for each model or pair, or else a line for each record."""
     from matplotlib.ticker import FixedFormatter, MaxNLocator
 
     if records and isinstance(records[0], Difference):

@@ -17,8 +17,8 @@ from recmetrics._errors import (
     MetricSpecError,
     ShapeError,
     did_you_mean,
+    install,
 )
-from recmetrics._extras import install
 from recmetrics._options import whole_number
 from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison import _statistics as statistics
@@ -374,7 +374,6 @@ def read_users(
 
 
 def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
-    """Read the indices of the users of each group, groups in order of appearance."""
     members: dict[Any, list[int]] = {}
     for user, label in enumerate(_labels(by, n_users)):
         try:

@@ -110,7 +110,6 @@ def _intervals(comparison: Compared) -> Iterator[str]:
 
 
 def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
-    """Say how users count, which models are not compared, and where lower is better."""
     yield from grids.weighted_by(comparison.n_weightless)
     lower = [metric for metric in metrics if metric in comparison.lower_is_better]
     for told, names in (("not compared", comparison.levels), ("lower is better", lower)):

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from recmetrics._errors import InputTypeError, ShapeError
-from recmetrics._extras import install
+from recmetrics._errors import InputTypeError, ShapeError, install
 from recmetrics._inputs import ItemSets, SharedSet, Users, check_matrix, check_shape, read_side
 from recmetrics._results import warn_of_swallowed
 from recmetrics._spec import Request
@@ -189,7 +188,6 @@ def _narrowed(parts: list[Task], merge: Callable[[list[Task]], Task], at_most: i
 
 
 def _lines(array: Any) -> list[list[Chunk]]:
-    """The chunks of a Dask array line by line, without empty ones beside others."""
     users, columns = (blocks_of(chunks) for chunks in array.chunks)
     kept = [i for i, own in enumerate(columns) if own.stop > own.start] or [0]
     return [

@@ -126,7 +126,6 @@ def read_classes(classes: Any, users: slice, n_items: int) -> ItemSets:
 
 @contextmanager
 def _placed(place: str) -> Iterator[None]:
-    """Add to an error the place of the data that caused it."""
     try:
         yield
     except RecmetricsError as error:

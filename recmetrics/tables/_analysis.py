@@ -234,7 +234,6 @@ def _warn_of_unread(recs: Frame, columns: Columns) -> None:
 
 
 def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
-    """Make the spec of a metric string and of options that are given beside it."""
     spec = parse(str(metric)) if isinstance(metric, str) else metric
     own = dict(spec.options)
     k = options.pop("k", None)

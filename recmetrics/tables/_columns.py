@@ -92,7 +92,6 @@ def choose_columns(
 
 
 def _order_in(truth: Frame, item: str) -> str | None:
-    """The column of a truth that has the name of scores or ranks."""
     return next((n for n in ("score", "rank") if n in truth.columns and n != item), None)
 
 

@@ -267,7 +267,6 @@ def evaluate_table(
 def _read_request(
     metrics_list: MetricsList, options: TableOptions, side: Mapping[str, Any]
 ) -> tuple[Request, RankGaps, TableTies]:
-    """Read the metrics, and how the convention reads gaps and ties; check the options."""
     shared = ("undefined", "convention", "n_threads", "strata")
     rules: dict[str, Any] = {name: each for name, each in options.items() if name in shared}
     request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
@@ -297,7 +296,6 @@ def _warn_of_gaps(both: ListsAndTruth) -> None:
 
 
 def _refuse_short_lists(both: ListsAndTruth, text: str, n_items: int) -> None:
-    """Refuse a list that lacks items of the catalogue, where the user has truth."""
     lengths = both.lengths
     short = np.flatnonzero((lengths < n_items) & (both.truth_sizes > 0))
     if short.size:

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean
-from recmetrics._extras import install
+from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
 from recmetrics._types import FloatArray, IntArray
 
 try:

@@ -88,7 +88,6 @@ def warn_of_foreign_ids(
 
 
 def _require_one_kind(parts: Sequence[tuple[str, Series]]) -> None:
-    """Refuse ids that could never be equal, such as 1 and "1"."""
     kinds = [_kind(part) for _, part in parts]
     for kind, (what, part) in zip(kinds, parts, strict=True):
         if kind != kinds[0] and "objects" not in (kind, kinds[0]):
@@ -127,7 +126,6 @@ def _kind(series: Series) -> str:
 def _refuse_ids(
     parts: Sequence[tuple[str, Series]], encode: Callable[[Sequence[Any]], npt.NDArray[Any]]
 ) -> NoReturn:
-    """Refuse the first column whose ids the library cannot compare."""
     what, part = next((p for p in parts if _fails(encode, [p[1].to_native()])), parts[0])
     held = str(type_of(part))
     if held == "object":
@@ -217,7 +215,6 @@ def _alike(upper: Series, lower: Series) -> tuple[Series, Series]:
 
 
 def _go_together(types: Sequence[Any]) -> bool:
-    """Say whether columns of these types can be concatenated as they are."""
     equal = all(kind == types[0] for kind in types)
     if str(types[0]).startswith("Categorical"):
         import polars as pl

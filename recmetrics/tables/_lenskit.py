@@ -240,7 +240,6 @@ def bind(
 
 
 def _of_one_list(function: Callable[..., float], recs: Any, truth: Any, **options: Any) -> float:
-    """Compute the metric of one list, its rows in the order given."""
     known = _DEFINITIONS[function]
     asked = StringMetric("", known.make(**options), known.of_presence, True, known.without_truth)
     frame = read_frame(recs, "recs")

@@ -240,7 +240,6 @@ def _count(ids: IntArray, columns: Columns) -> int:
 
 
 def _read_truth(truth: Frame, columns: Columns, ids: _Ids) -> tuple[Rows, IntArray]:
-    """Read the relevances of each truth, and the order of its rows."""
     n_truth = len(truth)
     own, items = (each[len(each) - n_truth :] for each in (ids.truths, ids.items))
     start, order = group(own, _count(ids.truths, columns))

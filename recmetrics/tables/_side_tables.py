@@ -108,7 +108,6 @@ class ItemTables:
         return arrays
 
     def _shares(self, what: str) -> FloatArray:
-        """Compute the share of users who have each item; 0 where the table has no row of it."""
         found, items = self._users(what), self._items[what]
         recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
         warn_of_foreign_ids(recs, own, self._items["recs"], items)
@@ -145,7 +144,6 @@ class ItemTables:
         return self._pairs(what, users, n_users)[lists]
 
     def _matrix(self, what: str) -> FloatArray:
-        """Read the numbers of each item, one row per item; every item of recs must have them."""
         self._refuse_repeats(what)
         self._refuse_absent(what, "recs")
         columns = self._columns(what)
@@ -200,7 +198,6 @@ class ItemTables:
         return [name for name in self._tables[what].columns if name != self._item]
 
     def _numbers(self, what: str) -> FloatArray:
-        """The one column of numbers of a table, whose items are unique."""
         columns, frame = self._columns(what), self._tables[what]
         if len(columns) != 1:
             self._refuse_form(what)
@@ -227,7 +224,6 @@ class ItemTables:
             raise InputError(msg)
 
     def _refuse_absent(self, what: str, of: str) -> None:
-        """Refuse items of ``recs`` or ``truth`` for which a table has no row."""
         known = np.zeros(self.n_items + 1, bool)
         known[self.n_items] = True  # all items outside the catalogue, which no list keeps
         known[np.minimum(self._items[what], self.n_items)] = True
@@ -243,7 +239,6 @@ class ItemTables:
 
 
 def _spread(values: FloatArray, codes: IntArray, n: int) -> FloatArray:
-    """The values of each number below n, 0 where it has none."""
     spread = np.zeros((n, *values.shape[1:]))
     inside = codes < n
     spread[codes[inside]] = values[inside]

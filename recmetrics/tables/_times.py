@@ -149,7 +149,6 @@ def _found(
     times: FloatArray,
     columns: tuple[str, str],
 ) -> dict[str, TimeFinding]:
-    """Compare users, items and times, those of train first."""
     end = [len(train)]
     (of_train, of_truth), (trained, tested) = np.split(users, end), np.split(items, end)
     before, after = np.split(times, end)
@@ -177,7 +176,6 @@ def _found(
 
 
 def _earliest(codes: IntArray, times: FloatArray, every: IntArray) -> FloatArray:
-    """The first time of each of all codes, infinite where it has none."""
     earliest = np.full(int(every.max(initial=-1)) + 1, np.inf)
     np.minimum.at(earliest, codes, times)
     return earliest

@@ -118,7 +118,6 @@ def measure_lists(
 
 
 def _settle_empty(values: UserValues, asked: StringMetric, both: ListsAndTruth) -> None:
-    """Set the values of lists without truth, and of lists without an item in the top k."""
     if asked.without_truth is not None:
         values[both.truth_sizes == 0] = asked.without_truth
     if asked.without_items is not None:

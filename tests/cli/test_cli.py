@@ -38,7 +38,7 @@ def test_the_command_computes_with_public_names():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("recmetrics._"):
                 private.add(node.module.removeprefix("recmetrics."))
-    assert private == {"_errors", "_extras", "_io", "_spec", "_types"}
+    assert private == {"_errors", "_io", "_spec", "_types"}
 
 
 # --- As a process --------------------------------------------------------------------------------

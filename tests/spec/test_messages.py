@@ -290,20 +290,3 @@ def test_every_error_is_public_and_of_a_builtin_kind(kind):
     assert getattr(recmetrics, kind.__name__) is kind
     assert issubclass(kind, RecmetricsError)
     assert kind is RecmetricsError or issubclass(kind, ValueError | TypeError | RuntimeError)
-    assert f"{kind.__name__} " in f"{errors.__doc__} ".replace("\n", " ")
-
-
-def test_the_tree_is_drawn_as_it_is():
-    """The docstring of the module indents each error below its parent."""
-    parents = {0: None}
-    drawn = {}
-    for line in errors.__doc__.splitlines()[2:]:
-        if line.strip():
-            depth = len(line) - len(line.lstrip())
-            name = line.split()[0]
-            drawn[name] = parents.get(depth - 4)
-            parents[depth] = name
-    assert drawn == {
-        kind.__name__: kind.__bases__[0].__name__ if kind.__bases__[0] in KINDS else None
-        for kind in KINDS
-    }
