@@ -11,10 +11,9 @@ from typing import Any
 
 from systems import OTHERS, PROSE
 
-from recmetrics._spec.conventions import NUMBERS
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS
-from recmetrics._spec.systems import CONVENTIONS, Line, System
+from recmetrics._spec.systems import CONVENTIONS, NUMBERS, Line, System
 
 HERE = Path(__file__).parent
 PAGE = HERE / "conventions.md"

@@ -368,7 +368,6 @@ def _depends_on_order(hits: Hits) -> BoolArray:
 
 
 def _grades(hits: Hits) -> tuple[int, float, float] | None:
-    """The number of distinct relevances, the least and the greatest; None where there is one."""
     relevances = np.unique(hits.ideal)
     graded = len(relevances) > 1
     return (len(relevances), float(relevances[0]), float(relevances[-1])) if graded else None

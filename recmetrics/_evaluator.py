@@ -338,7 +338,6 @@ class Evaluator(Accumulator):
         return chosen, find_hits(scores, known, results.request, sink, results.cutoffs)
 
     def _chosen(self, users: WhichUsers, n_rows: int, what: str) -> UserIndex:
-        """The users of a batch of ``n_rows``."""
         n_users = self._results.n_users
         if users is None:
             first = self._results.next_user

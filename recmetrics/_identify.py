@@ -263,7 +263,6 @@ def identify_by(
 
 
 def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
-    """Read the number, and the decimals of text."""
     decimals, number = None, math.nan
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
         exact = Decimal(text[1]).scaleb(-2 if text[2] else 0)

@@ -204,7 +204,6 @@ def popularity_from(train: Truth, n_items: int | None = None) -> FloatArray:
 
 
 def _counts(train: Any, n_items: int | None, caller: str) -> tuple[IntArray, int]:
-    """Count the users who have each item, and all users."""
     sets = read_train(train, n_items)
     if sets.n_items is None:
         msg = f"{caller} needs n_items= if train lists item indices, got none"

@@ -141,7 +141,6 @@ def _entries(csr: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[
 
 
 def _to_csr(matrix: Any, what: str) -> Any:
-    """Convert another format to CSR; repeated entries are added as float64."""
     if matrix.dtype != np.bool_ and matrix.format in ("coo", "csc", "bsr", "dia"):
         matrix = matrix.copy()
         matrix.data = _summable(matrix.data, what)

@@ -117,7 +117,6 @@ class Store:
         return self.request.cutoffs(self.n_items if n_items is None else n_items, longest)
 
     def _check_size(self, n_items: int | None, n_rows: int) -> None:
-        """Refuse rows whose catalogue has another size than that of earlier ones."""
         known = self.n_items
         if None not in (known, n_items):
             if n_items != known:

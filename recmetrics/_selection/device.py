@@ -230,7 +230,6 @@ def _send(array: IntArray, scores: Any) -> Any:
 
 
 def _entries(sets: Rows, scores: Any) -> tuple[Any, Any]:
-    """The row and the column of each item of the sets of a block."""
     return _send(sets.users(), scores), _send(sets.items, scores)
 
 
@@ -323,7 +322,6 @@ def _name(dtype: Any) -> str:
 
 
 def _check(tensor: Any, what: str) -> None:
-    """Refuse a tensor that is not dense, 2-d and of real numbers."""
     name, layout = _name(tensor.dtype), _name(tensor.layout)
     if layout != "strided":
         msg = f"{what} is sparse ({layout}), expected a dense tensor; type {what}.to_dense()"

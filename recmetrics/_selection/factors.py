@@ -224,7 +224,6 @@ class FactorScores:
         return max(1, min(_TILE_USERS, kept // _PAD * _PAD or kept))
 
     def _factors_of(self, rows: slice) -> Array:
-        """The factors of some users, padded with rows of zeros."""
         users = np.zeros((_padded(rows.stop - rows.start), self._users.shape[1]), self.dtype)
         users[: rows.stop - rows.start] = _numbers(self._users[rows], self.dtype)
         return users
@@ -340,12 +339,10 @@ def _multiplied_as(factors: Array) -> np.dtype[Any]:
 
 
 def _numbers(part: Array, dtype: np.dtype[Any]) -> Array:
-    """Convert a few factors to the form that BLAS reads, copied only where necessary."""
     return np.ascontiguousarray(half_to_single(part), dtype)
 
 
 def _padded(count: int) -> int:
-    """The next multiple of ``_PAD``, at least one."""
     return max(1, -(-count // _PAD)) * _PAD
 
 

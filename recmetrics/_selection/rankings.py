@@ -85,7 +85,6 @@ class ListRanker:
         return join(in_blocks(find_in_block, blocks, n_threads, rules.progress)), 0
 
     def _check_recommendable(self, rows: slice, lists: FlatLists) -> None:
-        """Refuse a list with an excluded item, or with one that is not a candidate."""
         exclude, candidates = self.users.exclude, self.users.candidates
         if exclude is None and candidates is None:
             return

@@ -66,7 +66,6 @@ def _tied(rows: slice, users: Users, n_items: int) -> Hits:
 
 
 def _all_items(rows: slice, users: Users, n_items: int) -> Lists:
-    """The lists of some users: all items that may be recommended."""
     may_be = np.full((rows.stop - rows.start, n_items), users.candidates is None)
     for sets, belongs in ((users.candidates, True), (users.exclude, False)):
         if sets is not None:

@@ -1,8 +1,7 @@
 """The request: metric strings, and the rules of a call.
 
     registry      the record of each metric: its options, their choices and checks
-    systems       how other systems define the metrics, from the table ``systems.txt``
-    conventions   the name of a system -> its definitions of the metrics
+    systems       how other systems define the metrics, from the table ``systems.txt``; their names
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; errors that
                   need no data; the cutoffs k: a k larger than the catalogue becomes its size
@@ -17,7 +16,6 @@ Nothing here imports a metric: the declarations in ``metrics/`` fill the registr
 is imported, and ``_inputs/side.py`` fills that of side information.
 """
 
-from recmetrics._spec.conventions import NUMBERS, read_convention
 from recmetrics._spec.grammar import (
     LEAST,
     MetricsList,
@@ -48,4 +46,12 @@ from recmetrics._spec.registry import (
     metric,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define
-from recmetrics._spec.systems import CONVENTIONS, Line, NoTruth, System, TableTies
+from recmetrics._spec.systems import (
+    CONVENTIONS,
+    NUMBERS,
+    Line,
+    NoTruth,
+    System,
+    TableTies,
+    read_convention,
+)

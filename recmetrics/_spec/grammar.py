@@ -23,8 +23,8 @@ from recmetrics._errors import (
     did_you_mean,
 )
 from recmetrics._options import whole_number
-from recmetrics._spec.conventions import line_for, meant_elsewhere
 from recmetrics._spec.registry import ALIASES, DEFAULT_K, METHOD_SUFFIX, METRICS, STRATUM, Metric
+from recmetrics._spec.systems import line_for, meant_elsewhere
 from recmetrics._types import Convention
 
 OptionValue = str | float | Callable[[int], float] | None

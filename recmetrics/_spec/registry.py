@@ -367,7 +367,6 @@ def _full_description(record: Metric) -> str:
 
 
 def _option(name: str, default: Any, hint: Any) -> Option:
-    """Read one keyword of a metric's method: ``Annotated[type, meaning or Number]``."""
     kind, about = get_args(hint)
     if isinstance(about, Number):
         return Option(name, default, about.meaning, above=about.above, below=about.below)

@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 from recmetrics._errors import ArgumentError, InputTypeError, MetricSpecError, did_you_mean
 from recmetrics._options import Shared, check_progress, one_of, thread_count
-from recmetrics._spec.conventions import line_for, read_convention
 from recmetrics._spec.grammar import (
     GREATEST,
     LEAST,
@@ -17,6 +16,7 @@ from recmetrics._spec.grammar import (
     spell,
 )
 from recmetrics._spec.registry import METRICS, SIDE
+from recmetrics._spec.systems import line_for, read_convention
 from recmetrics._types import Convention, NaNPolicy, TiePolicy, Ties, Undefined
 
 
@@ -232,7 +232,6 @@ def _definitions(
     ties: Ties | None,
     undefined: Undefined | None,
 ) -> dict[str, Definition]:
-    """Read the metrics asked for, under the caller's own spelling and in the caller's order."""
     if hasattr(metrics_list, "shape"):
         shape = tuple(getattr(metrics_list, "shape", ()))
         msg = (

@@ -92,7 +92,6 @@ def _column(name: str, meaning: str, forms: str = "", **settings: Any) -> Row:
 
 
 def _of_side(name: str, side: SideInput) -> Row:
-    """Give the option of a piece of side information; tables take what training data become."""
     flag, metavar = side.option.split()
     forms = "SCORES" if side.of_train is None else "SCORES RECS"
     return Row(flag, side.help, _file(metavar, dest=name), forms)

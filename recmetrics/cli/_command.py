@@ -157,7 +157,6 @@ def _read(name: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_files_among_metrics(name: str, args: argparse.Namespace) -> None:
-    """Refuse the files of ``-m ndcg@10 scores.npy truth.npz``."""
     metrics = [metric for several in getattr(args, "metrics", None) or [] for metric in several]
     files = [word for word in metrics if Path(word).suffix.lower() in _SUFFIXES]
     if files:

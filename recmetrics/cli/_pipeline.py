@@ -290,7 +290,6 @@ def _read_matrices(
 def _audit(
     args: Namespace, scores: Any, truth: Any, metrics: list[str], sets: Mapping[str, Any]
 ) -> Audit:
-    """Audit the files at the largest cutoff; without one, for the whole list."""
     cutoffs = [text.rpartition("@")[2] for metric in metrics for text in spell(metric)]
     k = max((int(each) for each in cutoffs if each.strip().isdecimal()), default=scores.shape[1])
     with progress("auditing users:") as on_progress:
@@ -339,7 +338,6 @@ def _read_matrix(source: Source, shape: tuple[int, int], *, graded: bool = False
 
 
 def _parse(fields: list[str], shape: tuple[int, int], *, graded: bool) -> tuple[int, int, float]:
-    """Read one line; a ValueError says what is wrong."""
     if not 2 <= len(fields) <= 3:
         msg = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}; expected {_LINE}"
         raise ValueError(msg)

@@ -70,7 +70,6 @@ class Columns(NamedTuple):
         return read, [name for name in others if self.maybe is None or name in self.maybe]
 
     def _advice(self, missing: Sequence[str], has: Sequence[str]) -> str:
-        """Say what a table without some columns should have, and what to type."""
         from recmetrics.tables import looks_like
 
         lacks_id = not set(missing).isdisjoint(self.ids)

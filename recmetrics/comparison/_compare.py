@@ -280,7 +280,6 @@ def _difference(
 
 
 def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
-    """Correct each test for all of ``differences``; the first test decides on significance."""
     tests, alpha = settings.tests, 1 - settings.confidence
     by_test = [
         statistics.correct([each.p_values[test] for each in differences], settings.correction)
@@ -300,7 +299,6 @@ def _pairs(settings: Comparison) -> list[tuple[str, str]]:
 
 
 def _lower(metrics: Sequence[str], lower_is_better: Any) -> frozenset[str]:
-    """The metrics for which lower is better, as the library or the caller knows."""
     asked = several(lower_is_better)
     for metric in asked:
         check_known("lower_is_better", metric, metrics)

@@ -176,7 +176,6 @@ def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
 
 
 def _fitted(grid: Grid, most: int) -> str:
-    """Align the columns in ``most`` columns of a terminal, or write each row as a block."""
     rows = [[column.heading for column in grid.columns], *grid.rows]
     cells = list(zip(*rows, strict=True))
     widths = [max(map(_width, texts)) for texts in cells]

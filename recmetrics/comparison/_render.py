@@ -294,6 +294,5 @@ def _between(numbers: Sequence[int], what: str) -> str:
 
 
 def _letter(index: int) -> str:
-    """Name a model: a to z, then aa, ab, ..."""
     longer, last = divmod(index, 26)
     return (_letter(longer - 1) if longer else "") + ascii_lowercase[last]

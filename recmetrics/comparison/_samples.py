@@ -75,7 +75,6 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
 
 
 def _stacked(runs: Sequence[Table]) -> dict[str, Floats]:
-    """The values of several runs, (n_runs, n_users); those of one run are not copied."""
     if len(runs) == 1:
         return {metric: np.atleast_2d(each) for metric, each in runs[0].values.items()}
     return {m: np.stack([np.atleast_1d(each.values[m]) for each in runs]) for m in runs[0].values}

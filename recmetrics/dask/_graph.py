@@ -176,7 +176,6 @@ def _task(function: Callable[..., Any], nout: int | None = None) -> Callable[...
 
 
 def _shared(value: Any) -> Task:
-    """A value that many tasks read: sent to a worker once."""
     return delayed(value, traverse=False, pure=False)
 
 
@@ -197,7 +196,6 @@ def _lines(array: Any) -> list[list[Chunk]]:
 
 
 def _whole(array: Any) -> Task:
-    """An array that every task needs whole, on the workers; ``None`` stays ``None``."""
     if isinstance(array, da.Array):
         (task,) = array.rechunk(-1).to_delayed().ravel()
         return task

@@ -122,7 +122,6 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
 
 
 def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
-    """The type of an option in the form of the registry, with what it means."""
     hint = hints.get(option.name)
     kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint, option.name)
     is_choice = get_origin(kind) is Literal
@@ -144,8 +143,6 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
 
 
 def _kernel_of(reference: Callable[..., float], names: list[str], metric: str) -> Any:
-    """A kernel that calls the definition for each user."""
-
     def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
         options = METRICS[metric].options
         values = {
@@ -165,7 +162,6 @@ def _kernel_of(reference: Callable[..., float], names: list[str], metric: str) -
 
 
 def _value(option: Option, code: Any) -> Any:
-    """The value of an option from what a kernel gets for it."""
     if option.choices:
         return "no" if code is None else option.choices[code]
     return None if option.default is None and code == 0.0 else code

@@ -165,7 +165,6 @@ def _hit_sum(hits: Hits, user: int, depth: int, rel: Any) -> float:
 
 @helper
 def _group_end(hits: Hits, slot: int, end: int) -> int:
-    """The end of the tie group that begins at ``slot``."""
     after = slot + 1
     while after < end and hits.first[after] == hits.first[slot]:
         after += 1

@@ -32,7 +32,6 @@ SMOOTHING = 0.01  # alpha of calibration
 
 @helper
 def _cut(k: int, length: int) -> int:
-    """The number of items of a list that count."""
     return length if k == WHOLE_LIST else min(k, length)
 
 
@@ -671,7 +670,6 @@ def _calibration(lists: Lists, side: Side, k: int, out: FloatArray) -> None:
 def _add_genres(
     start: IntArray, genres: IntArray, values: FloatArray, item: int, weight: float, p: FloatArray
 ) -> None:
-    """Add ``weight``, divided among the genres of the item."""
     total = 0.0
     for entry in range(start[item], start[item + 1]):
         total += values[entry]

@@ -235,7 +235,6 @@ def _together(columns: list[IntArray], n_rows: int) -> IntArray:
 
 
 def _count(ids: IntArray, columns: Columns) -> int:
-    """Count the ids; without keys all rows are one group, even if there is none."""
     return int(ids.max(initial=-1 if columns.keys else 0)) + 1
 
 

@@ -183,13 +183,11 @@ class ItemTables:
         return number(as_integers([(frame, what, self._user)])) if own else None
 
     def _users_of(self, what: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
-        """Number the users of the lists and of a table together."""
         both = [(keys, "recs", self._user), (self._tables[what], what, self._user)]
         numbers, first = number(as_integers(both))
         return numbers[: len(keys)], numbers[len(keys) :], len(first)
 
     def _pairs(self, what: str, users: IntArray, n_users: int) -> Any:
-        """The users and items of the rows of a table as a matrix."""
         inside = self._items[what] < self.n_items
         places = users[inside], self._items[what][inside]
         return sp.csr_array((np.ones(len(places[0])), places), shape=(n_users, self.n_items))
