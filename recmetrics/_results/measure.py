@@ -28,7 +28,7 @@ from recmetrics._types import FloatArray, UserValues
 _THREADED = 1 << 17  # (users / 8 + hits) x metrics; less is done before two threads share the GIL
 # Users whose hits are read by all metrics in turn. Each thread has as many blocks as another: small
 # ones, taken as threads become free, spend more time waiting for the GIL than on metrics.
-_MEASURED = 1 << 15
+_MEASURED = 1 << 16
 
 
 class RowNames(NamedTuple):
