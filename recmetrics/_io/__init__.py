@@ -10,6 +10,8 @@ that names the file.
 
 from recmetrics._io.per_user import read_per_user, read_segments
 from recmetrics._io.source import (
+    NPY,
+    ZIP,
     Source,
     at_line,
     printable,

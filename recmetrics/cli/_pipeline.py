@@ -30,6 +30,8 @@ from recmetrics import (
     identify,
 )
 from recmetrics._io import (
+    NPY,
+    ZIP,
     Source,
     at_line,
     read_array,
@@ -305,7 +307,7 @@ def _read_matrix(source: Source, shape: tuple[int, int], *, graded: bool = False
     pair belongs to it, whatever its third number.
     """
     first = start(source, _MATRIX)
-    if source.path.suffix.lower() in (".npy", ".npz") or first.startswith((b"\x93NUMPY", b"PK")):
+    if source.path.suffix.lower() in (".npy", ".npz") or first.startswith((NPY, ZIP)):
         return read_array(source, _MATRIX)
     if first:
         refuse_other_formats(source, first, _MATRIX)

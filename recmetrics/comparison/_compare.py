@@ -257,7 +257,7 @@ def _difference(
         test: statistics.p_value(test, values, seed, weights) if is_tested else math.nan
         for test in found.tests
     }
-    mean, error = statistics.mean_and_error(values, weights)
+    mean, std, error = statistics.moments_of(values, weights)
     alpha, detectable = (1 - found.confidence) / 2, math.nan
     if error >= 0:
         detectable = error * statistics.standard_errors(values.size, alpha, statistics.POWER)
@@ -269,7 +269,7 @@ def _difference(
         difference=mean,
         n_users=values.size,
         n_undefined=own.n_undefined,
-        effect_size=statistics.effect_size(values, weights),
+        effect_size=statistics.effect_size(mean, std),
         detectable=detectable,
         wins=wins,
         ties=values.size - wins - losses,

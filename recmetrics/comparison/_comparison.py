@@ -19,7 +19,7 @@ from recmetrics.comparison._gate import Gate, judge
 from recmetrics.comparison._grids import Grid, Printed, one_line
 from recmetrics.comparison._reading import check_count, check_known, check_share, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
-from recmetrics.comparison._statistics import POWER, mean_and_error, users_for
+from recmetrics.comparison._statistics import POWER, moments_of, users_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,7 +242,7 @@ class Comparison(Compared, Printed):
             raise ArgumentError(msg)
         power = check_share("power", power, 0.5)
         own = self.samples.of(None, metric, *pair)
-        _, error = mean_and_error(own.values, own.weights)
+        _, _, error = moments_of(own.values, own.weights)
         if not error > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)

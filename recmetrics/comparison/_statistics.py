@@ -258,7 +258,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
     if differing.size == 0:
         return 1.0
     if test == "t":
-        mean, error = mean_and_error(differences, weights)
+        mean, _, error = moments_of(differences, weights)
         return 2 * Estimate(-abs(mean), error, differences.size).p_below()
     return _wilcoxon(differing) if test == "wilcoxon" else _permutation(differing, seed)
 
@@ -268,10 +268,8 @@ def fewest_users(confidence: float) -> int:
     return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
-@without_warnings
-def effect_size(differences: Floats, weights: Floats | None = None) -> float:
+def effect_size(mean: float, std: float) -> float:
     """Compute Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
-    mean, std = _mean_and_spread(differences, weights)
     if not std:
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / std
@@ -292,26 +290,24 @@ def correct(p_values: Sequence[float], correction: Correction | None) -> list[fl
     return p.tolist()  # type: ignore[no-any-return]
 
 
-def _mean_and_spread(differences: Floats, weights: Floats | None = None) -> tuple[float, float]:
-    """The mean and the standard deviation (ddof = 1), 0 where that is rounding."""
-    mean, std = mean_of(differences, weights), spread_of(differences, weights)
-    return mean, 0.0 if std <= _ROUNDING * abs(mean) else std
-
-
 def _all_signs_equal(n: int) -> float:
     """The exact two-sided p-value of the sign-flip test where all ``n`` differences are equal."""
     return 2.0 ** (1 - n)
 
 
 @without_warnings  # of differences whose squares overflow
-def mean_and_error(differences: Floats, weights: Floats | None = None) -> tuple[float, float]:
-    """The mean, and its standard error: NaN for fewer than two values, 0 where it is rounding."""
-    mean, std = _mean_and_spread(differences, weights)
-    n = differences.size
+def moments_of(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
+    """The mean, the standard deviation (ddof = 1), and the standard error of the mean.
+
+    The last two are NaN for fewer than two values, and 0 where they are rounding.
+    """
+    mean, std = mean_of(values, weights), spread_of(values, weights)
+    std = 0.0 if std <= _ROUNDING * abs(mean) else std
+    n = values.size
     if weights is None or not std > 0:
-        return mean, std / math.sqrt(n) if n else math.nan
-    squares = np.square(weights * (differences - mean)).sum()
-    return mean, math.sqrt(n / (n - 1) * squares) / float(weights.sum())
+        return mean, std, std / math.sqrt(n) if n else math.nan
+    squares = np.square(weights * (values - mean)).sum()
+    return mean, std, math.sqrt(n / (n - 1) * squares) / float(weights.sum())
 
 
 class Estimate(NamedTuple):
@@ -351,7 +347,7 @@ def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
 
     That of the terms of the linearised error would rest on the few users of large weight.
     """
-    mean, error = mean_and_error(values, weights)
+    mean, _, error = moments_of(values, weights)
     away = values - mean
     skewness = mean_of(np.power(away / np.sqrt(mean_of(away**2, weights)), 3), weights)
     if weights is not None:
