@@ -278,10 +278,12 @@ class Evaluator(Accumulator):
         return self._means(prefix, at, read)
 
     def _means(self, prefix: str, at: str, weights: FloatArray | None = None) -> dict[str, float]:
-        return {
-            prefix + logger_key(text, at): mean_of(values, weights if values.ndim else None)
-            for text, values in self._results.compute().items()
-        }
+        values = self._results.compute().items()
+        with np.errstate(all="ignore"):  # of infinite values
+            return {
+                prefix + logger_key(text, at): mean_of(each, weights if each.ndim else None)
+                for text, each in values
+            }
 
     def counts(self) -> dict[str, UserCounts]:
         """Count the users for whom each metric is defined, undefined, and never updated.

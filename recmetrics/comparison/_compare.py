@@ -199,9 +199,10 @@ def compare(
         one_of("correction", correction, Correction, "; None corrects nothing")
     seed = read_seed(rng)
     records: list[Mean | Difference] = []
-    for group in samples.groups:
-        own = _described(found, group, seed)
-        records += statistics.bounded(own, found.confidence, found.n_resamples, seed)
+    with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
+        for group in samples.groups:
+            own = _described(found, group, seed)
+            records += statistics.bounded(own, found.confidence, found.n_resamples, seed)
     overall, of_groups = split(each for each in records if isinstance(each, Difference))
     return replace(
         found,

@@ -242,7 +242,8 @@ class Comparison(Compared, Printed):
             raise ArgumentError(msg)
         power = check_share("power", power, 0.5)
         own = self.samples.of(None, metric, *pair)
-        _, _, error = moments_of(own.values, own.weights)
+        with np.errstate(all="ignore"):  # of squares that overflow
+            _, _, error = moments_of(own.values, own.weights)
         if not error > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)

@@ -190,12 +190,13 @@ def judge(
     verdicts: dict[str, list[Verdict]] = {}
     of: dict[str, bool | None] = {}
     for model in candidates:
-        tests = [
-            _tested(found, rule, group, (model, baseline), min_users, seed)
-            for rule in read
-            for group in (found.groups if rule.in_every_group else (None,))
-        ]
-        verdicts[model] = list(_judged(tests, alpha))
+        with np.errstate(all="ignore"):  # of differences and squares that overflow
+            tests = [
+                _tested(found, rule, group, (model, baseline), min_users, seed)
+                for rule in read
+                for group in (found.groups if rule.in_every_group else (None,))
+            ]
+            verdicts[model] = list(_judged(tests, alpha))
         words = {each.verdict for each in verdicts[model]} - {FEW}
         of[model] = False if FAILS in words else words == {HOLDS} or None
     return Gate(

@@ -108,7 +108,8 @@ class Samples:
         users = np.zeros(1, np.intp) if is_system else self.groups[group]
         values = self.values[model][metric][users]
         if against is not None:
-            values = values - self.values[against][metric][users]
+            with np.errstate(over="ignore"):
+                values = values - self.values[against][metric][users]
         undefined, n_users = np.isnan(values), users.size
         if undefined.any():
             users, values = users[~undefined], values[~undefined]

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from recmetrics._threads import without_warnings
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
@@ -125,7 +124,6 @@ def bounded(
     return records
 
 
-@without_warnings  # of means that overflow
 def _middle(means: Floats, share: float) -> list[list[float]]:
     """The bounds of the middle share of each row: all lower ones, then all upper ones."""
     tail = (1 - share) / 2
@@ -139,7 +137,6 @@ def _middle(means: Floats, share: float) -> list[list[float]]:
     return found.tolist()  # type: ignore[no-any-return]
 
 
-@without_warnings  # of sums that overflow
 def resampled(samples: Sequence[Sample], n_resamples: int, seed: int) -> Floats:
     """The means of each resample, (samples, resamples); all samples are of one size."""
     # The runs of a model stand in its mean and in its differences: they are summed once.
@@ -180,7 +177,6 @@ def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -
     return total / over
 
 
-@without_warnings  # of infinite values
 def mean_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
     known = ~np.isnan(values)
@@ -193,7 +189,6 @@ def mean_of(values: Floats, weights: Floats | None = None) -> float:
     return float(_dot(weights, values) / weights.sum())
 
 
-@without_warnings  # of differences that overflow
 def mean_over_runs(runs: Floats) -> Floats:
     """Compute the mean of each user over the runs, (n_runs, n_users), in which it is defined.
 
@@ -203,10 +198,10 @@ def mean_over_runs(runs: Floats) -> Floats:
     ordered = np.sort(runs, axis=0)
     counts = np.count_nonzero(~np.isnan(runs), axis=0)
     least = ordered[0]
-    return np.asarray(least + np.nansum(ordered - least, axis=0) / np.maximum(counts, 1))
+    with np.errstate(all="ignore"):  # of differences that overflow
+        return np.asarray(least + np.nansum(ordered - least, axis=0) / np.maximum(counts, 1))
 
 
-@without_warnings  # of infinite values
 def spread_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the standard deviation, with n - 1; NaN for fewer than two values.
 
@@ -221,7 +216,6 @@ def spread_of(values: Floats, weights: Floats | None = None) -> float:
     return float(np.sqrt(squares / (total - _dot(weights, weights) / total)))
 
 
-@without_warnings  # of infinite values
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:
     """Compute quantiles as ``summary`` documents them; without values, they are NaN."""
     n = values.size
@@ -245,7 +239,6 @@ def effective_users(weights: Floats) -> float:
     return float(weights.sum() ** 2 / _dot(weights, weights)) if weights.size else 0.0
 
 
-@without_warnings  # of differences whose squares overflow
 def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None = None) -> float:
     """Compute the p-value of a test: 1 if no user differs, NaN for fewer than two users.
 
@@ -295,7 +288,6 @@ def _all_signs_equal(n: int) -> float:
     return 2.0 ** (1 - n)
 
 
-@without_warnings  # of differences whose squares overflow
 def moments_of(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
     """The mean, the standard deviation (ddof = 1), and the standard error of the mean.
 
@@ -341,7 +333,6 @@ class Estimate(NamedTuple):
         return side * math.inf if is_few else self.mean
 
 
-@without_warnings  # of values whose squares overflow
 def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
     """Estimate a mean; its skewness takes weights and values as independent of each other.
 

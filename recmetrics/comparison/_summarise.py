@@ -118,14 +118,15 @@ def summary(
     models, of_levels, may_lack = _read(values, by, weights, levels or {}, asked)
     confidence = reading.check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
-    found = [
-        _described(samples, of_levels, group, metric, seed, may_lack)
-        for samples in models
-        for group in samples.groups
-        for metric in samples.metrics
-        if group is None or metric not in samples.system  # one value for all users
-    ]
-    overall, of_groups = split(statistics.bounded(found, confidence, N_RESAMPLES, seed))
+    with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
+        found = [
+            _described(samples, of_levels, group, metric, seed, may_lack)
+            for samples in models
+            for group in samples.groups
+            for metric in samples.metrics
+            if group is None or metric not in samples.system  # one value for all users
+        ]
+        overall, of_groups = split(statistics.bounded(found, confidence, N_RESAMPLES, seed))
     if all(math.isnan(each.mean) and each.n_undefined for each in overall):
         first = overall[0]
         msg = (

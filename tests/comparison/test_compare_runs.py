@@ -174,6 +174,9 @@ def test_equal_runs_are_one_run():
     assert found.means[0].run_std == 0
     huge = [{"m": [1.7e308] * 3}] * 2  # whose sums overflow: no resample has a difference
     assert math.isnan(only(compare({"a": huge, "b": huge})).low)
+    away = compare({"a": huge, "b": [{"m": [-1.7e308] * 3}] * 2})  # whose differences overflow
+    assert len(away.movers("m").losses) == 3
+    assert away.gate("m >= -1").passed is False
     turned = compare({"a": ALS, "b": ALS[::-1]}, rng=0)
     assert only(turned).ties == 6  # the order of runs changes no bit
 
