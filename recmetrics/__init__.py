@@ -3,8 +3,7 @@
 import importlib
 import typing
 
-from recmetrics._audit import Audit, Finding, audit, audit_ranked
-from recmetrics._compute import Metrics
+from recmetrics._compute import Evaluation, EvaluationCounts, Metrics
 from recmetrics._errors import (
     ArgumentError,
     DeviceMemoryError,
@@ -19,11 +18,17 @@ from recmetrics._errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from recmetrics._evaluation import Evaluation, EvaluationCounts
 from recmetrics._evaluator import Evaluator, NotUpdatedWarning, UserCounts
-from recmetrics._explain import explain
-from recmetrics._identify import Identification, identify
 from recmetrics._inputs import InvalidItems, popularity_from, popularity_strata, propensity_from
+from recmetrics._inspection import (
+    Audit,
+    Finding,
+    Identification,
+    audit,
+    audit_ranked,
+    explain,
+    identify,
+)
 from recmetrics._overlap import overlap, overlap_ranked
 from recmetrics._stream import EventCounts, StreamEvaluator
 from recmetrics._warmup import warmup

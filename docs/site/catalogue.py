@@ -16,7 +16,7 @@ import example
 import pictures
 
 from recmetrics import RecmetricsWarning
-from recmetrics._explain import explain, interval
+from recmetrics._inspection import explain, interval
 from recmetrics._spec.grammar import make_spec
 from recmetrics._spec.registry import METRICS, NO_RELEVANT_ITEM, Metric, Option
 from recmetrics._spec.systems import CONVENTIONS

@@ -5,6 +5,7 @@
               rows or totals of earlier ones; merging, gathering from processes
     rows      one row for each user, which later values replace
     totals    counts and sums of events, which have no user
+    sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
     saved     the schema of a store, which refuses to merge other data; plain arrays, and back
 
 The hits of small batches are kept, and their metrics are computed together.
@@ -26,5 +27,6 @@ from recmetrics._results.measure import (
     whole_values,
 )
 from recmetrics._results.rows import KeptLists, UserRows, item_dtype
+from recmetrics._results.sampled import Method, estimated
 from recmetrics._results.store import Accumulator, Store
 from recmetrics._results.totals import Keep

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, warn
-from recmetrics._identify import Identification, identify_by
+from recmetrics._inspection import Identification, identify_by
 from recmetrics._options import SideTables, one_of, takes
 from recmetrics._spec import (
     CONVENTIONS,

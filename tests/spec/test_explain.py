@@ -10,7 +10,7 @@ from inside import CONVENTIONS, METRICS, MetricSpec, make_spec
 
 import recmetrics
 from recmetrics import UnknownMetricError, explain
-from recmetrics._explain import formula_of
+from recmetrics._inspection import formula_of
 
 EVERY_METRIC = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import as_array
 from recmetrics._options import one_of, whole_number
-from recmetrics._results import whole_values
+from recmetrics._results.measure import whole_values
 from recmetrics._selection import Selection, empty_hits
 from recmetrics._spec import MetricsList, Request
 from recmetrics._types import FloatArray, IntArray, UserValues
