@@ -25,6 +25,10 @@ models = load("models")
 real = load("real")
 
 GOWALLA = real.split_files(real.data_folder(), "gowalla")
+needs_gowalla = pytest.mark.skipif(
+    not all(path.is_file() for path in GOWALLA),
+    reason=f"no real data: no Gowalla split in {real.data_folder()} (set RECMETRICS_DATA)",
+)
 
 
 def interactions(n_users: int, n_items: int, density: float, seed: int = 0) -> sp.csr_matrix:
@@ -46,10 +50,7 @@ def textbook_gfcf(train: np.ndarray, n_factors: int, weight: float) -> np.ndarra
     return train @ (normalised.T @ normalised) + weight * ideal
 
 
-@pytest.mark.skipif(
-    not all(path.is_file() for path in GOWALLA),
-    reason=f"no real data: no Gowalla split in {real.data_folder()} (set RECMETRICS_DATA)",
-)
+@needs_gowalla
 def test_popularity_on_gowalla_gives_the_published_numbers() -> None:
     train, truth = (sp.load_npz(path).tocsr() for path in GOWALLA)
     published = real.POPULARITY_ON_GOWALLA
@@ -58,6 +59,16 @@ def test_popularity_on_gowalla_gives_the_published_numbers() -> None:
     for number in published:
         assert values[number.metric].shape == (29_858,)
         assert values[number.metric].mean() == pytest.approx(number.value, rel=0, abs=1e-12)
+
+
+@needs_gowalla
+@pytest.mark.parametrize("number", real.POPULARITY_ON_GOWALLA, ids=lambda each: each.metric)
+def test_identify_leads_back_to_the_definition_of_a_published_number(number) -> None:
+    train, truth = (sp.load_npz(path).tocsr() for path in GOWALLA)
+    scores = np.broadcast_to(models.popularity(train), train.shape)
+    assert real.is_identified(scores, truth, train, number)
+    other = real.Published(number.metric, round(number.value, 4) + 1e-9, 0)
+    assert not real.is_identified(scores, truth, train, other)
 
 
 @pytest.mark.parametrize("block_rows", [7, 64, 200])
