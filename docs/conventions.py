@@ -97,8 +97,8 @@ GROUPS_TEXT = """\
 `Metrics.compute_groups` also evaluates the same problems, where each user is a group. LightGBM
 and XGBoost get the sizes of the groups, torchmetrics gets `indexes` with the rows in mixed order,
 and KerasRS gets padded lists with a mask. These four return means. scikit-learn gets one group at a
-time. LightGBM and XGBoost count a group without rows like a group without relevant rows, but `pre`
-of XGBoost refuses it. The other systems leave such a group out, or cannot represent it.
+time. LightGBM and XGBoost count a group without rows like a group without relevant rows, but
+XGBoost's metric `pre` refuses it. The other systems leave such a group out, or cannot represent it.
 """
 
 SYSTEMS_TEXT = """\

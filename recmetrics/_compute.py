@@ -786,7 +786,7 @@ class Evaluation(Printed):
     >>> found.counts.users, found.counts.undefined
     (2, {'hit@1': 1})
     >>> found.notes
-    ("undefined='zero' counts users without a value as 0",)
+    ("to count users without a value as 0, give undefined='zero'",)
 
     The values of other methods become an evaluation, too:
 
@@ -838,7 +838,7 @@ class Evaluation(Printed):
         self.noun, self._rules = noun, (undefined, convention, ties)
         # 0 would be the best value where lower is better, or better than any.
         left_out = [text for text, count in lacking.items() if count]
-        advice = f"undefined='zero' counts {plural(noun)} without a value as 0"
+        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
         specs = [spec for text in left_out if (spec := self._spec(text))]
         upward = all(spec.metric.higher_is_better for spec in specs)
         self.notes = (*notes, *([advice] if specs and upward else []))

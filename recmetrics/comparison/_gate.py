@@ -150,8 +150,8 @@ class Gate(Printed):
         notes = [
             f"verdict: {', '.join(of_models)}",
             f"differences to {one_line(self.baseline)}; at least, at most: one-sided {how}, "
-            f"confidence {grids.percent(self.level)}{shared if shares else ''}; a bound that "
-            "decides a failure is corrected by Holm over rules and groups",
+            f"confidence {grids.percent(self.level)}{shared if shares else ''}; before a "
+            "rule fails, its bound is corrected by Holm over rules and groups",
             "passed: every rule holds, which needs no correction (intersection-union test)",
         ]
         has_number = {bool(each.n_needed) for each in self.verdicts if each.verdict == OPEN}

@@ -84,7 +84,7 @@ def test_text_of_sets_and_of_truth(capsys):
 def test_undefined_zero_counts_every_user(capsys):
     one = evaluated(capsys, *BASE, "-m", "hit@5")
     assert (one["of"]["hit@5"]["mean"], one["of"]["hit@5"]["n_users"]) == (1.0, 3)
-    assert "--undefined zero counts users without a value as 0" in one["notes"]
+    assert "to count users without a value as 0, give --undefined zero" in one["notes"]
     zero = evaluated(capsys, *BASE, "-m", "hit@5", "--undefined", "zero")
     assert (zero["of"]["hit@5"]["mean"], zero["of"]["hit@5"]["n_users"]) == (0.75, 4)
     assert zero["undefined"] == {"hit@5": "zero"}
@@ -124,7 +124,9 @@ def test_the_statistics_are_those_of_summary_and_compare(capsys):
     assert [found["of"][ASKED[0]][end] for end in ("low", "high")] == [mean.low, mean.high]
     out = printed(capsys, "evaluate", *argv)
     assert out.partition("\n\n")[0] == str(expected).partition("\n\n")[0]
-    assert out.endswith("\n4 users x 5 items\n--undefined zero counts users without a value as 0\n")
+    assert out.endswith(
+        "\n4 users x 5 items\nto count users without a value as 0, give --undefined zero\n"
+    )
     assert "\x1b" not in out
 
 

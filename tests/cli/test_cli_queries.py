@@ -146,7 +146,7 @@ def test_the_table_counts_groups(capsys):
         "left out of hit@1: 1 of 3 groups has no relevant item",
         "left out of auc: 1 of 3 groups has no relevant item, or only relevant ones",
         "3 groups, 6 rows",
-        "--undefined zero counts groups without a value as 0",
+        "to count groups without a value as 0, give --undefined zero",
     ]
 
 

@@ -42,7 +42,7 @@ def test_counts_and_notes():
     assert found.counts == (3, {"mrr": 1}, 1, (0, 0, 0, 0))
     assert found.notes == (
         "all relevant items of 1 of 2 users are excluded",
-        "undefined='zero' counts users without a value as 0",
+        "to count users without a value as 0, give undefined='zero'",
     )
     most = Metrics.evaluate(SCORES, TRUTH, "mrr", exclude=TRUTH, undefined="zero")  # no warning
     assert most.notes == (
@@ -66,7 +66,7 @@ def test_it_prints_as_its_summary_and_notes():
     assert (
         str(found)
         == repr(found)
-        == f"{expected}\nundefined='zero' counts users without a va" + ("lue as 0")
+        == f"{expected}\nto count users without a value as 0, give undefined='zero'"
     )
     html = recmetrics.summary(found.values, notes=found.notes)._repr_html_()
     assert found._repr_html_() == html
@@ -99,7 +99,7 @@ def test_definitions_in_full():
 def test_values_of_other_methods():
     values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
     found = Evaluation(values, notes=["May"], noun="group", undefined="nan")
-    assert found.notes == ("May", "undefined='zero' counts groups without a value as 0")
+    assert found.notes == ("May", "to count groups without a value as 0, give undefined='zero'")
     assert "over groups" in str(found)
 
 

@@ -104,7 +104,7 @@ def test_the_plural_of_a_noun(noun, nouns):
         f"left out: 1 of 3 {nouns} has no relevant item",
     ]
     values = {"mrr@10": np.array([1.0, 0.5, NAN])}
-    told = f"undefined='zero' counts {nouns} without a value as 0"
+    told = f"to count {nouns} without a value as 0, give undefined='zero'"
     assert Evaluation(values, noun=noun).notes == (told,)
 
 
