@@ -231,8 +231,7 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
         table.rows_by_model()  # a missing name is told first
     first: dict[str, int] = {}
     for row, user in enumerate(table.users(*model)) if is_twice else ():
-        before = first.setdefault(str(user), row)  # a NaN as an id is not equal to itself
-        if before < row:
+        if (before := first.setdefault(str(user), row)) < row:  # a NaN is not equal to itself
             msg = (
                 f"{name} has two lists of {named_user((*keys, *model), user)}, rows {before} and "
                 f"{row}; expected one: type model='its name' if a column names the model, drop "
