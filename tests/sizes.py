@@ -13,6 +13,7 @@ TIGHT = {
     },
     "_inputs.scores": {"_BLOCK_BYTES": 16, "_COPY_BYTES": 16, "LEAST_SCORES": 0},
     "_selection.factors:FactorScores": {"short_rows": 3},
+    "_inputs.sparse": {"_FEW": 2},
     "_inputs.sets": {"_DENSE_ENTRIES": 8, "_SORTED": 4},
     "_results.measure": {"_THREADED": 0, "_MEASURED": 2},
     "_selection.matrix": {"_MANY": 2, "_MANY_HITS": 1, "_PAIRS": 0, "_PAIRS_WITH_LANES": 0},

@@ -80,6 +80,10 @@ def test_a_later_process_compiles_nothing_either_and_an_edited_file_again(tmp_pa
     assert run(image) == all_of_them
 
 
+def test_every_metric_can_be_warmed_up():
+    python("-P", "-W", "error", "-c", "import recmetrics as r; r.warmup()", NUMBA_DISABLE_JIT="1")
+
+
 def test_it_refuses_an_unknown_metric():
     warmup("hit@1")
     with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):

@@ -25,6 +25,12 @@ RECS = {
 TRUTH = {"user": ["07", "b", "c"], "item": ["9", "7", "7"], "rating": [1.0, 3.0, 1.0]}
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A current folder in which no other process writes: errors may write no file."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def files(tmp_path):
     """The same tables in every form."""
@@ -268,8 +274,7 @@ NOTE = (
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_ids_that_are_written_in_two_ways_are_told(files, capsys, monkeypatch, suffix):
-    monkeypatch.chdir(files)
+def test_ids_that_are_written_in_two_ways_are_told(capsys, suffix):
     tables = {
         "recs": {"user": ["1", "2"], "item": ["10.0", "12.0"]},
         "t": {"user": ["1", "2"], "item": ["10", "12"]},

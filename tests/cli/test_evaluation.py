@@ -101,6 +101,10 @@ def test_values_of_other_methods():
     found = Evaluation(values, notes=["May"], noun="group", undefined="nan")
     assert found.notes == ("May", "to count groups without a value as 0, give undefined='zero'")
     assert "over groups" in str(found)
+    other = Evaluation({"of another package": np.array([1.0, math.nan])})
+    document = other.to_dict()
+    assert (document["undefined"], document["ties"]) == ({}, {})
+    assert (document["means"][0]["mean"], other.notes) == (1.0, ())
 
 
 # --- The form ------------------------------------------------------------------------------------

@@ -114,6 +114,9 @@ def test_frames_that_are_refused():
         (summary, make.concat(parts), chosen, "values has two lists of user 1.0, rows 0 and 2; "
          "expected one: type model='its name' if a column names the model, drop columns that are "
          "no ids"),
+        (summary, long.with_columns(user=make.lit(math.nan)), by_algo, "values has two lists of "
+         "user nan, algo 'a', rows 0 and 1; expected one: type model='its name' if a column names "
+         "the model, drop columns that are no ids"),
         (compare, {"a": parts[0], "b": parts[1].rename({"user": "member"})}, chosen, "the lists of "
          "'a' are identified by the columns ['user'] and those of 'b' by ['member']; expected the "
          "same, and metrics in float columns"),

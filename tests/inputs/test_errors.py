@@ -347,6 +347,7 @@ DAMAGED = {  # the format and its damaged fields
     "csr, pointers that fall": ("csr", {"indptr": [0, 5, 4]}),
     "csr, pointers beyond": ("csr", {"indptr": [0, 2, 9]}),
     "csr, too few values": ("csr", {"data": [1.0]}),
+    "csr, pointers of fewer users": ("csr", {"indptr": [0, 4]}),
     "csr, index beyond": ("csr", {"indices": [1, 2, 0, 4]}),
     "csc, negative index": ("csc", {"indices": [1, 0, 0, -1]}),
     "bsr, blocks of one value": ("bsr", {"data": np.ones(4)}),
@@ -376,6 +377,7 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_followed(name):
             call(_damaged(form, **fields))
 
 
+MIXED = {1, "b"}
 MISTAKES["truth of each user"] = {
     "None for a user": truth(InputTypeError,
         "truth of user 0 is None, expected a collection of item indices; "
@@ -387,6 +389,9 @@ MISTAKES["truth of each user"] = {
         "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
         "length 3; got 1-d of shape (1,) and dtype float64",
         [np.array([0.0]), np.array([1.0, 2.0])], [np.array([0]), np.array([1, 2])]),
+    "items of two types": truth(InputTypeError,
+        "truth of user 1 must hold integer item indices, got " + str(MIXED),
+        [{0}, MIXED], [{0}, {1, 2}]),
     "items as text": truth(InputTypeError,
         "truth of user 0 must be a 1-d array of integer item indices, or of relevances of "
         "length 3; got 1-d of shape (1,) and dtype <U2", [["i0"], ["i1", "i2"]], LISTS),

@@ -111,15 +111,18 @@ def test_every_entry_point_knows_it():
     assert frame["borda@3"].to_list() == [2 / 6]
 
 
-def test_an_unknown_metric_of_a_state_says_what_to_import():
-    declare_borda()
-    evaluator = Evaluator(TRUTH, ["borda@3"])
+@pytest.mark.parametrize("name, module, declare", [
+    ("borda", __name__, f"type: import {__name__}"),
+    ("script", "__main__", "declare it here as well, or in a module that both programs import"),
+])  # fmt: skip
+def test_an_unknown_metric_of_a_state_says_what_to_do(name, module, declare, monkeypatch):
+    monkeypatch.setitem(globals(), "__name__", module)
+    declare_borda(name)
+    evaluator = Evaluator(TRUTH, [f"{name}@3"])
     evaluator.update(SCORES)
     state = evaluator.state()
-    METRICS.pop("borda")
-    with pytest.raises(
-        UnknownMetricError, match=rf"borda@3 is a metric .*; type: import {__name__}"
-    ):
+    METRICS.pop(name)
+    with pytest.raises(UnknownMetricError, match=rf"{name}@3 is a metric .*; {declare}$"):
         Evaluator(TRUTH, ["ndcg@1"]).from_state(state)
 
 

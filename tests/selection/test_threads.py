@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +16,7 @@ from problems import JIT
 from recmetrics import InputError, Metrics
 from recmetrics._inputs import scores as score_blocks
 from recmetrics._options import thread_count
-from recmetrics._threads import map_blocks
+from recmetrics._threads import map_blocks, raise_if_stopped
 
 METRICS_LIST = ["ndcg@10", "recall@10"]
 N_ITEMS = 700 if JIT else 70
@@ -117,6 +118,24 @@ def test_a_thread_that_cannot_start_is_told_and_the_others_end(monkeypatch):
         map_blocks(lambda block: block.start, blocks, 3)
     assert len(started) == 1
     assert set(threading.enumerate()) == before
+
+
+def test_ctrl_c_stops_the_long_blocks_of_other_threads():
+    begun, waited = threading.Event(), []
+
+    def work(_):
+        if threading.current_thread() is threading.main_thread():
+            begun.wait(30)
+            raise KeyboardInterrupt
+        begun.set()
+        for _ in range(3_000):
+            raise_if_stopped()
+            time.sleep(0.01)
+        waited.append("to the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        map_blocks(work, [slice(0, 1), slice(1, 2)], 2)
+    assert waited == []
 
 
 def test_progress_is_told_in_the_calling_thread(problem):
