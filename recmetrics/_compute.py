@@ -120,6 +120,156 @@ def _ranks(scores: Source, ground_truth: Any, shared: ForRanks) -> sp.csr_array[
     return ranks_of(find_hits(scores, users, request, with_slots=True), request)
 
 
+_NO_INVALID = InvalidItems()
+
+
+class EvaluationCounts(NamedTuple):
+    """The number of users, and of those without a value of each metric that has one per user.
+
+    ``swallowed`` counts the users whose relevant items are all excluded, ``invalid`` the repeated
+    and unknown items of lists.
+    """
+
+    users: int
+    undefined: dict[str, int]
+    swallowed: int = 0
+    invalid: InvalidItems = _NO_INVALID
+
+
+class Evaluation(Printed):
+    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
+
+    >>> from recmetrics import Metrics
+    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
+    >>> found.values
+    {'hit@1': array([ 1., nan])}
+    >>> found.counts.users, found.counts.undefined
+    (2, {'hit@1': 1})
+    >>> found.notes
+    ("to count users without a value as 0, give undefined='zero'",)
+
+    The values of other methods become an evaluation, too:
+
+    >>> from recmetrics import Evaluation
+    >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
+    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
+    >>> found.to_dict()["notes"][:2]
+    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
+
+    Parameters
+    ----------
+    values
+        A float64 array for each metric string, (n_users,), or () for a metric of all lists, as
+        ``Metrics.compute`` returns them.
+    notes
+        Sentences to print below the table.
+    swallowed, invalid
+        As in ``EvaluationCounts``.
+    undefined, convention, ties
+        The arguments with which the values were computed.
+    noun
+        The word for a user in print, such as "group".
+
+    Attributes
+    ----------
+    values, notes
+        The dict of the values; a tuple of sentences, also on what may mislead.
+    counts
+        The ``EvaluationCounts`` of the call.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, UserValues],
+        *,
+        notes: Iterable[str] = (),
+        swallowed: int = 0,
+        invalid: InvalidItems = _NO_INVALID,
+        undefined: Undefined | None = None,
+        convention: Convention | None = None,
+        ties: Ties | None = None,
+        noun: str = "user",
+    ) -> None:
+        self.values = dict(values)
+        per_user = {text: each for text, each in self.values.items() if each.ndim}
+        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
+        n_users = next((each.size for each in per_user.values()), 0)
+        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
+        self.noun, self._rules = noun, (undefined, convention, ties)
+        # 0 would be the best value where lower is better, or better than any.
+        left_out = [text for text, count in lacking.items() if count]
+        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
+        specs = [spec for text in left_out if (spec := self._spec(text))]
+        upward = all(spec.metric.higher_is_better for spec in specs)
+        self.notes = (*notes, *([advice] if specs and upward else []))
+
+    def summary(self, **keywords: Any) -> Summary:
+        """Return the means with intervals, quantiles and counts, and the notes.
+
+        >>> from recmetrics import Metrics
+        >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
+        >>> found = Metrics.evaluate(scores, truth, "hit@1")
+        >>> found.summary(levels={"chance": Metrics.chance(truth, "hit@1")}, confidence=0.9)
+        metric    mean  chance     90 % interval     q10  median     q90  users
+        ------  ------  ------  ----------------  ------  ------  ------  -----
+        hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
+        <BLANKLINE>
+        90 % intervals by percentile bootstrap over users, 2,000 resamples
+        q10, median, q90: quantiles of the users' values
+
+        Parameters
+        ----------
+        **keywords
+            Those of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``recmetrics.summary``: also if no user has a value.
+        """
+        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
+
+    def to_dict(self, **keywords: Any) -> dict[str, Any]:
+        """As ``Summary.to_dict``, with the policies and the counts of the call.
+
+        ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
+        ``EvaluationCounts``.
+
+        Parameters
+        ----------
+        **keywords
+            As in ``summary``.
+
+        Raises
+        ------
+        InputError, InputTypeError, ShapeError, ArgumentError
+            As in ``summary``.
+        """
+        undefined, convention, ties = self._rules
+        policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
+        for text in self.values:
+            spec, policy = self._spec(text), "expected" if ties == "range" else ties
+            if spec is not None:
+                defined = define(spec, convention, policy, undefined)
+                policies["undefined"][text] = defined.undefined
+                # ndcg@10[least] of ties="range"
+                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
+        counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
+        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
+
+    def _spec(self, text: str) -> MetricSpec | None:
+        try:
+            return parse(text.partition("[")[0], self._rules[1])
+        except MetricSpecError:
+            return None
+
+    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
+        try:
+            return self.summary()._page(best)
+        except InputError as error:  # no user has a value
+            return [], [str(error), *self.notes]
+
+
 class Metrics:
     """Ranking metrics from scores or from rankings.
 
@@ -758,153 +908,3 @@ class Metrics:
     gini_at_k = staticmethod(alone(system.gini_at_k))
     entropy_at_k = staticmethod(alone(system.entropy_at_k))
     exposure_gini_at_k = staticmethod(alone(system.exposure_gini_at_k))
-
-
-_NO_INVALID = InvalidItems()
-
-
-class EvaluationCounts(NamedTuple):
-    """The number of users, and of those without a value of each metric that has one per user.
-
-    ``swallowed`` counts the users whose relevant items are all excluded, ``invalid`` the repeated
-    and unknown items of lists.
-    """
-
-    users: int
-    undefined: dict[str, int]
-    swallowed: int = 0
-    invalid: InvalidItems = _NO_INVALID
-
-
-class Evaluation(Printed):
-    """The result of ``Metrics.evaluate``; it prints, also in notebooks, as its summary.
-
-    >>> from recmetrics import Metrics
-    >>> found = Metrics.evaluate([[3, 2, 1], [1, 2, 3]], [[1, 0, 0], [0, 0, 0]], "hit@1")
-    >>> found.values
-    {'hit@1': array([ 1., nan])}
-    >>> found.counts.users, found.counts.undefined
-    (2, {'hit@1': 1})
-    >>> found.notes
-    ("to count users without a value as 0, give undefined='zero'",)
-
-    The values of other methods become an evaluation, too:
-
-    >>> from recmetrics import Evaluation
-    >>> values = Metrics.compute_groups([3, 2, 1], [0, 1, 0], "mrr", sizes=[2, 1])
-    >>> found = Evaluation(values, notes=["the queries of May"], noun="query")
-    >>> found.to_dict()["notes"][:2]
-    ['left out: 1 of 2 queries has no relevant item', 'the queries of May']
-
-    Parameters
-    ----------
-    values
-        A float64 array for each metric string, (n_users,), or () for a metric of all lists, as
-        ``Metrics.compute`` returns them.
-    notes
-        Sentences to print below the table.
-    swallowed, invalid
-        As in ``EvaluationCounts``.
-    undefined, convention, ties
-        The arguments with which the values were computed.
-    noun
-        The word for a user in print, such as "group".
-
-    Attributes
-    ----------
-    values, notes
-        The dict of the values; a tuple of sentences, also on what may mislead.
-    counts
-        The ``EvaluationCounts`` of the call.
-    """
-
-    def __init__(
-        self,
-        values: Mapping[str, UserValues],
-        *,
-        notes: Iterable[str] = (),
-        swallowed: int = 0,
-        invalid: InvalidItems = _NO_INVALID,
-        undefined: Undefined | None = None,
-        convention: Convention | None = None,
-        ties: Ties | None = None,
-        noun: str = "user",
-    ) -> None:
-        self.values = dict(values)
-        per_user = {text: each for text, each in self.values.items() if each.ndim}
-        lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
-        n_users = next((each.size for each in per_user.values()), 0)
-        self.counts = EvaluationCounts(n_users, lacking, swallowed, invalid)
-        self.noun, self._rules = noun, (undefined, convention, ties)
-        # 0 would be the best value where lower is better, or better than any.
-        left_out = [text for text, count in lacking.items() if count]
-        advice = f"to count {plural(noun)} without a value as 0, give undefined='zero'"
-        specs = [spec for text in left_out if (spec := self._spec(text))]
-        upward = all(spec.metric.higher_is_better for spec in specs)
-        self.notes = (*notes, *([advice] if specs and upward else []))
-
-    def summary(self, **keywords: Any) -> Summary:
-        """Return the means with intervals, quantiles and counts, and the notes.
-
-        >>> from recmetrics import Metrics
-        >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
-        >>> found = Metrics.evaluate(scores, truth, "hit@1")
-        >>> found.summary(levels={"chance": Metrics.chance(truth, "hit@1")}, confidence=0.9)
-        metric    mean  chance     90 % interval     q10  median     q90  users
-        ------  ------  ------  ----------------  ------  ------  ------  -----
-        hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
-        <BLANKLINE>
-        90 % intervals by percentile bootstrap over users, 2,000 resamples
-        q10, median, q90: quantiles of the users' values
-
-        Parameters
-        ----------
-        **keywords
-            Those of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
-
-        Raises
-        ------
-        InputError, InputTypeError, ShapeError, ArgumentError
-            As in ``recmetrics.summary``: also if no user has a value.
-        """
-        return summary(self.values, **{"noun": self.noun, "notes": self.notes} | keywords)
-
-    def to_dict(self, **keywords: Any) -> dict[str, Any]:
-        """As ``Summary.to_dict``, with the policies and the counts of the call.
-
-        ``undefined`` and ``ties`` are those of each metric, ``counts`` the fields of
-        ``EvaluationCounts``.
-
-        Parameters
-        ----------
-        **keywords
-            As in ``summary``.
-
-        Raises
-        ------
-        InputError, InputTypeError, ShapeError, ArgumentError
-            As in ``summary``.
-        """
-        undefined, convention, ties = self._rules
-        policies: dict[str, dict[str, str | None]] = {"undefined": {}, "ties": {}}
-        for text in self.values:
-            spec, policy = self._spec(text), "expected" if ties == "range" else ties
-            if spec is not None:
-                defined = define(spec, convention, policy, undefined)
-                policies["undefined"][text] = defined.undefined
-                # ndcg@10[least] of ties="range"
-                policies["ties"][text] = text.partition("[")[2].rstrip("]") or defined.ties
-        counts = self.counts._asdict() | {"invalid": self.counts.invalid._asdict()}
-        return {**self.summary(**keywords).to_dict(convention), **policies, "counts": counts}
-
-    def _spec(self, text: str) -> MetricSpec | None:
-        try:
-            return parse(text.partition("[")[0], self._rules[1])
-        except MetricSpecError:
-            return None
-
-    def _page(self, best: str) -> tuple[list[Grid], list[str]]:
-        try:
-            return self.summary()._page(best)
-        except InputError as error:  # no user has a value
-            return [], [str(error), *self.notes]
