@@ -100,7 +100,7 @@ PROSE: dict[str, Prose] = {
         gaps=(
             "It reads scores as float32. Scores that are equal after this rounding are ties. "
             "recmetrics does the same in tables",
-            "A user whose judgements are all 0 scores 0, and has no value in recmetrics. A user "
+            "The value is 0 if all judgements of a user are 0; recmetrics gives NaN. A user "
             "without judgements or without a list is left out",
             "A negative judgement means not relevant. In recmetrics it is an error: clip it to 0",
             _NOT_SHORT,
@@ -148,7 +148,7 @@ PROSE: dict[str, Prose] = {
         gaps=(
             "`evaluate(make_comparable=True)` leaves out a user without judgements, and gives 0 "
             "to a user without a list. Without `make_comparable=True` both are errors",
-            "A user whose judgements are all 0 scores 0, and has no value in recmetrics",
+            "The value is 0 if all judgements of a user are 0; recmetrics gives NaN",
             "Grades are truncated to integers, so 0.9 is not relevant",
             "A relevance level, such as 2 in `ndcg@10-l2`, ignores the grades below it and keeps "
             "the other grades as gains. In recmetrics, `rel=2` makes relevance binary",
