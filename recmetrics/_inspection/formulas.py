@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from recmetrics._inspection.identify import lines_of
+from recmetrics._inspection.matches import lines_of
 from recmetrics._spec import (
     CONVENTIONS,
     NUMBERS,
