@@ -50,6 +50,7 @@ def textbook_gfcf(train: np.ndarray, n_factors: int, weight: float) -> np.ndarra
     return train @ (normalised.T @ normalised) + weight * ideal
 
 
+@pytest.mark.needs_jit
 @needs_gowalla
 def test_popularity_on_gowalla_gives_the_published_numbers() -> None:
     train, truth = (sp.load_npz(path).tocsr() for path in GOWALLA)
@@ -61,6 +62,7 @@ def test_popularity_on_gowalla_gives_the_published_numbers() -> None:
         assert values[number.metric].mean() == pytest.approx(number.value, rel=0, abs=1e-12)
 
 
+@pytest.mark.needs_jit
 @needs_gowalla
 @pytest.mark.parametrize("number", real.POPULARITY_ON_GOWALLA, ids=lambda each: each.metric)
 def test_identify_leads_back_to_the_definition_of_a_published_number(number) -> None:
