@@ -139,7 +139,7 @@ _OF_FILES = {
         ("a rank list that ends one early", KERNELS,
          "for i in range(min(k, n_ranked)):\n            item",
          "for i in range(min(k, n_ranked) - 1):\n            item"),
-        ("stale bound between users of a tile", FACTORS,
+        ("stale bound between users of a tile", "tests/selection/test_factors.py -k of_the_dense",
          "        row = tile[user, :width]\n        bound = bounds[user]",
          "        row = tile[user, :width]\n        bound = bounds[max(0, user - 1)]"),
         ("a full buffer keeps every equal score", FACTORS,
@@ -409,7 +409,7 @@ _OF_FILES = {
          "tests/inputs/test_invalid_items.py -k evaluator_counts",
          "lists.named_before() & is_item & ~unknown", "lists.named_before() & is_item"),
         ("a list ends with its last valid item",
-         "tests/tables/test_tables_evaluate.py -k invalid_items_are",
+         "tests/inputs/test_invalid_items.py -k that_of_an_irrelevant_item",
          "(self.items != -1) & ~dropped", "(self.items != -1) & ~invalid"),
     ],
     "_selection/lists.py": [
