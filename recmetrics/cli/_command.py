@@ -161,16 +161,15 @@ def identify_files(args: Namespace) -> None:
 
 @contextmanager
 def _told(sources: Mapping[str, Source]) -> Iterator[list[str]]:
-    """Write the warnings of the library in the words of the command, and collect them."""
+    """Write warnings in the words of the command, and collect them."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught, naming(sources):
         warnings.simplefilter("always", RecmetricsWarning)
         yield notes
     for each in caught:
-        if issubclass(each.category, RecmetricsWarning):
-            notes.append(with_options(with_files(str(each.message), sources)))
-            if not _NOTHING.search(notes[-1]):
-                tell(f"note: {notes[-1]}")
+        notes.append(with_options(with_files(str(each.message), sources)))
+        if not _NOTHING.search(notes[-1]):
+            tell(f"note: {notes[-1]}")
 
 
 def _refuse_nothing(notes: Sequence[str]) -> None:

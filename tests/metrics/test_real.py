@@ -92,14 +92,6 @@ def test_krylov_vectors_are_those_of_a_full_decomposition() -> None:
     np.testing.assert_allclose(np.abs((found * expected).sum(axis=0)), 1, atol=1e-4)
 
 
-def test_items_of_the_same_users_get_the_same_scores() -> None:
-    train = interactions(400, 300, 0.05).toarray()
-    train[:, 7] = train[:, 200]
-    matrix = sp.csr_matrix(train, dtype=np.float32)
-    vectors = models.right_singular_vectors(matrix, 12, width=8, depth=24)
-    np.testing.assert_array_equal(vectors[7], vectors[200])
-
-
 def test_ease_is_ridge_regression_of_each_item_on_all_others() -> None:
     train = interactions(80, 15, 0.3)
     weights = models.ease(train, l2=3.0)

@@ -34,7 +34,7 @@ from recmetrics import (
     UnknownOptionError,
     tables,
 )
-from recmetrics.tables import RecListAnalysis
+from recmetrics.tables import RecListAnalysis, hit
 from recmetrics.tables._numbering import combine, number
 
 OTHER = json.loads((Path(__file__).parents[1] / "goldens" / "other.json").read_text())
@@ -303,6 +303,14 @@ def test_rank_comes_before_score_and_score_before_the_order_of_the_rows():
     assert computed(["mrr"], recs, truth)["mrr"] == [1 / 2]
     assert computed(["mrr"], recs | scores, truth)["mrr"] == [1 / 3]
     assert computed(["mrr"], recs | scores | ranks, truth)["mrr"] == [1 / 1]
+
+
+def test_a_function_of_a_list_without_an_item_to_rank_k_has_no_value():
+    analysis = RecListAnalysis()
+    analysis.add_metric(hit, k=1)
+    recs = make("pandas", {"user": [1, 2], "item": [7, 7], "rank": [2, 1]})
+    got = analysis.compute(recs, recs[["user", "item"]], rank_gaps="keep")
+    np.testing.assert_array_equal(got["hit"], [math.nan, 1.0])
 
 
 @pytest.mark.parametrize("length", [3, 40])
