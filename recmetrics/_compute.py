@@ -220,7 +220,7 @@ class Evaluation(Printed):
         Parameters
         ----------
         **keywords
-            Those of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
+            Keywords of ``recmetrics.summary``, such as ``levels``, ``weights`` and ``confidence``.
 
         Raises
         ------

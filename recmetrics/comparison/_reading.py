@@ -226,18 +226,17 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
     values = {metric: _without_nulls(rows[metric]) for metric in metrics}
     keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
     table = Table(name, values, rows, keys, model)
-    is_twice = keys and rows.select(*keys, *model).is_duplicated().any()
-    if is_twice:
+    if keys and rows.select(*keys, *model).is_duplicated().any():
         table.rows_by_model()  # a missing name is told first
-    first: dict[str, int] = {}
-    for row, user in enumerate(table.users(*model)) if is_twice else ():
-        if (before := first.setdefault(str(user), row)) < row:  # a NaN is not equal to itself
-            msg = (
-                f"{name} has two lists of {named_user((*keys, *model), user)}, rows {before} and "
-                f"{row}; expected one: type model='its name' if a column names the model, drop "
-                "columns that are no ids"
-            )
-            raise InputError(msg)
+        first: dict[str, int] = {}  # by text, since a NaN is not equal to itself
+        for row, user in enumerate(table.users(*model)):
+            if (before := first.setdefault(str(user), row)) < row:
+                msg = (
+                    f"{name} has two lists of {named_user((*keys, *model), user)}, rows {before} "
+                    f"and {row}; expected one: type model='its name' if a column names the model, "
+                    "drop columns that are no ids"
+                )
+                raise InputError(msg)
     return table
 
 
