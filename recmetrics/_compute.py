@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, MetricSpecError
+from recmetrics._grids import Grid, Printed, plural
 from recmetrics._inputs import InvalidItems, Rankings, read_groups, read_users, read_whole_users
 from recmetrics._options import (
     ForGroups,
@@ -65,7 +66,7 @@ from recmetrics._types import (
     Undefined,
     UserValues,
 )
-from recmetrics.comparison import Grid, Printed, Summary, plural, summary
+from recmetrics.comparison import Summary, summary
 from recmetrics.metrics import accuracy, beyond, full_ranking, system
 
 P = ParamSpec("P")

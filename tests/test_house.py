@@ -23,7 +23,7 @@ PACKAGE = Path(recmetrics.__file__).parent
 FLOORS = [
     ("_errors", "_types", "_numba"),
     ("_jit", "_options", "_io"),
-    ("_threads", "_spec"),
+    ("_threads", "_spec", "_grids"),
     ("_inputs", "comparison"),
     ("_selection",),
     ("metrics",),

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from recmetrics._grids import facts_in_html
 from recmetrics._inputs import (
     FlatLists,
     ItemSets,
@@ -27,7 +28,6 @@ from recmetrics._inputs import (
 from recmetrics._selection import Hits, Lists, MatrixRanker, Selection, find_hits, hits_of_slots
 from recmetrics._spec import Request, as_cutoff, make_spec
 from recmetrics._types import BoolArray, Candidates, IntArray, Invalid, Progress, Scores, Truth
-from recmetrics.comparison import facts_in_html
 
 
 class Finding(NamedTuple):

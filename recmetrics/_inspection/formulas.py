@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from recmetrics._grids import facts_in_html
 from recmetrics._inspection.matches import lines_of
 from recmetrics._spec import (
     CONVENTIONS,
@@ -20,7 +21,6 @@ from recmetrics._spec import (
     read_convention,
 )
 from recmetrics._types import Convention
-from recmetrics.comparison import facts_in_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)

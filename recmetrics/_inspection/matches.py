@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError
+from recmetrics._grids import Column, Grid, Printed, table
 from recmetrics._inputs import read_users
 from recmetrics._results import user_values
 from recmetrics._selection import find_hits, read_scores
@@ -32,7 +33,6 @@ from recmetrics._spec import (
     parse,
 )
 from recmetrics._types import Candidates, NaNPolicy, Scores, TiePolicy, Truth, UserValues
-from recmetrics.comparison import Grid, Printed, _grids
 
 Definitions: TypeAlias = Mapping[str, Definition]
 Measure: TypeAlias = Callable[[Definitions, tuple[str, ...]], Mapping[str, UserValues]]
@@ -103,13 +103,13 @@ class Identification(Printed):
 
     def _page(self, best: str) -> tuple[list[Grid], list[str]]:  # noqa: ARG002  # it has no best
         columns = [
-            _grids.Column("metric", lambda each: each.metric, is_number=False),
-            _grids.Column("mean", lambda each: f"{each.mean:.6f}"),
-            _grids.Column(
+            Column("metric", lambda each: each.metric, is_number=False),
+            Column("mean", lambda each: f"{each.mean:.6f}"),
+            Column(
                 "departs by", lambda each: "; ".join(each.departures) or "nothing", is_number=False
             ),
-            _grids.Column("from", _named, is_number=False),
-            _grids.Column("definitions", lambda each: f"{each.n_definitions:,}"),
+            Column("from", _named, is_number=False),
+            Column("definitions", lambda each: f"{each.n_definitions:,}"),
         ]
         shown = f"means that round to {self.value}: {len(self.matches):,}"
         if self.by_chance is None:
@@ -125,7 +125,7 @@ class Identification(Printed):
             shown,
             "this holds for these scores and this truth alone",
         ]
-        return [_grids.table(columns, self.matches or [self.nearest])], notes
+        return [table(columns, self.matches or [self.nearest])], notes
 
 
 def _named(match: Match) -> str:

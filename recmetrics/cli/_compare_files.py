@@ -16,7 +16,7 @@ from recmetrics._io import Source, read_per_user, read_segments
 from recmetrics.cli._output import atomic, check_output, require_matplotlib
 from recmetrics.cli._table_files import read_any
 from recmetrics.cli._terminal import CommandError, naming, show, width, write, write_json
-from recmetrics.comparison import Gate, Movers, Printed
+from recmetrics.comparison import Gate, Movers
 
 Given: TypeAlias = tuple[dict[str, Any], Mapping[str, Source], Sequence[str] | None]
 """Arguments of ``compare``, their files, and the ids of users that the results lack."""
@@ -58,7 +58,7 @@ def compare_files(args: Namespace) -> int:
     if args.plot is not None:
         with atomic(args.plot) as file:
             found.plot().savefig(file, format=args.plot.suffix[1:].lower())
-    parts: list[Printed] = [shown, *([gate] if gate else []), *movers]
+    parts = [shown, *([gate] if gate else []), *movers]
     if args.json:
         document = found.to_dict()
         document |= {"gate": gate.to_dict()} if gate else {}

@@ -9,7 +9,6 @@
     _comparison   ``Comparison``: printed, exported, drawn; its compact table, movers, users needed
     _gate         rules for the differences -> bounds -> hold, fail or open: ``Gate``
     _render       the tables of a comparison, and their legend
-    _grids        one description of a printed table: as text, Markdown, LaTeX and HTML
     _plot         pictures
 
 The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metric is computed here.
@@ -18,7 +17,6 @@ The input is what ``Metrics``, an ``Evaluator`` or ``tables`` returned. No metri
 from recmetrics.comparison._compare import compare
 from recmetrics.comparison._comparison import CompactTable, Comparison, Mover, Movers
 from recmetrics.comparison._gate import Gate, Verdict
-from recmetrics.comparison._grids import Grid, Printed, facts_in_html, plural
 from recmetrics.comparison._reading import read_weights
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._statistics import Correction, Test, mean_of

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError
+from recmetrics._grids import split
 from recmetrics._options import one_of
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._comparison import Comparison
-from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import (
     Values,
     check_count,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from recmetrics import _grids as grids
 from recmetrics._errors import ArgumentError, ShapeError
+from recmetrics._grids import Grid, Printed, one_line
 from recmetrics._options import one_of
 from recmetrics._spec import spell
 from recmetrics._types import Convention
-from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _render
 from recmetrics.comparison._gate import Gate, judge
-from recmetrics.comparison._grids import Grid, Printed, one_line
 from recmetrics.comparison._reading import check_count, check_known, check_share, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import POWER, moments_of, users_for

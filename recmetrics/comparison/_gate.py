@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recmetrics import _grids as grids
 from recmetrics._errors import ArgumentError, did_you_mean
-from recmetrics.comparison import _grids as grids
+from recmetrics._grids import Column, Grid, Printed, count, named, number, one_line
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._grids import Column, Grid, Printed, count, named, number, one_line
 from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import Estimate

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, install
+from recmetrics._grids import split
 from recmetrics._io import printable
-from recmetrics.comparison._grids import split
 from recmetrics.comparison._reading import spec_if_known
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._render import pair

@@ -226,17 +226,18 @@ def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:
     values = {metric: _without_nulls(rows[metric]) for metric in metrics}
     keys = tuple(column for column in names if column not in {*metrics, *measured, *told})
     table = Table(name, values, rows, keys, model)
-    if keys and rows.select(*keys, *model).is_duplicated().any():
+    if keys and (repeated := rows.select(*keys, *model).is_duplicated().to_numpy()).any():
         table.rows_by_model()  # a missing name is told first
-        first: dict[str, int] = {}  # by text, since a NaN is not equal to itself
-        for row, user in enumerate(table.users(*model)):
-            if (before := first.setdefault(str(user), row)) < row:
-                msg = (
-                    f"{name} has two lists of {named_user((*keys, *model), user)}, rows {before} "
-                    f"and {row}; expected one: type model='its name' if a column names the model, "
-                    "drop columns that are no ids"
-                )
-                raise InputError(msg)
+        users = table.users(*model)
+        first, *others = np.flatnonzero(repeated).tolist()
+        # By text, since a NaN is not equal to itself.
+        again = next((row for row in others if str(users[row]) == str(users[first])), others[0])
+        msg = (
+            f"{name} has two lists of {named_user((*keys, *model), users[first])}, rows {first} "
+            f"and {again}; expected one: type model='its name' if a column names the model, drop "
+            "columns that are no ids"
+        )
+        raise InputError(msg)
     return table
 
 

@@ -9,8 +9,8 @@ from operator import attrgetter
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recmetrics.comparison import _grids as grids
-from recmetrics.comparison._grids import UNDEFINED, Column, Grid, named, number, one_line, split
+from recmetrics import _grids as grids
+from recmetrics._grids import UNDEFINED, Column, Grid, named, number, one_line, split
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:

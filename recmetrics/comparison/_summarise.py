@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recmetrics import _grids as grids
 from recmetrics._errors import InputError, InputTypeError, ShapeError
+from recmetrics._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics._io import Source, read_per_user
 from recmetrics._spec import lacking
 from recmetrics._types import Convention
-from recmetrics.comparison import _grids as grids
 from recmetrics.comparison import _reading as reading
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics.comparison._records import Mean, document, frame_of
 from recmetrics.comparison._statistics import N_RESAMPLES, Floats, Sample
 
