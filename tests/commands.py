@@ -44,9 +44,6 @@ def process(*argv, code=None, **options):
     """Run the command, or the program ``code``, as a user's shell would."""
     package = str(Path(recmetrics.__file__).parents[1])
     env = os.environ | {"PYTHONPATH": package, "PYTHONUNBUFFERED": ""} | options.pop("env", {})
-    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    program = ["-m", "recmetrics"] if code is None else ["-c", code]
-    argv = [sys.executable, *program, *argv]
-    return subprocess.run(
-        argv, timeout=100, check=False, env=env, **{"text": True} | pipe | options
-    )
+    usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    program = [sys.executable, *(["-m", "recmetrics"] if code is None else ["-c", code])]
+    return subprocess.run([*program, *argv], timeout=100, check=False, env=env, **usual | options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import re
 import sys
 import warnings
@@ -336,6 +337,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code; errors print one line, not a traceback."""
     argv = sys.argv[1:] if argv is None else list(argv)
     name, *words = argv or [""]
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # a shell closed it, for good, by >&-
+            setattr(sys, stream, Path(os.devnull).open("w"))  # noqa: SIM115
     try:
         if name not in _COMMANDS:
             _refuse(name, argv)

@@ -81,11 +81,14 @@ def test_ctrl_c_while_writing_leaves_the_older_file(capsys, monkeypatch):
 def test_a_closed_pipe_ends_quietly():
     reader, writer = os.pipe()
     os.close(reader)
-    try:
-        done = process("metrics", stdout=writer)
-    finally:
-        os.close(writer)
+    with os.fdopen(writer, "w") as pipe:
+        done = process("metrics", stdout=pipe)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_closed_streams_show_nothing():
+    code = "import sys, recmetrics.cli as c; sys.stdout = sys.stderr = None; sys.exit(c.main())"
+    assert [process("metrics", name, code=code).returncode for name in ("mrr", "mr")] == [0, 2]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
