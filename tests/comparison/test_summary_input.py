@@ -170,7 +170,7 @@ def test_labels_in_a_series(backend):
             summary({"m": [1.0, 2.0, 3.0]}, by=package.array(["x", "y", None], dtype="string"))
 
 
-MISSING = [None, NAN, np.datetime64("NaT")]
+MISSING = [None, NAN, np.datetime64("NaT", "s")]
 
 
 @pytest.mark.parametrize("missing", MISSING, ids=str)

@@ -333,11 +333,6 @@ def _damaged(form, **fields):
             matrix._dict = dict.fromkeys(value, 1.0)
         elif form == "lil":
             getattr(matrix, name)[0] = value
-        elif form == "coo" and name != "data":
-            matrix.coords = tuple(
-                np.array(value) if axis == name else index
-                for axis, index in zip(("row", "col"), matrix.coords, strict=True)
-            )
         else:
             setattr(matrix, name, np.array(value) if isinstance(value, list | range) else value)
     return matrix

@@ -20,17 +20,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pytest
 from numba import config
 from peers_run import Given, answered, load
 
 from recmetrics import Metrics
 from recmetrics._spec import CONVENTIONS, METRICS, make_spec
-from recmetrics.tables import evaluate_table
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
 from systems import OTHERS, PROSE  # noqa: F401
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 SYSTEMS = Path(__file__).parent / "systems"
 AGREEMENT = Path(__file__).parents[2] / "docs" / "agreement.json"
@@ -171,6 +172,8 @@ def _of_users(given, users):
 
 def _of_table(given, truth, text, rules, by):
     """The values of a table of ids with scores or ranks; NaN of a user who is in no table."""
+    from recmetrics.tables import evaluate_table
+
     rows = [
         (user, str(item), given.scores[user, item], rank)
         for user, (items, ranks) in enumerate(zip(given.lists(), given.ranks, strict=True))

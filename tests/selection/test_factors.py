@@ -423,6 +423,7 @@ def test_errors(error, arguments, message):
 
 def test_blas_has_one_thread_until_the_last_caller_is_out():
     threadpoolctl = pytest.importorskip("threadpoolctl", reason="needs threadpoolctl")
+    factors._blas_libraries.cache_clear()  # SciPy's BLAS may have been loaded since
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         before = threads_in_blas()
         if before != {2}:
