@@ -421,9 +421,9 @@ def test_errors(error, arguments, message):
 # --- Threads and memory --------------------------------------------------------------------------
 
 
-def test_blas_has_one_thread_until_the_last_caller_is_out():
+def test_blas_has_one_thread_until_the_last_caller_is_out(monkeypatch):
     threadpoolctl = pytest.importorskip("threadpoolctl", reason="needs threadpoolctl")
-    factors._blas_libraries.cache_clear()  # SciPy's BLAS may have been loaded since
+    monkeypatch.setattr(factors, "_blas", factors._BlasLimit())  # no test has interrupted this one
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         before = threads_in_blas()
         if before != {2}:
