@@ -235,6 +235,25 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
+def check_count(name: str, given: object, least: int, hint: str = "") -> int:
+    """Read an integer that is at least this large."""
+    number = whole_number(given)
+    if number is None or number < least:
+        msg = f"{name} must be an integer >= {least}, got {given!r}{hint}"
+        raise ArgumentError(msg)
+    return number
+
+
+def check_share(name: str, share: Any, least: float) -> float:
+    """Refuse a share outside its range; it may equal ``least`` unless that is 0."""
+    is_number = isinstance(share, float | np.floating)
+    if not is_number or not least <= share < 1 or not share:
+        bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
+        msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
+        raise ArgumentError(msg)
+    return float(share)
+
+
 def thread_count(n_threads: int | None) -> int:
     """Count the threads that a call may use: the argument, else the environment, else the cores."""
     value: Any = n_threads
@@ -246,8 +265,4 @@ def thread_count(n_threads: int | None) -> int:
             return len(affinity(0)) if affinity else os.cpu_count() or 1
         what, advice = "the environment variable RECMETRICS_NUM_THREADS", "unset it"
         value = int(value) if value.isdecimal() and len(value) <= 18 else value
-    count = whole_number(value)
-    if count is None or count < 1:
-        msg = f"{what} must be an integer >= 1, got {value!r}; {advice} to use all cores"
-        raise ArgumentError(msg)
-    return count
+    return check_count(what, value, 1, f"; {advice} to use all cores")

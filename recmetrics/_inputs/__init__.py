@@ -3,11 +3,12 @@
     arrays      any array, without a copy; dtypes and indices
     scores      ``ScoreMatrix`` in row blocks; read as float32 or float64, exactly; sparse ones too;
                 NaN is refused here
-    ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items named twice and
-                items outside the catalogue are found here, and taken out
+    ranked      ``Rankings`` in row blocks; ``repeats=`` and ``unknown=``: items that a ranking
+                names twice, or that are outside the catalogue, are found and taken out here
     sets        the internal forms: ``ItemSets`` (truth, exclude, candidates), ``Side``, ``Users``
     sparse      sparse matrices of SciPy, whose structure is checked before it is followed
-    read_sets   truth, exclude and candidates in any form -> ``ItemSets``, or an exact error
+    read_sets   truth, exclude and candidates in any form -> ``ItemSets``; errors about their
+                shapes, items and values
     side        side information: one record for each piece of it, with its reader, the words of
                 its errors and its option of the command
     flat_groups flat arrays cut into groups -> sparse scores and ``Users``

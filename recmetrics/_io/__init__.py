@@ -2,7 +2,8 @@
 
     source        ``Source``: a file and its argument; formats, errors with its name; .npy, mapped,
                   and sparse .npz; text lines of users and items; names, made safe for a terminal
-    per_user      values of each user, as ``recmetrics evaluate --per-user`` writes them; segments
+    per_user      reads values of each user, which ``recmetrics evaluate --per-user`` wrote, and
+                  segments
 
 Nothing is ever unpickled. ``reading`` makes each error of a library an ``InputError`` of one line
 that names the file.

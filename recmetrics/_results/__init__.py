@@ -6,7 +6,7 @@
     rows      one row for each user, which later values replace
     totals    counts and sums of events, which have no user
     sampled   metrics over the whole catalogue, estimated from ranks among sampled negatives
-    saved     the schema of a store, which refuses to merge other data; plain arrays, and back
+    saved     the schema of a store: which stores may be merged; state as plain arrays, and back
 
 The hits of small batches are kept, and their metrics are computed together.
 """

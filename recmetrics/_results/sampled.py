@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, ShapeError
 from recmetrics._inputs import as_array
-from recmetrics._options import one_of, whole_number
+from recmetrics._options import check_count, one_of
 from recmetrics._results.measure import whole_values
 from recmetrics._selection import Selection, empty_hits
 from recmetrics._spec import MetricsList, Request
@@ -36,10 +36,9 @@ def estimated(
     """Compute what ``Metrics.from_sampled`` returns."""
     request = Request(metrics_list, level="sampled")
     one_of("method", method, Method)
-    n_negatives = whole_number(n_sampled)
-    if n_negatives is None or n_negatives < 1:
-        msg = f"n_sampled must be an integer >= 1, such as 100, got {n_sampled!r}"
-        raise ArgumentError(msg)
+    n_negatives = check_count(
+        "n_sampled", n_sampled, 1, "; give the number of negatives, such as 100"
+    )
     if not isinstance(gamma, int | float) or not 0 < gamma <= 1:
         msg = f"gamma must be above 0 and at most 1, such as 0.01, got {gamma!r}"
         raise ArgumentError(msg)

@@ -7,8 +7,8 @@
     device     ``DeviceRanker``: scores or factors on a GPU, ranked there by torch
     rankings   ``ListRanker``: the hits of rankings that the user gives; the error where a
                ranking is faulty
-    tied       ``TiedRanker``: all items have the same score, for the chance level; the best
-               possible value, for the ceiling
+    tied       ``TiedRanker``: the hits where all items have the same score; the mean over the
+               orders of these ties is the chance level, their best order the ceiling
     kernels    the loops that compare scores; equal scores rank by the lower item index
     hits       ``Hits``, which most metrics read; tie policies; gains and discounts
     lists      ``Lists``: each user's k best items, for the metrics of ``metrics/beyond``;

@@ -1,7 +1,7 @@
 """The request: metric strings, and the rules of a call.
 
     registry      the record of each metric: its options, their choices and checks
-    systems       how other systems define the metrics, from the table ``systems.txt``; their names
+    systems       how other systems define the metrics, read from the table ``systems.txt``
     grammar       ``"ndcg(gain=exp2)@10"`` <-> ``MetricSpec``; "did you mean" for unknown names
     request       ``Request``: the metrics of a call, each with its resolved definition; errors that
                   need no data; the cutoffs k: a k larger than the catalogue becomes its size

@@ -1,13 +1,14 @@
 """The command ``recmetrics``: see ``recmetrics --help``.
 
-    _command           the commands, their help and exit codes; ``evaluate`` and ``identify``: files
-                       -> an evaluation, or matches -> report; their form SCORES, of matrices
+    _command           the commands and their help; the exit codes of errors; ``evaluate`` and
+                       ``identify`` of matrices: files -> an evaluation, or matches -> report
     _arguments         the options of each command as rows of a table; those of side information
                        come from its records in ``_inputs/side``
-    _tables            their form RECS, tables of recommendations and truth; the form GROUPS of
-                       ``evaluate``, such as queries; ``audit-times``: the times of a split
+    _tables            ``evaluate`` and ``identify`` of tables of recommendations and truth;
+                       ``evaluate`` of groups, such as queries; ``audit-times``: times of a split
     _table_files       tables of ids and numbers, read by polars
-    _compare_files     ``compare``: models by per-user files or one table, and the verdict of a gate
+    _compare_files     ``compare``: models by per-user files or one table; the verdict of a gate as
+                       exit code
     _metric_pages      ``metrics``: all metrics, or one in full
     _demo              ``demo``: its data, its model, its picture
     _output            writing files, values of each user among them, and whether one can draw

@@ -1,10 +1,10 @@
 """Statistics of one model, and comparison of models: means, paired differences and tests.
 
     _summarise    ``summary`` and ``Summary``: the means, intervals and quantiles of one model
-    _compare      ``compare``: reads the results, resamples, tests
-    _reading      one result in any form -> a table; samples of users; groups, weights, settings
-    _samples      tables of all models -> samples, an array per model and metric in one order
-    _statistics   means, quantiles, bootstrap, tests and corrections
+    _compare      ``compare``: results -> samples -> means and differences, in this order
+    _reading      one result in any form -> a table; groups and weights of users; ``Samples``
+    _samples      tables of all models -> ``Samples``, users in one order
+    _statistics   of arrays: means, quantiles, the bootstrap, tests, corrections
     _records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     _comparison   ``Comparison``: printed, exported, drawn; its compact table, movers, users needed
     _gate         rules for the differences -> bounds -> hold, fail or open: ``Gate``

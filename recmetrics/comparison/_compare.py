@@ -12,14 +12,12 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError
 from recmetrics._grids import split
-from recmetrics._options import one_of
+from recmetrics._options import check_count, check_share, one_of
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._reading import (
     Values,
-    check_count,
     check_known,
-    check_share,
     read_columns,
     read_seed,
     several,

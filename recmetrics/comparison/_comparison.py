@@ -12,12 +12,12 @@ import numpy as np
 from recmetrics import _grids as grids
 from recmetrics._errors import ArgumentError, ShapeError
 from recmetrics._grids import Grid, Printed, one_line
-from recmetrics._options import one_of
+from recmetrics._options import check_count, check_share, one_of
 from recmetrics._spec import spell
 from recmetrics._types import Convention
 from recmetrics.comparison import _render
 from recmetrics.comparison._gate import Gate, judge
-from recmetrics.comparison._reading import check_count, check_known, check_share, read_seed, several
+from recmetrics.comparison._reading import check_known, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import POWER, moments_of, users_for
 

@@ -15,8 +15,8 @@ import numpy as np
 from recmetrics import _grids as grids
 from recmetrics._errors import ArgumentError, did_you_mean
 from recmetrics._grids import Column, Grid, Printed, count, named, number, one_line
+from recmetrics._options import check_count
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._reading import check_count
 from recmetrics.comparison._records import Compared, document, frame_of
 from recmetrics.comparison._statistics import Estimate
 

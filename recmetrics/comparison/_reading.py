@@ -19,7 +19,6 @@ from recmetrics._errors import (
     did_you_mean,
     install,
 )
-from recmetrics._options import whole_number
 from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison import _statistics as statistics
 from recmetrics.comparison._statistics import Floats
@@ -450,14 +449,6 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
         raise ArgumentError(msg) from None
 
 
-def check_count(name: str, given: Any, least: int) -> int:
-    number = whole_number(given)
-    if number is None or number < least:
-        msg = f"{name} must be an integer >= {least}, got {given!r}"
-        raise ArgumentError(msg)
-    return number
-
-
 def several(given: Any) -> tuple[Any, ...]:
     """Make a tuple of one name, given alone, or of several."""
     is_one = isinstance(given, str) or not isinstance(given, Iterable)
@@ -468,13 +459,3 @@ def check_known(name: str, given: Any, known: Iterable[str]) -> None:
     if given not in known:
         msg = f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}"
         raise ArgumentError(msg)
-
-
-def check_share(name: str, share: Any, least: float) -> float:
-    """Refuse a confidence outside its range; it may equal ``least`` unless that is 0."""
-    is_number = isinstance(share, float | np.floating)
-    if not is_number or not least <= share < 1 or not share:
-        bounds = f"from {least:g} to below 1" if least else "above 0 and below 1"
-        msg = f"{name} must be a number {bounds}, such as 0.95, got {share!r}"
-        raise ArgumentError(msg)
-    return float(share)

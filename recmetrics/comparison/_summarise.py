@@ -16,6 +16,7 @@ from recmetrics import _grids as grids
 from recmetrics._errors import InputError, InputTypeError, ShapeError
 from recmetrics._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics._io import Source, read_per_user
+from recmetrics._options import check_share
 from recmetrics._spec import lacking
 from recmetrics._types import Convention
 from recmetrics.comparison import _reading as reading
@@ -116,7 +117,7 @@ def summary(
     """
     asked = reading.read_columns(metrics, model, by, weights)
     models, of_levels, may_lack = _read(values, by, weights, levels or {}, asked)
-    confidence = reading.check_share("confidence", confidence, 0.0)
+    confidence = check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
         found = [
