@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._types import BoolArray, FloatArray, IntArray
 
 try:
     import narwhals.stable.v2 as nw
@@ -26,11 +26,9 @@ AnyTable: TypeAlias = IntoDataFrame
 Table = TypeVar("Table", bound=IntoDataFrame)
 """The same of one library, which is also that of the result."""
 
-PANDAS, POLARS, PYARROW = (
-    nw.Implementation.PANDAS,
-    nw.Implementation.POLARS,
-    nw.Implementation.PYARROW,
-)
+PANDAS = nw.Implementation.PANDAS
+POLARS = nw.Implementation.POLARS
+PYARROW = nw.Implementation.PYARROW
 _EXPECTED = "a pandas or polars DataFrame or a pyarrow Table"
 _READY = {  # the method that makes a lazy table of each library an expected one
     nw.Implementation.POLARS: "collect()",
@@ -239,12 +237,15 @@ def _refuse_null(series: Series, what: str, expected: str) -> None:
     null = series.is_null().to_numpy()
     if series.dtype.is_float() and not null.any():
         null = np.isnan(series.to_numpy())
-    if null.any():
-        row = int(null.argmax())
-        msg = (
-            f"{what}, column {series.name!r}: row {row} (counted from 0) is null or NaN, "
-            f"expected {expected} in every row"
-        )
+    told = f"is null or NaN, expected {expected} in every row"
+    refuse_row(null, what, series.name, lambda _: told)
+
+
+def refuse_row(wrong: BoolArray, what: str, column: str, told: Callable[[int], str]) -> None:
+    """Refuse a column with wrong values; ``told`` says what is wrong in the first such row."""
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = f"{what}, column {column!r}: row {row} (counted from 0) {told(row)}"
         raise InputError(msg)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError
+from recmetrics._errors import ArgumentError
 from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
 from recmetrics._spec import TableTies
 from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
@@ -18,6 +18,7 @@ from recmetrics.tables._frames import (
     described,
     keyed,
     numbers_of,
+    refuse_row,
     sort_keys_of,
     take,
     value_at,
@@ -260,13 +261,8 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
     wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
-    if wrong.any():
-        row = int(wrong.argmax())
-        msg = (
-            f"truth, column {columns.relevance!r}: row {row} (counted from 0) is "
-            f"{relevance[row]:g}, expected relevances from 0 to {LARGEST_RELEVANCE:g}"
-        )
-        raise InputError(msg)
+    expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
+    refuse_row(wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}")
     return relevance
 
 
@@ -288,13 +284,8 @@ def _sort_lists(
         return rank
     if columns.score is not None:
         score = sort_keys_of(recs, "recs", columns.score)
-        if (score == -np.inf).any():
-            row = int((score == -np.inf).argmax())
-            msg = (
-                f"recs, column {columns.score!r}: row {row} (counted from 0) is -inf, which means "
-                "not recommended; leave such rows out"
-            )
-            raise InputError(msg)
+        told = "is -inf, which means not recommended; leave such rows out"
+        refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
         if ties == "trec":
             _sort_by_id(recs, columns, items, start, order)
             with np.errstate(over="ignore"):
@@ -325,7 +316,8 @@ def _read_gaps(
 ) -> tuple[FlatLists, Gaps]:
     """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
     name = str(columns.rank)
-    ranks = numbers_of(recs, "recs", name)[order]
+    numbers = numbers_of(recs, "recs", name)
+    ranks = numbers[order]
     of_list = lists.users()
     begin = lists.start[of_list]
     offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
@@ -334,16 +326,13 @@ def _read_gaps(
     if rank_gaps == "close":
         return lists, gaps
     most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
-    wrong = (ranks < 1.0) | (ranks > most) | (ranks != np.floor(ranks))
-    if wrong.any():
-        row = int(order[wrong].min())
-        msg = (
-            f"recs, column {name!r}: row {row} (counted from 0) holds rank "
-            f"{value_at(recs, name, row)!r}, expected integers from 1 to {most:,}"
-            f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept "
-            "as they are; rank_gaps='close' uses only the order of the ranks"
-        )
-        raise InputError(msg)
+    wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
+    told = (
+        f"expected integers from 1 to {most:,}"
+        f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept as "
+        "they are; rank_gaps='close' uses only the order of the ranks"
+    )
+    refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
     if gaps.n_lists:
         kept = ranks.astype(np.int64)
         reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)

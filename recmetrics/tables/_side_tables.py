@@ -16,6 +16,7 @@ from recmetrics.tables._frames import (
     Frame,
     numbers_of,
     read_frame,
+    refuse_row,
     require_columns,
     require_same_kind,
     value_at,
@@ -126,13 +127,9 @@ class ItemTables:
         self._refuse_absent(what, "truth")
         propensity = self._numbers(what)
         wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
-        if wrong.any():
-            row = int(wrong.argmax())
-            msg = (
-                f"{what}, column {self._columns(what)[0]!r}: row {row} (counted from 0) holds "
-                f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
-            )
-            raise InputError(msg)
+        expected = f"expected a probability from {LEAST_PROPENSITY:g} to 1"
+        (column,) = self._columns(what)
+        refuse_row(wrong, what, column, lambda row: f"holds {propensity[row]:g}; {expected}")
         found = _spread(propensity, self._items[what], self.n_items)
         return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
 
@@ -211,21 +208,15 @@ class ItemTables:
         refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
 
     def _refuse_outside(self, what: str, advice: str = "") -> None:
-        outside = self._items[what] >= self.n_items
-        if outside.any():
-            row = int(outside.argmax())
-            msg = (
-                f"{what}, column {self._item!r}: row {row} (counted from 0) holds item "
-                f"{value_at(self._frames[what], self._item, row)!r}, which is not in the "
-                f"catalogue{advice}"
-            )
-            raise InputError(msg)
+        def told(row: int) -> str:
+            outside = value_at(self._frames[what], self._item, row)
+            return f"holds item {outside!r}, which is not in the catalogue{advice}"
+
+        refuse_row(self._items[what] >= self.n_items, what, self._item, told)
 
     def _refuse_absent(self, what: str, of: str) -> None:
-        known = np.zeros(self.n_items + 1, bool)
-        known[self.n_items] = True  # all items outside the catalogue, which no list keeps
-        known[np.minimum(self._items[what], self.n_items)] = True
-        absent = ~known[np.minimum(self._items[of], self.n_items)]
+        listed = self._items[of]  # but no list keeps an item outside the catalogue
+        absent = (listed < self.n_items) & ~np.isin(listed, self._items[what])
         if absent.any():
             row = int(absent.argmax())
             msg = (
