@@ -241,7 +241,7 @@ def evaluate_table(
         repeats=options["repeats"],
         n_items=n_items,
     )
-    if both.gaps.n_lists and rank_gaps is None and default == "close":
+    if both.gapped.size and rank_gaps is None and default == "close":
         _warn_of_gaps(both)
     both, invalid = both.without_invalid(options["repeats"], unknown, side.n_items)
     missing = both.missing()
@@ -285,12 +285,12 @@ def _read_request(
 
 
 def _warn_of_gaps(both: ListsAndTruth) -> None:
-    n_lists, first = both.gaps.n_lists, both.gaps.first
+    first = both.key_of(int(both.gapped[0]))
     msg = (
-        f"recs, column {both.columns.rank!r}: {n_lists:,} of {len(both.truth_of):,} lists have "
-        f"gaps in their ranks, the first is {both.key_of(first)}; their items were ranked 1, 2, "
-        "3, ... in this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' "
-        "closes the gaps without this warning"
+        f"recs, column {both.columns.rank!r}: {len(both.gapped):,} of {len(both.truth_of):,} lists "
+        f"have gaps in their ranks, the first is {first}; their items were ranked 1, 2, 3, ... in "
+        "this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' closes the "
+        "gaps without this warning"
     )
     warn(msg)
 

@@ -30,13 +30,6 @@ from recmetrics.tables._numbering import combine, group, number, sort_groups
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
 
 
-class Gaps(NamedTuple):
-    """The number of lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ..., and the first."""
-
-    n_lists: int = 0
-    first: int = -1
-
-
 @dataclass(frozen=True)
 class ListsAndTruth:
     """The lists of a recommendations table and the truth of each.
@@ -53,7 +46,7 @@ class ListsAndTruth:
     keys: Frame  # of each list
     lists: FlatLists  # with ranks if gaps are kept, or if invalid items wasted ranks
     order: IntArray
-    gaps: Gaps
+    gapped: IntArray  # the lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
     truth_of: IntArray
     model_of: IntArray  # lists with the same values of the other keys are of one model
     truth_rows: Rows
@@ -182,7 +175,7 @@ def read_lists(
             "type repeats='waste' or repeats='drop'"
         )
         refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
-    gaps = Gaps()
+    gapped = np.empty(0, np.int64)
     if rank is not None:
         if _has_equals(start, rank):
             ranks = np.empty(len(recs), np.int64)
@@ -190,7 +183,7 @@ def read_lists(
             advice = "expected a rank once in each list; give the column that distinguishes them"
             named = [*columns.keys, str(columns.rank)]
             refuse_repeats(recs, "recs", named, [ids.lists, ranks], advice)
-        lists, gaps = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
+        lists, gapped = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = _read_truth(truth, columns, ids)
     return ListsAndTruth(
         recs=recs,
@@ -199,7 +192,7 @@ def read_lists(
         keys=take(recs.select(columns.keys), first_rows) if columns.keys else recs.select([]),
         lists=lists,
         order=order,
-        gaps=gaps,
+        gapped=gapped,
         truth_of=ids.truths[first_rows] if columns.keys else np.zeros(1, np.int64),
         model_of=ids.models[first_rows] if columns.keys else np.zeros(1, np.int64),
         truth_rows=truth_rows,
@@ -313,7 +306,7 @@ def _read_gaps(
     order: IntArray,
     rank_gaps: RankGaps,
     n_items: int | None,
-) -> tuple[FlatLists, Gaps]:
+) -> tuple[FlatLists, IntArray]:
     """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
     name = str(columns.rank)
     numbers = numbers_of(recs, "recs", name)
@@ -321,11 +314,10 @@ def _read_gaps(
     of_list = lists.users()
     begin = lists.start[of_list]
     offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
-    gapped = of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))]
-    gaps = Gaps(len(np.unique(gapped)), int(gapped[0])) if gapped.size else Gaps()
+    gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
     if rank_gaps == "close":
-        return lists, gaps
-    most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
+        return lists, gapped
+    most = n_items if n_items is not None and gapped.size else _LAST_RANK
     wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
     told = (
         f"expected integers from 1 to {most:,}"
@@ -333,8 +325,8 @@ def _read_gaps(
         "they are; rank_gaps='close' uses only the order of the ranks"
     )
     refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
-    if gaps.n_lists:
+    if gapped.size:
         kept = ranks.astype(np.int64)
         reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
         lists = lists._replace(ranks=kept, reach=reach)
-    return lists, gaps
+    return lists, gapped
