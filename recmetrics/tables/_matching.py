@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recmetrics._errors import ArgumentError
-from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
+from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rankings, Rows
 from recmetrics._spec import TableTies
 from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
@@ -111,16 +111,12 @@ class ListsAndTruth:
         """Take out repeated items and items from ``n_items`` on, unless they are errors."""
         if repeats == unknown == "raise":
             return self, InvalidItems()
-        lists = self.lists
-        is_unknown = (lists.items >= n_items) & (unknown != "raise")
-        is_repeat = lists.named_before() & ~is_unknown & (repeats != "raise")
-        counts = np.stack([lists.count_in(is_repeat), lists.count_in(is_unknown)])
-        cleaned = replace(
-            self,
-            lists=lists.without(is_repeat, is_unknown, repeats, unknown),
-            order=self.order[~(is_repeat | is_unknown)],
-        )
-        return cleaned, InvalidItems.of(counts)
+        rankings = Rankings(self.lists, repeats=repeats, unknown=unknown)
+        lists, counts = rankings.block(slice(0, len(self.truth_of)), n_items)
+        order = self.order
+        if lists.places is not None:
+            order = order[self.lists.start[lists.users()] + lists.places]
+        return replace(self, lists=lists, order=order), InvalidItems.of(counts)
 
     def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
         """Make the table of the values of each list, in the caller's own kind of table."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
-from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
+from recmetrics._inputs import LEAST_PROPENSITY, popularity_from, propensity_from
 from recmetrics._spec import SIDE, Request, SideWords
 from recmetrics._types import FloatArray, IntArray, Invalid
 from recmetrics.tables._frames import (
@@ -22,7 +22,7 @@ from recmetrics.tables._frames import (
     value_at,
 )
 from recmetrics.tables._ids import as_integers, refuse_repeats, warn_of_foreign_ids
-from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._numbering import number
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
@@ -109,21 +109,24 @@ class ItemTables:
         return arrays
 
     def _shares(self, what: str) -> FloatArray:
-        found, items = self._users(what), self._items[what]
+        found, items = self._of_train(what, popularity_from), self._items[what]
         recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
         warn_of_foreign_ids(recs, own, self._items["recs"], items)
-        if found is None:
-            return _spread(self._numbers(what), items, self.n_items)
-        _, first = number(combine([items, found[0]]))  # a pair counts once
-        items = items[first]
-        counts = np.bincount(items[items < self.n_items], minlength=self.n_items)
-        return counts / max(1, len(found[1]))
+        return _spread(self._numbers(what), items, self.n_items) if found is None else found
+
+    def _of_train(self, what: str, estimate: Callable[[Any], FloatArray]) -> FloatArray | None:
+        """Estimate a number for each item from training interactions, if the table holds these."""
+        frame = self._tables[what]
+        if self._user not in frame.columns:
+            return None
+        users, first = number(as_integers([(frame, what, self._user)]))
+        return estimate(self._pairs(what, users, len(first)))
 
     def _chances(self, what: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        users = self._users(what)
-        if users is not None:
-            return propensity_from(self._pairs(what, users[0], len(users[1])))
+        found = self._of_train(what, propensity_from)
+        if found is not None:
+            return found
         self._refuse_absent(what, "truth")
         propensity = self._numbers(what)
         wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
@@ -173,11 +176,6 @@ class ItemTables:
         refuse_repeats(frame, what, [self._user], [rows])
         values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
         return _spread(values, rows, n_users)[lists]
-
-    def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
-        frame = self._tables[what]
-        own = self._user in frame.columns
-        return number(as_integers([(frame, what, self._user)])) if own else None
 
     def _users_of(self, what: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
         both = [(keys, "recs", self._user), (self._tables[what], what, self._user)]
