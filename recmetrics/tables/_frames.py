@@ -269,16 +269,11 @@ def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
     return frame.with_columns(nw.when(~nw.col(n).is_nan()).then(nw.col(n)) for n in undefined)
 
 
-def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:
-    """Make a function that cuts rows first .. last - 1 out of the caller's own kind of table.
-
-    A pandas table is indexed by the column ``index`` first.
-    """
-    if frame.implementation is not PANDAS:
-        native = frame.to_native()
-        return lambda first, last: native.slice(first, last - first)
-    native = frame.to_native() if index is None else keyed(frame, [index])
-    return lambda first, last: native.iloc[first:last]
+def slicer(native: Any) -> Callable[[int, int], Any]:
+    """Make a function that cuts rows first .. last - 1 out of the caller's own kind of table."""
+    if hasattr(native, "iloc"):
+        return lambda first, last: native.iloc[first:last]
+    return lambda first, last: native.slice(first, last - first)
 
 
 def keyed(frame: Frame, keys: Sequence[str]) -> Any:
