@@ -189,11 +189,7 @@ class RecListAnalysis:
             found[n_present:] = np.nan
         result: Table = both.result(values, included=include_missing)
         told = summarise(
-            both,
-            values,
-            missing,
-            "undefined" if include_missing else "left out",
-            cutoffs=[one.spec.k for one in asked if isinstance(one, StringMetric)],
+            both, values, missing, "undefined" if include_missing else "left out", asked
         )
         self._summary = told
         _warn_of_unread(frame, columns)

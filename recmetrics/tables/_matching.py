@@ -163,7 +163,7 @@ def read_lists(
     start, order = group(ids.lists, _count(ids.lists, columns))
     first_rows = order[start[:-1]] if len(recs) else np.empty(0, np.int64)
     own = ids.items[: len(recs)]
-    rank = _sort_lists(recs, columns, own, start, order, ties)
+    rank = _sort_lists(recs, columns, ids, start, order, ties)
     lists = FlatLists(own[order], start)
     if repeats == "raise" and lists.named_before().any():
         advice = (
@@ -174,11 +174,10 @@ def read_lists(
     gapped = np.empty(0, np.int64)
     if rank is not None:
         if _has_equals(start, rank):
-            ranks = np.empty(len(recs), np.int64)
-            ranks[order] = np.unique(rank, return_inverse=True)[1]
+            name = str(columns.rank)
+            _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
             advice = "expected a rank once in each list; give the column that distinguishes them"
-            named = [*columns.keys, str(columns.rank)]
-            refuse_repeats(recs, "recs", named, [ids.lists, ranks], advice)
+            refuse_repeats(recs, "recs", [*columns.keys, name], [ids.lists, ranks], advice)
         lists, gapped = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = _read_truth(truth, columns, ids)
     return ListsAndTruth(
@@ -204,8 +203,7 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
         if name not in of_both:
             of_both[name], _ = number(as_integers([(*table, name) for table in both]))
     for name, ids in of_both.items():
-        columns_of = (recs, "recs", name), (truth, "truth", name)
-        warn_of_foreign_ids(*columns_of, ids[:n_recs], ids[n_recs:])
+        warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
     others = [
         number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
     ]
@@ -256,12 +254,7 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
 
 
 def _sort_lists(
-    recs: Frame,
-    columns: Columns,
-    items: IntArray,
-    start: IntArray,
-    order: IntArray,
-    ties: TableTies,
+    recs: Frame, columns: Columns, ids: _Ids, start: IntArray, order: IntArray, ties: TableTies
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
@@ -276,7 +269,7 @@ def _sort_lists(
         told = "is -inf, which means not recommended; leave such rows out"
         refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
         if ties == "trec":
-            _sort_by_id(recs, columns, items, start, order)
+            _sort_by_id(recs, columns, ids.items[: len(recs)], start, order)
             with np.errstate(over="ignore"):
                 score = score.astype(np.float32).astype(np.float64)
         sort_groups(start, order, -score[order])

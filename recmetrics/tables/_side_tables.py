@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from recmetrics._errors import InputError
 from recmetrics._inputs import LEAST_PROPENSITY, popularity_from, propensity_from
 from recmetrics._spec import SIDE, Request, SideWords
-from recmetrics._types import FloatArray, IntArray, Invalid
+from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     Frame,
     numbers_of,
@@ -27,8 +27,6 @@ from recmetrics.tables._numbering import number
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
 FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
-
-
 TABLES = SideWords(
     named={name: f"{name}= ({form})" for name, form in FORMS.items()} | {"strata": "strata="},
     make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
@@ -36,14 +34,12 @@ TABLES = SideWords(
 )
 
 
-def read_side_tables(
-    request: Request, given: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
-) -> dict[str, Frame]:
+def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
     """Read the tables that a metric of the call needs, and the catalogue where there is one."""
     specs = [definition.spec for definition in request.definitions.values()]
     needed = {"catalogue", *(name for spec in specs for group in spec.needs for name in group)}
-    chosen = {name: each for name, each in given.items() if each is not None and name in needed}
-    chosen |= {f"strata[{name!r}]": strata[name] for name in request.strata}
+    chosen = {name: each for name, each in options.items() if each is not None and name in needed}
+    chosen |= {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     tables = {name: read_frame(each, name) for name, each in chosen.items()}
     for name, frame in tables.items():
         require_same_kind(recs, frame, name)
@@ -53,35 +49,29 @@ def read_side_tables(
 class ItemTables:
     """The tables of side information of a call; the items of all tables are numbered together.
 
-    Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items.
+    Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items. The
+    ``options`` are those of ``evaluate_table``.
     """
 
     def __init__(
-        self,
-        recs: Frame,
-        truth: Frame,
-        tables: Mapping[str, Frame],
-        user: str,
-        item: str,
-        unknown: Invalid,
+        self, request: Request, options: Mapping[str, Any], recs: Frame, truth: Frame
     ) -> None:
-        self._tables, self._user, self._item = tables, user, item
+        self._strata = list(request.strata)
+        self._tables = tables = _read_tables(request, options, recs)
+        self._user, self._item = options["user"], options["item"]
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         self._frames = named | {"recs": recs, "truth": truth, **tables}
-        forms = {what: SIDE[what].form for what in tables if what in SIDE}
-        columns = {
-            what: (each, what, item)
-            for what, each in self._frames.items()
-            if forms.get(what) != "users"
-        }
-        for what in [what for what, form in forms.items() if form == "pairs"]:
-            require_columns(tables[what], what, [item])
-            others = self._columns(what)
-            if len(others) != 2:
-                self._refuse_form(what)
-            columns[_OTHERS + what] = tables[what], what, others[0]
-        for frame, what, name in columns.values():
-            require_columns(frame, what, [name])
+        columns: dict[str, tuple[Frame, str, str]] = {}
+        for what, frame in self._frames.items():
+            form = SIDE[what].form if what in SIDE else None
+            if form != "users":
+                require_columns(frame, what, [self._item])
+                columns[what] = frame, what, self._item
+            if form == "pairs":
+                others = self._columns(what)
+                if len(others) != 2:
+                    self._refuse_form(what)
+                columns[_OTHERS + what] = frame, what, others[0]
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
         numbers, first = number(as_integers(list(columns.values())))
         self._items = dict(zip(columns, np.split(numbers, ends[:-1]), strict=True))
@@ -90,12 +80,12 @@ class ItemTables:
         if "catalogue" in tables:
             self._refuse_repeats("catalogue")
             self.n_items = len(tables["catalogue"])
-            if unknown == "raise":
+            if options["unknown"] == "raise":
                 advice = "; unknown='waste' or unknown='drop' accepts such items"
                 self._refuse_outside("recs", advice)
             self._refuse_outside("truth")
 
-    def arrays(self, keys: Frame, strata: Iterable[str]) -> dict[str, Any]:
+    def arrays(self, keys: Frame) -> dict[str, Any]:
         """Give the side information as ``Metrics.compute_ranked`` takes it; ``keys`` of lists."""
         read: dict[str, Callable[[str], Any]] = {
             "shares": self._shares,
@@ -105,13 +95,13 @@ class ItemTables:
             "users": lambda what: self._of_users(what, keys),
         }
         arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._tables}
-        arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in strata}
+        arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in self._strata}
         return arrays
 
     def _shares(self, what: str) -> FloatArray:
         found, items = self._of_train(what, popularity_from), self._items[what]
-        recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
-        warn_of_foreign_ids(recs, own, self._items["recs"], items)
+        recs, own = self._frames["recs"], self._tables[what]
+        warn_of_foreign_ids(recs, own, what, self._item, self._items["recs"], items)
         return _spread(self._numbers(what), items, self.n_items) if found is None else found
 
     def _of_train(self, what: str, estimate: Callable[[Any], FloatArray]) -> FloatArray | None:
