@@ -134,10 +134,8 @@ def audit_times(
     n_train, n_truth = map(len, frames)
     n_users = len(np.unique(users[n_train:]))
     expected = {"after_first_test"} if n_truth == n_users else set()
-    findings, information = (
-        {name: each for name, each in found.items() if each.n and (name in expected) == is_expected}
-        for is_expected in (False, True)
-    )
+    findings = {name: each for name, each in found.items() if each.n}
+    information = {name: findings.pop(name) for name in expected & findings.keys()}
     return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
