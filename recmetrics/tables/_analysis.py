@@ -14,9 +14,9 @@ from recmetrics._types import RankGaps
 from recmetrics.tables._columns import Columns, choose_columns, is_like_an_order, unread_numbers
 from recmetrics.tables._counts import TableSummary, summarise
 from recmetrics.tables._frames import Frame, Table, as_names, read_frame
-from recmetrics.tables._lenskit import bind, of_tables
+from recmetrics.tables._lenskit import of_function
 from recmetrics.tables._matching import read_lists
-from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_lists
+from recmetrics.tables._values import StringMetric, TableMetric, measure_lists
 
 _NOT_KEYS = ("item", "rank", "score", "rating")
 
@@ -110,10 +110,7 @@ class RecListAnalysis:
             asked = (StringMetric(name, spec),) * 2
         elif callable(metric):
             name = getattr(metric, "__name__", type(metric).__name__) if name is None else name
-            defined = of_tables(metric, name, options)
-            if defined is None and options:
-                bind(metric, name, options)
-            asked = defined or (FunctionMetric(name, metric, options),) * 2
+            asked = of_function(metric, name, options)
         else:
             msg = f"a metric must be a string or a callable of (recs, truth), got {metric!r}"
             raise MetricSpecError(msg)
@@ -192,11 +189,7 @@ class RecListAnalysis:
             found[n_present:] = np.nan
         result: Table = both.result(values, included=include_missing)
         told = summarise(
-            both,
-            values,
-            missing,
-            "undefined" if include_missing else "left out",
-            cutoffs=[one.spec.k for one in asked if isinstance(one, StringMetric)],
+            both, values, missing, "undefined" if include_missing else "left out", asked
         )
         self._summary = told
         _warn_of_unread(frame, columns)

@@ -122,13 +122,11 @@ def refuse_unread_order(recs: Frame, truth: Frame, columns: Columns) -> None:
     """Refuse to take the rows as they come where a column may be their order."""
     found = [name for name in unread_numbers(recs, columns) if name not in columns.keys]
     if found:
-        one, *more = map(repr, found)
-        several = f"columns of numbers {', '.join([one, *more])}"
-        named = several if more else f"column of numbers {one}"
+        one, noun = repr(found[0]), "column" if len(found) == 1 else "columns"
         msg = (
-            f"recs has no column 'rank' or 'score' to order its lists, but it has the {named}; "
-            f"type score={one} if higher is better, rank={one} if 1 is best, or in_order=True if "
-            "the rows are in order"
+            f"recs has no column 'rank' or 'score' to order its lists, but it has the {noun} of "
+            f"numbers {', '.join(map(repr, found))}; type score={one} if higher is better, "
+            f"rank={one} if 1 is best, or in_order=True if the rows are in order"
         )
         raise InputError(msg)
     order = _order_in(truth, columns.item)

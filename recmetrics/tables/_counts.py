@@ -11,6 +11,7 @@ import numpy as np
 from recmetrics._inputs import InvalidItems
 from recmetrics._types import UserValues
 from recmetrics.tables._matching import ListsAndTruth
+from recmetrics.tables._values import StringMetric, TableMetric
 
 Missing: TypeAlias = Literal["empty lists", "undefined", "left out"]
 _MISSING: dict[Missing, str] = {
@@ -94,11 +95,11 @@ def summarise(
     values: Mapping[str, UserValues],
     missing: tuple[int, str],
     told: Missing,
+    asked: Iterable[TableMetric],
     invalid: InvalidItems | None = None,
-    cutoffs: Iterable[int | None] = (),
 ) -> TableSummary:
     """Summarise the values of lists; ``missing`` is from before lists were added."""
-    largest = max((k for k in cutoffs if k is not None), default=0)
+    largest = max((one.spec.k or 0 for one in asked if isinstance(one, StringMetric)), default=0)
     sizes = both.lengths
     defined = {name: found[~np.isnan(found)] for name, found in values.items()}
     return TableSummary(

@@ -26,7 +26,7 @@ from recmetrics.tables._frames import AnyTable, Table, as_names, read_frame
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._matching import ListsAndTruth, read_lists
 from recmetrics.tables._numbering import combine, number
-from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables, read_side_tables
+from recmetrics.tables._side_tables import FORMS, TABLES, ItemTables
 from recmetrics.tables._values import StringMetric, measure_lists
 
 
@@ -215,9 +215,8 @@ def evaluate_table(
         no item; or if gaps in ranks are closed although neither ``rank_gaps`` nor the convention
         asks for it.
     """
-    given = {name: each for name, each in options.items() if name in FORMS}
-    request, default, ties = _read_request(metrics_list, options, given)
-    user, item, unknown = options["user"], options["item"], options["unknown"]
+    request, default, ties = _read_request(metrics_list, options)
+    user, item = options["user"], options["item"]
     frame, relevant = read_frame(recs, "recs"), read_frame(truth, "truth")
     by = [] if options.get("by") is None else as_names(options["by"])
     named: Any = {name: options.get(name) for name in ("score", "rank", "relevance", "in_order")}
@@ -228,9 +227,8 @@ def evaluate_table(
         raise ArgumentError(msg)
     if not options["in_order"]:
         refuse_unread_order(frame, relevant, columns)
-    tables = read_side_tables(request, given, options.get("strata") or {}, frame)
-    side = ItemTables(frame, relevant, tables, user, item, unknown)
-    n_items = side.n_items if "catalogue" in tables else None
+    side = ItemTables(request, options, frame, relevant)
+    n_items = None if options.get("catalogue") is None else side.n_items
     both = read_lists(
         frame,
         relevant,
@@ -241,35 +239,33 @@ def evaluate_table(
         repeats=options["repeats"],
         n_items=n_items,
     )
-    if both.gaps.n_lists and rank_gaps is None and default == "close":
+    if both.gapped.size and rank_gaps is None and default == "close":
         _warn_of_gaps(both)
-    both, invalid = both.without_invalid(options["repeats"], unknown, side.n_items)
+    both, invalid = both.without_invalid(options["repeats"], options["unknown"], side.n_items)
     missing = both.missing()
     if options["include_missing"]:
         both = both.with_missing()
     for text in request.of_all_items:
         _refuse_short_lists(both, text, side.n_items)
-    arrays = side.arrays(both.keys, request.strata)
+    arrays = side.arrays(both.keys)
     asked = [StringMetric(text, spec) for text, (spec, _, _) in request.definitions.items()]
     systems = None  # a number for each list, equal where the ``by`` columns are
     if by:
-        of_by = [number(as_integers([(both.keys, "recs", name)]))[0] for name in by]
-        systems, _ = number(combine(of_by))
+        systems = combine([number(as_integers([(both.keys, "recs", name)]))[0] for name in by])
     values = measure_lists(both, asked, arrays, request, n_items, systems)
     result: Table = both.result(values, included=options["include_missing"])
     if not return_summary:
         return result
     told: Missing = "empty lists" if options["include_missing"] else "left out"
-    cutoffs = [definition.spec.k for definition in request.definitions.values()]
-    return result, summarise(both, values, missing, told, invalid, cutoffs)
+    return result, summarise(both, values, missing, told, asked, invalid)
 
 
 def _read_request(
-    metrics_list: MetricsList, options: TableOptions, side: Mapping[str, Any]
+    metrics_list: MetricsList, options: TableOptions
 ) -> tuple[Request, RankGaps, TableTies]:
-    shared = ("undefined", "convention", "n_threads", "strata")
+    shared = ("undefined", "convention", "n_threads", "strata", *FORMS)
     rules: dict[str, Any] = {name: each for name, each in options.items() if name in shared}
-    request = Request(metrics_list, ties="index", side_words=TABLES, **rules, **side)
+    request = Request(metrics_list, ties="index", side_words=TABLES, **rules)
     if options.get("rank_gaps") is not None:
         one_of("rank_gaps", options["rank_gaps"], RankGaps)
     one_of("repeats", options["repeats"], Invalid)
@@ -285,12 +281,12 @@ def _read_request(
 
 
 def _warn_of_gaps(both: ListsAndTruth) -> None:
-    n_lists, first = both.gaps.n_lists, both.gaps.first
+    first = both.key_of(int(both.gapped[0]))
     msg = (
-        f"recs, column {both.columns.rank!r}: {n_lists:,} of {len(both.truth_of):,} lists have "
-        f"gaps in their ranks, the first is {both.key_of(first)}; their items were ranked 1, 2, "
-        "3, ... in this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' "
-        "closes the gaps without this warning"
+        f"recs, column {both.columns.rank!r}: {len(both.gapped):,} of {len(both.truth_of):,} lists "
+        f"have gaps in their ranks, the first is {first}; their items were ranked 1, 2, 3, ... in "
+        "this order; rank_gaps='keep' keeps the ranks as they are, rank_gaps='close' closes the "
+        "gaps without this warning"
     )
     warn(msg)
 

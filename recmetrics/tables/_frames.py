@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError, did_you_mean, install
-from recmetrics._types import FloatArray, IntArray
+from recmetrics._types import BoolArray, FloatArray, IntArray
 
 try:
     import narwhals.stable.v2 as nw
@@ -26,11 +26,9 @@ AnyTable: TypeAlias = IntoDataFrame
 Table = TypeVar("Table", bound=IntoDataFrame)
 """The same of one library, which is also that of the result."""
 
-PANDAS, POLARS, PYARROW = (
-    nw.Implementation.PANDAS,
-    nw.Implementation.POLARS,
-    nw.Implementation.PYARROW,
-)
+PANDAS = nw.Implementation.PANDAS
+POLARS = nw.Implementation.POLARS
+PYARROW = nw.Implementation.PYARROW
 _EXPECTED = "a pandas or polars DataFrame or a pyarrow Table"
 _READY = {  # the method that makes a lazy table of each library an expected one
     nw.Implementation.POLARS: "collect()",
@@ -239,12 +237,15 @@ def _refuse_null(series: Series, what: str, expected: str) -> None:
     null = series.is_null().to_numpy()
     if series.dtype.is_float() and not null.any():
         null = np.isnan(series.to_numpy())
-    if null.any():
-        row = int(null.argmax())
-        msg = (
-            f"{what}, column {series.name!r}: row {row} (counted from 0) is null or NaN, "
-            f"expected {expected} in every row"
-        )
+    told = f"is null or NaN, expected {expected} in every row"
+    refuse_row(null, what, series.name, lambda _: told)
+
+
+def refuse_row(wrong: BoolArray, what: str, column: str, told: Callable[[int], str]) -> None:
+    """Refuse a column with wrong values; ``told`` says what is wrong in the first such row."""
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = f"{what}, column {column!r}: row {row} (counted from 0) {told(row)}"
         raise InputError(msg)
 
 
@@ -268,16 +269,11 @@ def with_columns(frame: Frame, columns: dict[str, npt.NDArray[Any]]) -> Frame:
     return frame.with_columns(nw.when(~nw.col(n).is_nan()).then(nw.col(n)) for n in undefined)
 
 
-def slicer(frame: Frame, index: str | None = None) -> Callable[[int, int], Any]:
-    """Make a function that cuts rows first .. last - 1 out of the caller's own kind of table.
-
-    A pandas table is indexed by the column ``index`` first.
-    """
-    if frame.implementation is not PANDAS:
-        native = frame.to_native()
-        return lambda first, last: native.slice(first, last - first)
-    native = frame.to_native() if index is None else keyed(frame, [index])
-    return lambda first, last: native.iloc[first:last]
+def slicer(native: Any) -> Callable[[int, int], Any]:
+    """Make a function that cuts rows first .. last - 1 out of the caller's own kind of table."""
+    if hasattr(native, "iloc"):
+        return lambda first, last: native.iloc[first:last]
+    return lambda first, last: native.slice(first, last - first)
 
 
 def keyed(frame: Frame, keys: Sequence[str]) -> Any:

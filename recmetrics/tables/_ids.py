@@ -75,12 +75,11 @@ def refuse_repeats(
 
 
 def warn_of_foreign_ids(
-    recs: tuple[Frame, str, str], other: tuple[Frame, str, str], ids: IntArray, others: IntArray
+    recs: Frame, frame: Frame, what: str, name: str, ids: IntArray, others: IntArray
 ) -> None:
-    """Warn where a column of recs and another one, whose ids are numbered, have none in common."""
+    """Warn where a column of recs and of another table, numbered in both, share no id."""
     if len(ids) and len(others) and not np.isin(others, ids).any():
-        firsts = (str(value_at(frame, name, 0))[:40] for frame, _, name in (recs, other))
-        _, what, name = other
+        firsts = (str(value_at(each, name, 0))[:40] for each in (recs, frame))
         warn(
             f"{what}, column {name!r}: no id of recs occurs here; the first of both are "
             f"{' and '.join(map(repr, firsts))}; are the ids written in two ways?"

@@ -22,7 +22,7 @@ from recmetrics._spec import MetricSpec, OptionValue, make_spec
 from recmetrics.tables._columns import choose_columns
 from recmetrics.tables._frames import read_frame, with_item_column
 from recmetrics.tables._matching import read_lists
-from recmetrics.tables._values import StringMetric, measure_lists
+from recmetrics.tables._values import FunctionMetric, StringMetric, TableMetric, measure_lists
 
 Discount = Callable[[Any], Any]
 
@@ -199,16 +199,15 @@ _DEFINITIONS: dict[Callable[..., float], _Definition] = {
 }
 
 
-def of_tables(
+def of_function(
     function: Callable[..., Any], name: str, options: Mapping[str, Any]
-) -> tuple[StringMetric, StringMetric] | None:
-    """Define a function as LensKit's analysis computes it: for tables without ranks, and with.
-
-    None for a function that is not of this module.
-    """
+) -> tuple[TableMetric, TableMetric]:
+    """Define a function as LensKit's analysis computes it: for tables without ranks, and with."""
     if not any(function is known for known in _DEFINITIONS):  # it may have no hash
-        return None
-    known, bound = _DEFINITIONS[function], bind(function, name, options)
+        if options:
+            _bind(function, name, options)
+        return (FunctionMetric(name, function, options),) * 2
+    known, bound = _DEFINITIONS[function], _bind(function, name, options)
     bound.apply_defaults()
     spec = known.make(*bound.args[2:])
     of_rows = StringMetric(name, spec, known.of_presence, at_ranks=False, without_truth=nan)
@@ -225,7 +224,7 @@ def of_tables(
     )
 
 
-def bind(
+def _bind(
     function: Callable[..., Any], name: str, options: Mapping[str, Any]
 ) -> inspect.BoundArguments:
     """Bind a function to the tables of a list and to options; refuse what it does not take."""

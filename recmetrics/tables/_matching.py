@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recmetrics._errors import ArgumentError, InputError
-from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rows
+from recmetrics._errors import ArgumentError
+from recmetrics._inputs import LARGEST_RELEVANCE, FlatLists, InvalidItems, Rankings, Rows
 from recmetrics._spec import TableTies
 from recmetrics._types import FloatArray, IntArray, Invalid, RankGaps, UserValues
 from recmetrics.tables._columns import Columns
@@ -18,6 +18,7 @@ from recmetrics.tables._frames import (
     described,
     keyed,
     numbers_of,
+    refuse_row,
     sort_keys_of,
     take,
     value_at,
@@ -27,13 +28,6 @@ from recmetrics.tables._ids import as_integers, refuse_repeats, stack, warn_of_f
 from recmetrics.tables._numbering import combine, group, number, sort_groups
 
 _LAST_RANK = 1 << 24  # the weights of so many ranks take 128 MiB
-
-
-class Gaps(NamedTuple):
-    """The number of lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ..., and the first."""
-
-    n_lists: int = 0
-    first: int = -1
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class ListsAndTruth:
     keys: Frame  # of each list
     lists: FlatLists  # with ranks if gaps are kept, or if invalid items wasted ranks
     order: IntArray
-    gaps: Gaps
+    gapped: IntArray  # the lists whose ranks are not 1, 2, 3, ..., nor 0, 1, 2, ...
     truth_of: IntArray
     model_of: IntArray  # lists with the same values of the other keys are of one model
     truth_rows: Rows
@@ -117,16 +111,12 @@ class ListsAndTruth:
         """Take out repeated items and items from ``n_items`` on, unless they are errors."""
         if repeats == unknown == "raise":
             return self, InvalidItems()
-        lists = self.lists
-        is_unknown = (lists.items >= n_items) & (unknown != "raise")
-        is_repeat = lists.named_before() & ~is_unknown & (repeats != "raise")
-        counts = np.stack([lists.count_in(is_repeat), lists.count_in(is_unknown)])
-        cleaned = replace(
-            self,
-            lists=lists.without(is_repeat, is_unknown, repeats, unknown),
-            order=self.order[~(is_repeat | is_unknown)],
-        )
-        return cleaned, InvalidItems.of(counts)
+        rankings = Rankings(self.lists, repeats=repeats, unknown=unknown)
+        lists, counts = rankings.block(slice(0, len(self.truth_of)), n_items)
+        order = self.order
+        if lists.places is not None:
+            order = order[self.lists.start[lists.users()] + lists.places]
+        return replace(self, lists=lists, order=order), InvalidItems.of(counts)
 
     def result(self, values: Mapping[str, UserValues], *, included: bool) -> Any:
         """Make the table of the values of each list, in the caller's own kind of table."""
@@ -173,7 +163,7 @@ def read_lists(
     start, order = group(ids.lists, _count(ids.lists, columns))
     first_rows = order[start[:-1]] if len(recs) else np.empty(0, np.int64)
     own = ids.items[: len(recs)]
-    rank = _sort_lists(recs, columns, own, start, order, ties)
+    rank = _sort_lists(recs, columns, ids, start, order, ties)
     lists = FlatLists(own[order], start)
     if repeats == "raise" and lists.named_before().any():
         advice = (
@@ -181,15 +171,14 @@ def read_lists(
             "type repeats='waste' or repeats='drop'"
         )
         refuse_repeats(recs, "recs", [*columns.keys, columns.item], [ids.lists, own], advice)
-    gaps = Gaps()
+    gapped = np.empty(0, np.int64)
     if rank is not None:
         if _has_equals(start, rank):
-            ranks = np.empty(len(recs), np.int64)
-            ranks[order] = np.unique(rank, return_inverse=True)[1]
+            name = str(columns.rank)
+            _, ranks = np.unique(sort_keys_of(recs, "recs", name), return_inverse=True)
             advice = "expected a rank once in each list; give the column that distinguishes them"
-            named = [*columns.keys, str(columns.rank)]
-            refuse_repeats(recs, "recs", named, [ids.lists, ranks], advice)
-        lists, gaps = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
+            refuse_repeats(recs, "recs", [*columns.keys, name], [ids.lists, ranks], advice)
+        lists, gapped = _read_gaps(recs, columns, lists, order, rank_gaps, n_items)
     truth_rows, truth_order = _read_truth(truth, columns, ids)
     return ListsAndTruth(
         recs=recs,
@@ -198,7 +187,7 @@ def read_lists(
         keys=take(recs.select(columns.keys), first_rows) if columns.keys else recs.select([]),
         lists=lists,
         order=order,
-        gaps=gaps,
+        gapped=gapped,
         truth_of=ids.truths[first_rows] if columns.keys else np.zeros(1, np.int64),
         model_of=ids.models[first_rows] if columns.keys else np.zeros(1, np.int64),
         truth_rows=truth_rows,
@@ -214,8 +203,7 @@ def _number_ids(recs: Frame, truth: Frame, columns: Columns, items: IntArray | N
         if name not in of_both:
             of_both[name], _ = number(as_integers([(*table, name) for table in both]))
     for name, ids in of_both.items():
-        columns_of = (recs, "recs", name), (truth, "truth", name)
-        warn_of_foreign_ids(*columns_of, ids[:n_recs], ids[n_recs:])
+        warn_of_foreign_ids(recs, truth, "truth", name, ids[:n_recs], ids[n_recs:])
     others = [
         number(as_integers([(*own, name)]))[0] for name in columns.keys if name not in of_both
     ]
@@ -260,23 +248,13 @@ def _relevance(truth: Frame, columns: Columns) -> FloatArray:
         return np.ones(len(truth))
     relevance = numbers_of(truth, "truth", columns.relevance)
     wrong = (relevance < 0.0) | (relevance > LARGEST_RELEVANCE)
-    if wrong.any():
-        row = int(wrong.argmax())
-        msg = (
-            f"truth, column {columns.relevance!r}: row {row} (counted from 0) is "
-            f"{relevance[row]:g}, expected relevances from 0 to {LARGEST_RELEVANCE:g}"
-        )
-        raise InputError(msg)
+    expected = f"expected relevances from 0 to {LARGEST_RELEVANCE:g}"
+    refuse_row(wrong, "truth", columns.relevance, lambda row: f"is {relevance[row]:g}, {expected}")
     return relevance
 
 
 def _sort_lists(
-    recs: Frame,
-    columns: Columns,
-    items: IntArray,
-    start: IntArray,
-    order: IntArray,
-    ties: TableTies,
+    recs: Frame, columns: Columns, ids: _Ids, start: IntArray, order: IntArray, ties: TableTies
 ) -> FloatArray | None:
     """Sort the rows of each list by rank, else by score, else leave them as they come.
 
@@ -288,15 +266,10 @@ def _sort_lists(
         return rank
     if columns.score is not None:
         score = sort_keys_of(recs, "recs", columns.score)
-        if (score == -np.inf).any():
-            row = int((score == -np.inf).argmax())
-            msg = (
-                f"recs, column {columns.score!r}: row {row} (counted from 0) is -inf, which means "
-                "not recommended; leave such rows out"
-            )
-            raise InputError(msg)
+        told = "is -inf, which means not recommended; leave such rows out"
+        refuse_row(score == -np.inf, "recs", columns.score, lambda _: told)
         if ties == "trec":
-            _sort_by_id(recs, columns, items, start, order)
+            _sort_by_id(recs, columns, ids.items[: len(recs)], start, order)
             with np.errstate(over="ignore"):
                 score = score.astype(np.float32).astype(np.float64)
         sort_groups(start, order, -score[order])
@@ -322,30 +295,27 @@ def _read_gaps(
     order: IntArray,
     rank_gaps: RankGaps,
     n_items: int | None,
-) -> tuple[FlatLists, Gaps]:
+) -> tuple[FlatLists, IntArray]:
     """Find the gaps in the ranks of each list; kept ranks must be integers from 1."""
     name = str(columns.rank)
-    ranks = numbers_of(recs, "recs", name)[order]
+    numbers = numbers_of(recs, "recs", name)
+    ranks = numbers[order]
     of_list = lists.users()
     begin = lists.start[of_list]
     offset = ranks - (np.arange(len(ranks)) - begin)  # without a gap, 0 or 1 in all of a list
-    gapped = of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))]
-    gaps = Gaps(len(np.unique(gapped)), int(gapped[0])) if gapped.size else Gaps()
+    gapped = np.unique(of_list[(offset != offset[begin]) | ~np.isin(offset, (0.0, 1.0))])
     if rank_gaps == "close":
-        return lists, gaps
-    most = n_items if n_items is not None and gaps.n_lists else _LAST_RANK
-    wrong = (ranks < 1.0) | (ranks > most) | (ranks != np.floor(ranks))
-    if wrong.any():
-        row = int(order[wrong].min())
-        msg = (
-            f"recs, column {name!r}: row {row} (counted from 0) holds rank "
-            f"{value_at(recs, name, row)!r}, expected integers from 1 to {most:,}"
-            f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept "
-            "as they are; rank_gaps='close' uses only the order of the ranks"
-        )
-        raise InputError(msg)
-    if gaps.n_lists:
+        return lists, gapped
+    most = n_items if n_items is not None and gapped.size else _LAST_RANK
+    wrong = (numbers < 1.0) | (numbers > most) | (numbers != np.floor(numbers))
+    told = (
+        f"expected integers from 1 to {most:,}"
+        f"{'' if most == _LAST_RANK else ', the size of the catalogue'}, since ranks are kept as "
+        "they are; rank_gaps='close' uses only the order of the ranks"
+    )
+    refuse_row(wrong, "recs", name, lambda row: f"holds rank {value_at(recs, name, row)!r}, {told}")
+    if gapped.size:
         kept = ranks.astype(np.int64)
         reach = np.where(np.diff(lists.start) > 0, np.append(0, kept)[lists.start[1:]], 0)
         lists = lists._replace(ranks=kept, reach=reach)
-    return lists, gaps
+    return lists, gapped

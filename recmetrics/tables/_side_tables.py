@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from recmetrics._errors import InputError
-from recmetrics._inputs import LEAST_PROPENSITY, propensity_from
+from recmetrics._inputs import LEAST_PROPENSITY, popularity_from, propensity_from
 from recmetrics._spec import SIDE, Request, SideWords
-from recmetrics._types import FloatArray, IntArray, Invalid
+from recmetrics._types import FloatArray, IntArray
 from recmetrics.tables._frames import (
     Frame,
     numbers_of,
     read_frame,
+    refuse_row,
     require_columns,
     require_same_kind,
     value_at,
 )
 from recmetrics.tables._ids import as_integers, refuse_repeats, warn_of_foreign_ids
-from recmetrics.tables._numbering import combine, number
+from recmetrics.tables._numbering import number
 
 _OTHERS = "other items of "
 FORMS = {name: side.table for name, side in SIDE.items()}
 FORMS["catalogue"] = "a table of 'item' with a row for each item of the catalogue"
-
-
 TABLES = SideWords(
     named={name: f"{name}= ({form})" for name, form in FORMS.items()} | {"strata": "strata="},
     make={"strata": "strata={{{name!r}: table}}", "propensity": "propensity=train"},
@@ -35,14 +34,12 @@ TABLES = SideWords(
 )
 
 
-def read_side_tables(
-    request: Request, given: Mapping[str, Any], strata: Mapping[str, Any], recs: Frame
-) -> dict[str, Frame]:
+def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> dict[str, Frame]:
     """Read the tables that a metric of the call needs, and the catalogue where there is one."""
     specs = [definition.spec for definition in request.definitions.values()]
     needed = {"catalogue", *(name for spec in specs for group in spec.needs for name in group)}
-    chosen = {name: each for name, each in given.items() if each is not None and name in needed}
-    chosen |= {f"strata[{name!r}]": strata[name] for name in request.strata}
+    chosen = {name: each for name, each in options.items() if each is not None and name in needed}
+    chosen |= {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     tables = {name: read_frame(each, name) for name, each in chosen.items()}
     for name, frame in tables.items():
         require_same_kind(recs, frame, name)
@@ -52,35 +49,29 @@ def read_side_tables(
 class ItemTables:
     """The tables of side information of a call; the items of all tables are numbered together.
 
-    Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items.
+    Those of the catalogue come first. Without a catalogue, ``n_items`` counts all items. The
+    ``options`` are those of ``evaluate_table``.
     """
 
     def __init__(
-        self,
-        recs: Frame,
-        truth: Frame,
-        tables: Mapping[str, Frame],
-        user: str,
-        item: str,
-        unknown: Invalid,
+        self, request: Request, options: Mapping[str, Any], recs: Frame, truth: Frame
     ) -> None:
-        self._tables, self._user, self._item = tables, user, item
+        self._strata = list(request.strata)
+        self._tables = tables = _read_tables(request, options, recs)
+        self._user, self._item = options["user"], options["item"]
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
         self._frames = named | {"recs": recs, "truth": truth, **tables}
-        forms = {what: SIDE[what].form for what in tables if what in SIDE}
-        columns = {
-            what: (each, what, item)
-            for what, each in self._frames.items()
-            if forms.get(what) != "users"
-        }
-        for what in [what for what, form in forms.items() if form == "pairs"]:
-            require_columns(tables[what], what, [item])
-            others = self._columns(what)
-            if len(others) != 2:
-                self._refuse_form(what)
-            columns[_OTHERS + what] = tables[what], what, others[0]
-        for frame, what, name in columns.values():
-            require_columns(frame, what, [name])
+        columns: dict[str, tuple[Frame, str, str]] = {}
+        for what, frame in self._frames.items():
+            form = SIDE[what].form if what in SIDE else None
+            if form != "users":
+                require_columns(frame, what, [self._item])
+                columns[what] = frame, what, self._item
+            if form == "pairs":
+                others = self._columns(what)
+                if len(others) != 2:
+                    self._refuse_form(what)
+                columns[_OTHERS + what] = frame, what, others[0]
         ends = np.cumsum([len(frame) for frame, _, _ in columns.values()])
         numbers, first = number(as_integers(list(columns.values())))
         self._items = dict(zip(columns, np.split(numbers, ends[:-1]), strict=True))
@@ -89,12 +80,12 @@ class ItemTables:
         if "catalogue" in tables:
             self._refuse_repeats("catalogue")
             self.n_items = len(tables["catalogue"])
-            if unknown == "raise":
+            if options["unknown"] == "raise":
                 advice = "; unknown='waste' or unknown='drop' accepts such items"
                 self._refuse_outside("recs", advice)
             self._refuse_outside("truth")
 
-    def arrays(self, keys: Frame, strata: Iterable[str]) -> dict[str, Any]:
+    def arrays(self, keys: Frame) -> dict[str, Any]:
         """Give the side information as ``Metrics.compute_ranked`` takes it; ``keys`` of lists."""
         read: dict[str, Callable[[str], Any]] = {
             "shares": self._shares,
@@ -104,35 +95,34 @@ class ItemTables:
             "users": lambda what: self._of_users(what, keys),
         }
         arrays = {name: read[SIDE[name].form](name) for name in SIDE if name in self._tables}
-        arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in strata}
+        arrays["strata"] = {name: self._stratum(f"strata[{name!r}]", keys) for name in self._strata}
         return arrays
 
     def _shares(self, what: str) -> FloatArray:
-        found, items = self._users(what), self._items[what]
-        recs, own = ((self._frames[each], each, self._item) for each in ("recs", what))
-        warn_of_foreign_ids(recs, own, self._items["recs"], items)
-        if found is None:
-            return _spread(self._numbers(what), items, self.n_items)
-        _, first = number(combine([items, found[0]]))  # a pair counts once
-        items = items[first]
-        counts = np.bincount(items[items < self.n_items], minlength=self.n_items)
-        return counts / max(1, len(found[1]))
+        found, items = self._of_train(what, popularity_from), self._items[what]
+        recs, own = self._frames["recs"], self._tables[what]
+        warn_of_foreign_ids(recs, own, what, self._item, self._items["recs"], items)
+        return _spread(self._numbers(what), items, self.n_items) if found is None else found
+
+    def _of_train(self, what: str, estimate: Callable[[Any], FloatArray]) -> FloatArray | None:
+        """Estimate a number for each item from training interactions, if the table holds these."""
+        frame = self._tables[what]
+        if self._user not in frame.columns:
+            return None
+        users, first = number(as_integers([(frame, what, self._user)]))
+        return estimate(self._pairs(what, users, len(first)))
 
     def _chances(self, what: str) -> FloatArray:
         """Read or estimate the propensity of each item; every relevant one must have it."""
-        users = self._users(what)
-        if users is not None:
-            return propensity_from(self._pairs(what, users[0], len(users[1])))
+        found = self._of_train(what, propensity_from)
+        if found is not None:
+            return found
         self._refuse_absent(what, "truth")
         propensity = self._numbers(what)
         wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
-        if wrong.any():
-            row = int(wrong.argmax())
-            msg = (
-                f"{what}, column {self._columns(what)[0]!r}: row {row} (counted from 0) holds "
-                f"{propensity[row]:g}; expected a probability from {LEAST_PROPENSITY:g} to 1"
-            )
-            raise InputError(msg)
+        expected = f"expected a probability from {LEAST_PROPENSITY:g} to 1"
+        (column,) = self._columns(what)
+        refuse_row(wrong, what, column, lambda row: f"holds {propensity[row]:g}; {expected}")
         found = _spread(propensity, self._items[what], self.n_items)
         return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
 
@@ -177,11 +167,6 @@ class ItemTables:
         values = np.stack([numbers_of(frame, what, name) for name in genres], axis=1)
         return _spread(values, rows, n_users)[lists]
 
-    def _users(self, what: str) -> tuple[IntArray, IntArray] | None:
-        frame = self._tables[what]
-        own = self._user in frame.columns
-        return number(as_integers([(frame, what, self._user)])) if own else None
-
     def _users_of(self, what: str, keys: Frame) -> tuple[IntArray, IntArray, int]:
         both = [(keys, "recs", self._user), (self._tables[what], what, self._user)]
         numbers, first = number(as_integers(both))
@@ -211,21 +196,15 @@ class ItemTables:
         refuse_repeats(self._tables[what], what, [self._item], [self._items[what]])
 
     def _refuse_outside(self, what: str, advice: str = "") -> None:
-        outside = self._items[what] >= self.n_items
-        if outside.any():
-            row = int(outside.argmax())
-            msg = (
-                f"{what}, column {self._item!r}: row {row} (counted from 0) holds item "
-                f"{value_at(self._frames[what], self._item, row)!r}, which is not in the "
-                f"catalogue{advice}"
-            )
-            raise InputError(msg)
+        def told(row: int) -> str:
+            outside = value_at(self._frames[what], self._item, row)
+            return f"holds item {outside!r}, which is not in the catalogue{advice}"
+
+        refuse_row(self._items[what] >= self.n_items, what, self._item, told)
 
     def _refuse_absent(self, what: str, of: str) -> None:
-        known = np.zeros(self.n_items + 1, bool)
-        known[self.n_items] = True  # all items outside the catalogue, which no list keeps
-        known[np.minimum(self._items[what], self.n_items)] = True
-        absent = ~known[np.minimum(self._items[of], self.n_items)]
+        listed = self._items[of]  # but no list keeps an item outside the catalogue
+        absent = (listed < self.n_items) & ~np.isin(listed, self._items[what])
         if absent.any():
             row = int(absent.argmax())
             msg = (

@@ -114,41 +114,35 @@ def audit_times(
     InputError, InputTypeError, ArgumentError
         If a table cannot be read, lacks a column, or has a row without an id or a time.
     """
-    both = (read_frame(train, "train"), "train"), (read_frame(truth, "truth"), "truth")
-    (trained, _), (tested, _) = both
+    frames = [read_frame(train, "train"), read_frame(truth, "truth")]
+    both = list(zip(frames, ("train", "truth"), strict=True))
     for frame, what in both:
         require_columns(frame, what, [user, item, time])
-    require_same_kind(trained, tested, "truth", "train")
+    require_same_kind(frames[0], frames[1], "truth", "train")
     users, items = (
         number(as_integers([(*table, name) for table in both]))[0] for name in (user, item)
     )
     times = np.concatenate([times_of(*table, time) for table in both])
-    kinds = [frame.schema[time] for frame, _ in both]
+    kinds = [frame.schema[time] for frame in frames]
     if kinds[0].is_numeric() != kinds[1].is_numeric():
         msg = (
             f"column {time!r}: train holds {kinds[0]}, truth holds {kinds[1]}, expected numbers or "
             "dates in both"
         )
         raise InputTypeError(msg)
-    found = _found(trained, tested, users, items, times, (user, item))
-    n_train, n_truth = len(trained), len(tested)
+    found = _found(frames, users, items, times, [user, item])
+    n_train, n_truth = map(len, frames)
     n_users = len(np.unique(users[n_train:]))
     expected = {"after_first_test"} if n_truth == n_users else set()
-    findings, information = (
-        {name: each for name, each in found.items() if each.n and (name in expected) == is_expected}
-        for is_expected in (False, True)
-    )
+    findings = {name: each for name, each in found.items() if each.n}
+    information = {name: findings.pop(name) for name in expected & findings.keys()}
     return TimeAudit(n_train, n_truth, n_users, findings, information)
 
 
 def _found(
-    train: Frame,
-    truth: Frame,
-    users: IntArray,
-    items: IntArray,
-    times: FloatArray,
-    columns: tuple[str, str],
+    frames: list[Frame], users: IntArray, items: IntArray, times: FloatArray, names: list[str]
 ) -> dict[str, TimeFinding]:
+    train, truth = frames
     end = [len(train)]
     (of_train, of_truth), (trained, tested) = np.split(users, end), np.split(items, end)
     before, after = np.split(times, end)
@@ -158,9 +152,8 @@ def _found(
     each_train, each_truth = np.arange(len(train)), np.arange(len(truth))
 
     def finding(rows: BoolArray, counted: IntArray, every: IntArray, frame: Frame) -> TimeFinding:
-        first = [
-            value_at(frame, name, int(rows.argmax())) if rows.any() else None for name in columns
-        ]
+        row = int(rows.argmax()) if rows.any() else None
+        first = [None if row is None else value_at(frame, name, row) for name in names]
         n, of = (len(np.unique(codes)) for codes in (counted[rows], every))
         return TimeFinding(n, of, int(np.count_nonzero(rows)), *first)
 

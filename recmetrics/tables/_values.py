@@ -15,7 +15,7 @@ from recmetrics._results import RowNames, measured, settled
 from recmetrics._selection import find_hits
 from recmetrics._spec import Definition, MetricSpec, Request, define
 from recmetrics._types import IntArray, UserValues
-from recmetrics.tables._frames import slicer, take
+from recmetrics.tables._frames import keyed, slicer, take
 from recmetrics.tables._matching import ListsAndTruth
 
 
@@ -130,8 +130,8 @@ def _settle_empty(values: UserValues, asked: StringMetric, both: ListsAndTruth) 
 
 def _of_function(both: ListsAndTruth, asked: FunctionMetric) -> UserValues:
     """Call a function of the tables of one list for each list; a loop in Python."""
-    recs = slicer(take(both.recs, both.order))
-    truth = slicer(take(both.truth, both.truth_order), both.columns.item)
+    recs = slicer(take(both.recs, both.order).to_native())
+    truth = slicer(keyed(take(both.truth, both.truth_order), [both.columns.item]))
     values = np.zeros(len(both.truth_of))
     starts, truth_starts = both.lists.start.tolist(), both.truth_rows.start.tolist()
     for one, key in enumerate(both.truth_of.tolist()):
