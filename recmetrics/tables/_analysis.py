@@ -238,7 +238,9 @@ def _spec(metric: str | MetricSpec, options: dict[str, Any]) -> MetricSpec:
 
 
 def _refuse_what_needs_more(spec: MetricSpec) -> None:
-    needs = [" or ".join(f"{name}=" for name in group) for group in spec.metric.needs]
+    needs = [" or ".join(f"{name}=" for name in group) for group in spec.needs]
+    if spec.stratum is not None:
+        needs.append("strata=")
     if not spec.metric.per_user or spec.counts_all_items:
         needs.append("catalogue=")
     if needs:

@@ -283,6 +283,8 @@ def test_a_callable_is_not_called_for_missing_lists_which_are_undefined():
         ((tables.hit, {"k": 0}), ArgumentError, "k must be an integer >= 1"),
         (("coverage@10", {}), ArgumentError, "coverage@10 needs catalogue=; type tables.evaluate"),
         (("novelty@10", {}), ArgumentError, "novelty@10 needs popularity=; type tables.evaluate"),
+        (("recall(of=tail)@2", {}), ArgumentError, "recall(of=tail)@2 needs strata=; type tables."),
+        (("recall(weigh=ips)@2", {}), ArgumentError, "recall(weigh=ips)@2 needs propensity=; type"),
         (("hit@2", {"name": "nrecs"}), ArgumentError, "there is a column 'nrecs' already"),
         (("mrr", {}), ArgumentError, "there is a column 'mrr' already; give another"),
     ],
