@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from recmetrics._compute import Metrics
+from recmetrics._errors import InputTypeError
 from recmetrics._spec import METRICS, SIDE, MetricsList, MetricSpec, parse, spell
 
 
@@ -42,6 +43,11 @@ def warmup(metrics_list: MetricsList | None = None, dtype: npt.DTypeLike = np.fl
         warmup([name for name, metric in METRICS.items() if metric.averages_ties], dtype)
         return
 
+    try:
+        np.dtype(dtype)
+    except TypeError as error:
+        msg = f"dtype must be that of scores, such as 'float32', got {dtype!r}"
+        raise InputTypeError(msg) from error
     asked = [metrics_list] if isinstance(metrics_list, str | MetricSpec) else metrics_list
     specs = [
         spec

@@ -8,7 +8,7 @@ import pytest
 from asserts import python
 
 import recmetrics
-from recmetrics import UnknownMetricError, warmup
+from recmetrics import InputTypeError, UnknownMetricError, warmup
 
 PACKAGE = Path(recmetrics.__file__).parent
 
@@ -88,3 +88,8 @@ def test_it_refuses_an_unknown_metric():
     warmup("hit@1")
     with pytest.raises(UnknownMetricError, match="did you mean 'hit'"):
         warmup("hitt@1")
+
+
+def test_it_refuses_a_dtype_that_is_none():
+    with pytest.raises(InputTypeError, match=r"^dtype must be that of scores, .* got 'foo'$"):
+        warmup("hit@1", dtype="foo")

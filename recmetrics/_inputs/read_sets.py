@@ -1,6 +1,6 @@
 """Truth, exclude and candidates in any form -> the internal form, or an exact error."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from recmetrics._inputs.arrays import (
 from recmetrics._inputs.sets import DenseSets, ItemSets, Rows, SharedSet, SparseSets
 from recmetrics._inputs.sparse import is_canonical, rows_of_sparse
 from recmetrics._options import whole_number
+from recmetrics._types import IntArray
 
 _MOST_ENTRIES = int(np.iinfo(np.int64).max)
 _OF_USERS = ("truth", "exclude", "train")  # these are never one set for all users
@@ -156,7 +157,7 @@ def _shared(array: npt.NDArray[Any], what: str, n_users: int, n_items: int | Non
                 f"{len(array)}"
             )
             raise ShapeError(msg)
-        return SharedSet(np.flatnonzero(array), n_users, n_items)
+        return SharedSet(np.flatnonzero(array), n_users, len(array))
     one = _from_lists([array], what, n_items, shared=True)
     return SharedSet(one.items, n_users, n_items)
 
@@ -299,17 +300,7 @@ def _from_lists(
 
     start, items = one_behind_another(lists, place)
     users = np.repeat(np.arange(len(lists)), np.diff(start))
-    limit = np.iinfo(np.int64).max if n_items is None else n_items
-    outside = (items < 0) | (items >= limit)
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
-        expected = f"0 .. {limit - 1}" if limit else "none: there are 0 items"
-        expected = "an index >= 0" if n_items is None else expected
-        msg = (
-            f"{place(users[first])} names item {items[first]}, which is outside the catalogue; "
-            f"expected {expected}"
-        )
-        raise InputError(msg)
+    refuse_outside(items, n_items, lambda entry: place(users[entry]))
     rows = Rows(start, items, np.ones(len(items)))
     if is_canonical(start, items):
         return rows
@@ -319,14 +310,30 @@ def _from_lists(
     items = rows.items
     repeated = np.zeros(len(items), bool)
     repeated[1:] = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-    if what in ("truth", "candidates"):
+    if shared or what in ("truth", "candidates"):
         first = int(np.flatnonzero(repeated)[0])
-        hint = (
-            "unique(candidates)" if shared else f"array({what}) if this is a matrix of relevances"
-        )
+        hint = f"array({what}) if this is a matrix of relevances"
+        if shared:
+            hint = f"unique({what})"
+            if items[-1] <= 1:
+                hint += f", or np.array({what}, bool) if this is a mask"
         msg = (
             f"{place(users[first])} names item {items[first]} twice; expected each item index "
             f"once; type np.{hint}"
         )
         raise InputError(msg)
     return rows.keep(~repeated)
+
+
+def refuse_outside(items: IntArray, n_items: int | None, place: Callable[[int], str]) -> None:
+    """Refuse an index that is none of the catalogue; ``place`` says where an entry stands."""
+    outside = (items < 0) | (items >= (_MOST_ENTRIES if n_items is None else n_items))
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        expected = f"0 .. {n_items - 1}" if n_items else "none: there are 0 items"
+        expected = "an index >= 0" if n_items is None else expected
+        msg = (
+            f"{place(first)} names item {items[first]}, which is outside the catalogue; expected "
+            f"{expected}"
+        )
+        raise InputError(msg)

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from recmetrics._errors import ArgumentError, InputError, ShapeError
 from recmetrics._inputs.arrays import as_array, as_kernel_array, check_real, half_to_single
-from recmetrics._inputs.read_sets import read_item_sets, read_numbers, read_train
-from recmetrics._inputs.sets import ItemMatrix, ItemSets, Side
+from recmetrics._inputs.read_sets import read_item_sets, read_numbers, read_train, refuse_outside
+from recmetrics._inputs.sets import ItemMatrix, ItemSets, SharedSet, Side
 from recmetrics._options import one_of
 from recmetrics._spec import SIDE, MetricSpec, SideInput
 from recmetrics._threads import row_blocks
@@ -62,15 +62,27 @@ def read_side(
                     msg = f"{name} must be of shape {expected}, got {one.shape}{hint}"
                     raise ShapeError(msg)
     named = dict.fromkeys(spec.stratum for spec in specs if spec.stratum is not None)
-    strata = {
-        name: read_item_sets(given["strata"][name], f"strata[{name!r}]", (n_users, n_items))
-        for name in named
-    }
+    strata: dict[str, ItemSets] = {}
+    for name in named:
+        what = f"strata[{name!r}]"
+        strata[name] = read_item_sets(given["strata"][name], what, (n_users, n_items))
+        n_items = strata[name].n_items if n_items is None else n_items
     side = Side(n_items=n_items, values=found, strata=strata)
     for spec in specs:
         if spec.metric.prepare is not None:
             side.prepared[spec] = spec.metric.prepare(side, spec.values)
     return side
+
+
+def check_strata(side: Side, n_items: int) -> None:
+    """Refuse items outside a catalogue whose size was not known when the strata were read."""
+    for name, sets in side.strata.items():
+        if isinstance(sets, SharedSet):
+
+            def place(_: int, name: str = name) -> str:
+                return f"strata[{name!r}]"
+
+            refuse_outside(sets.items[-1:], n_items, place)  # they ascend
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:

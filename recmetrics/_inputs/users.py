@@ -11,7 +11,7 @@ from recmetrics._inputs.ranked import Rankings
 from recmetrics._inputs.read_sets import read_item_sets, read_ranked_truth, read_whole_truth
 from recmetrics._inputs.scores import MAY_BE_EXCHANGED, ScoreMatrix, SparseScores
 from recmetrics._inputs.sets import NO_SIDE, ItemSets, Rows, SharedSet, Side, Users
-from recmetrics._inputs.side import read_side
+from recmetrics._inputs.side import check_strata, read_side
 from recmetrics._spec import Request
 
 _INSPECTED = 1 << 14  # scores, of the first rows
@@ -87,6 +87,8 @@ def _users(
         side = NO_SIDE
         if request.of_side:
             side = read_side(request.of_side, given, truth.n_users, truth.n_items)
+    elif truth.n_items is not None:
+        check_strata(side, truth.n_items)
     return Users(truth, exclude, candidates, side, side.n_items or truth.n_items)
 
 

@@ -152,7 +152,9 @@ def _most_likely(
     weights, likelihood = np.vstack([counts, resampled])[:, seen] / n_ranks, likelihood[:, seen]
     shares = np.full((len(weights), len(likelihood)), 1 / len(likelihood))
     for _ in range(_STEPS):  # EM: the first row is of the ranks, the others of the resamples
-        shares *= (weights / (shares @ likelihood)) @ likelihood.T
+        expected, ratios = shares @ likelihood, np.zeros_like(weights)
+        # A rank that a resample lacks has weight 0; what is expected of it may have become 0, too.
+        shares *= np.divide(weights, expected, out=ratios, where=weights > 0) @ likelihood.T
     values: dict[str, UserValues] = {}
     for text, by_rank in exact.items():
         first, *others = shares @ by_rank

@@ -240,7 +240,8 @@ def take_apart(
     for part in [] if match["options"] is None else match["options"].split(","):
         option = _OPTION.fullmatch(part)
         if option is None:
-            msg = f"cannot read {noun} {text!r}: {part.strip()!r} is not 'option=value'; {expected}"
+            fault = "is not 'option=value', without blanks in the value"
+            msg = f"cannot read {noun} {text!r}: {part.strip()!r} {fault}; {expected}"
             raise MetricSpecError(msg)
         key = option["key"].lower()
         if key in options:

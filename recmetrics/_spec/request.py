@@ -379,6 +379,10 @@ def _refuse_undecided_ties(request: Request, given: Ties | None) -> None:
 
 def _refuse_several_ranks(request: Request) -> None:
     for text, (spec, _, _) in request.definitions.items():
+        least: Any = spec.values.get("rel")
+        if least is not None and least > 1:
+            msg = f"{text}: no sampled item is relevant, whose relevance is 1; leave out rel="
+            raise ArgumentError(msg)
         if spec.name not in _OF_ONE_RANK or spec.stratum is not None or spec.is_weighed:
             msg = (
                 f"{text} reads more than the rank of one relevant item; {', '.join(_OF_ONE_RANK)} "

@@ -434,7 +434,8 @@ def long_tail_at_k(
 ) -> UserValues:
     """Share of the list that is in the long tail; 0 for an empty list.
 
-    Items are ordered by falling popularity, equal ones by index. The head is the shortest prefix of
+    Items are ordered by falling popularity, equal ones by index; in tables, as in the catalogue or,
+    without one, the table of popularity. The head is the shortest prefix of
     this order whose popularities add up to at least 1 - ``tail`` of the sum of all (within a
     relative 1e-9, so that rounding does not decide). The tail is the rest.
 

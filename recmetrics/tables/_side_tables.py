@@ -38,7 +38,8 @@ def _read_tables(request: Request, options: Mapping[str, Any], recs: Frame) -> d
     """Read the tables that a metric of the call needs, and the catalogue where there is one."""
     specs = [definition.spec for definition in request.definitions.values()]
     needed = {"catalogue", *(name for spec in specs for group in spec.needs for name in group)}
-    chosen = {name: each for name, each in options.items() if each is not None and name in needed}
+    given = (name for name in FORMS if name in needed and options.get(name) is not None)
+    chosen = {name: options[name] for name in given}
     chosen |= {f"strata[{name!r}]": options["strata"][name] for name in request.strata}
     tables = {name: read_frame(each, name) for name, each in chosen.items()}
     for name, frame in tables.items():
@@ -60,7 +61,8 @@ class ItemTables:
         self._tables = tables = _read_tables(request, options, recs)
         self._user, self._item = options["user"], options["item"]
         named = {"catalogue": tables["catalogue"]} if "catalogue" in tables else {}
-        self._frames = named | {"recs": recs, "truth": truth, **tables}
+        # Equally popular items are ordered as in their table, however the rows of recs are.
+        self._frames = named | tables | {"recs": recs, "truth": truth}
         columns: dict[str, tuple[Frame, str, str]] = {}
         for what, frame in self._frames.items():
             form = SIDE[what].form if what in SIDE else None
@@ -102,7 +104,10 @@ class ItemTables:
         found, items = self._of_train(what, popularity_from), self._items[what]
         recs, own = self._frames["recs"], self._tables[what]
         warn_of_foreign_ids(recs, own, what, self._item, self._items["recs"], items)
-        return _spread(self._numbers(what), items, self.n_items) if found is None else found
+        if found is not None:
+            return found
+        share = "the share of users who have the item, 0 to 1, or the training interactions"
+        return _spread(self._numbers_from(0.0, share, what), items, self.n_items)
 
     def _of_train(self, what: str, estimate: Callable[[Any], FloatArray]) -> FloatArray | None:
         """Estimate a number for each item from training interactions, if the table holds these."""
@@ -118,11 +123,8 @@ class ItemTables:
         if found is not None:
             return found
         self._refuse_absent(what, "truth")
-        propensity = self._numbers(what)
-        wrong = ~((propensity >= LEAST_PROPENSITY) & (propensity <= 1.0))
-        expected = f"expected a probability from {LEAST_PROPENSITY:g} to 1"
-        (column,) = self._columns(what)
-        refuse_row(wrong, what, column, lambda row: f"holds {propensity[row]:g}; {expected}")
+        probability = f"a probability from {LEAST_PROPENSITY:g} to 1"
+        propensity = self._numbers_from(LEAST_PROPENSITY, probability, what)
         found = _spread(propensity, self._items[what], self.n_items)
         return np.where(found > 0.0, found, 1.0)  # an item without a row is relevant to nobody
 
@@ -180,12 +182,17 @@ class ItemTables:
     def _columns(self, what: str) -> list[str]:
         return [name for name in self._tables[what].columns if name != self._item]
 
-    def _numbers(self, what: str) -> FloatArray:
+    def _numbers_from(self, least: float, expected: str, what: str) -> FloatArray:
+        """Read one number for each row, from ``least`` to 1."""
         columns, frame = self._columns(what), self._tables[what]
         if len(columns) != 1:
             self._refuse_form(what)
         self._refuse_repeats(what)
-        return numbers_of(frame, what, columns[0])
+        numbers = numbers_of(frame, what, columns[0])
+        wrong = ~((numbers >= least) & (numbers <= 1.0))
+        told = f"expected {expected}"
+        refuse_row(wrong, what, columns[0], lambda row: f"holds {numbers[row]:g}; {told}")
+        return numbers
 
     def _refuse_form(self, what: str) -> NoReturn:
         has = ", ".join(map(repr, self._tables[what].columns))

@@ -277,7 +277,8 @@ def _of_stratum(text):
     spec = parse(text)
     if spec.metric.reads != "hits" and "of" not in spec.metric.options:
         return text
-    return str(MetricSpec(spec.name, spec.k, (*spec.options, ("of", "s"))))
+    name, at, k = text.partition("@")  # all options stay, as a convention may have others
+    return (f"{name[:-1]}, of=s)" if name.endswith(")") else f"{name}(of=s)") + at + k
 
 
 def _text(rng, metric, n_items, cut=None):

@@ -131,6 +131,12 @@ def test_a_stream_takes_strata_of_items():
         streams[number > 2].update(SCORES[rows], TRUTH[rows])
     expected = {text: expected_of()[text] for text in asked}
     assert_identical(streams[0].merge(streams[1]).compute(), expected)
+    with pytest.raises(
+        InputError, match=r"^strata\['tail'\] names item 40, .* expected 0 \.\. 39$"
+    ):
+        StreamEvaluator(asked, strata={"tail": [3, 40]}).update(SCORES, TRUTH)
+    with pytest.raises(InputError, match=r"^scores have 40 items, expected 39, as in"):
+        StreamEvaluator(asked, strata={"tail": TAIL[:-1]}).update(SCORES, TRUTH)
     with pytest.raises(ArgumentError, match=r"strata\['bought'\] has items for each user"):
         StreamEvaluator("mrr(of=bought)", strata=STRATA)
     with pytest.raises(ArgumentError, match=r"different strata\['tail'\] cannot be merged"):
@@ -209,6 +215,13 @@ def test_the_explanation_names_the_stratum():
             "mrr(of=tail)",
             {"tail": TAIL[:5]},
             "strata['tail'] as a mask for all users must have n_items = 40 entries, got 5",
+        ),
+        (
+            InputError,
+            "mrr(of=tail)",
+            {"tail": TAIL.astype(int)},
+            "strata['tail'] names item 0 twice; expected each item index once; type "
+            "np.unique(strata['tail']), or np.array(strata['tail'], bool) if this is a mask",
         ),
         (
             UnknownOptionError,

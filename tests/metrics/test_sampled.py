@@ -65,6 +65,13 @@ def test_the_most_likely_distribution(ranks, expected):
     assert found["mrr"] == pytest.approx(expected)
 
 
+def test_a_rank_that_a_resample_lacks_weighs_nothing():
+    ranks = [1] * 200 + [101]  # a third of the resamples has no 101
+    found = Metrics.from_sampled(ranks, "hit@1", n_sampled=100, n_items=200, method="mle")
+    error = np.sqrt(200 / 201 * 1 / 201 / 201)  # of a share of 200 / 201, of 201 users
+    assert found["hit@1[se]"] == pytest.approx(error, rel=0.3)
+
+
 def test_the_steps_of_em():
     likelihood, shares = [(1, 0), (1 / 2, 1 / 2), (0, 1)], [1 / 3] * 3
     for _ in range(200):  # three of four sampled ranks are 1
@@ -112,6 +119,11 @@ def test_each_rank_may_have_its_own_number_of_items():
 def test_a_metric_of_more_than_one_rank_is_refused(metric):
     with pytest.raises(ArgumentError, match="more than the rank of one relevant item; hit, "):
         Metrics.from_sampled([1], ["ndcg@5", metric], n_sampled=9, n_items=20)
+
+
+def test_no_sampled_item_has_a_larger_relevance():
+    with pytest.raises(ArgumentError, match=r"^hit\(rel=2\)@1: no .* is 1; leave out rel=$"):
+        Metrics.from_sampled([1], "hit(rel=2)@1", n_sampled=9, n_items=20)
 
 
 @pytest.mark.parametrize(

@@ -219,19 +219,24 @@ def unreadable(text, detail=""):
             "ndcg()@10",
             "ndcg@10",
             MetricSpecError,
-            unreadable("ndcg()@10", ": '' is not 'option=value'"),
+            unreadable("ndcg()@10", ": '' is not 'option=value', without blanks in the value"),
         ),
         (
             "ndcg(gain)@10",
             "ndcg(gain=exp2)@10",
             MetricSpecError,
-            unreadable("ndcg(gain)@10", ": 'gain' is not 'option=value'"),
+            unreadable(
+                "ndcg(gain)@10", ": 'gain' is not 'option=value', without blanks in the value"
+            ),
         ),
         (
             "ndcg(gain==exp2)",
             "ndcg(gain=exp2)",
             MetricSpecError,
-            unreadable("ndcg(gain==exp2)", ": 'gain==exp2' is not 'option=value'"),
+            unreadable(
+                "ndcg(gain==exp2)",
+                ": 'gain==exp2' is not 'option=value', without blanks in the value",
+            ),
         ),
         (
             "ndcg(gain=exp2, Gain=exp2)",

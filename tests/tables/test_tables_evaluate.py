@@ -83,6 +83,17 @@ def test_similarity_holds_both_ways(kind):
     )
 
 
+def test_the_order_of_rows_does_not_move_the_tail():
+    """Of three equally popular items, the first two of their table are the head."""
+    recs = {"user": [1, 1, 1], "item": ["x", "y", "z"], "rank": [1, 2, 3]}
+    popularity = {"item": ["z", "x", "y"], "share": [0.5] * 3}
+    for rows in ([0, 1, 2], [2, 1, 0]):
+        shuffled = {name: [column[row] for row in rows] for name, column in recs.items()}
+        text = "long_tail(tail=0.4)@2"
+        got = evaluated([text], shuffled, {"user": [1], "item": ["x"]}, popularity=popularity)
+        assert got[text] == [1 / 2]  # x, which is in the head, and y
+
+
 @EVERY_KIND
 def test_popularity_from_training_interactions(kind):
     train = {"user": ["p", "p", "q", "q", "q"], "item": [8, 5, 8, 7, 7], "when": [1, 2, 3, 4, 5]}
@@ -306,6 +317,11 @@ MISTAKES = [
         "novelty@2",
         {"popularity": {"item": [7], "a": [0.5], "b": [0.5]}},
         "popularity must be .*; it has 'item', 'a', 'b'",
+    ),
+    (
+        "novelty@2",
+        {"popularity": {"item": [7, 8], "n": [1, 5]}},
+        "popularity, column 'n': row 1 .* holds 5; expected the share of users who have the item",
     ),
     (
         "diversity@2",

@@ -127,8 +127,8 @@ ERRORS = {
     "ids of another type": (
         {"strata": {"tail": {"item": [1, 2]}}},
         InputTypeError,
-        "recs, column 'item' holds strings (String), strata['tail'], column 'item' integers "
-        "(Int64), expected ids of one type; cast one of them",
+        "strata['tail'], column 'item' holds integers (Int64), recs, column 'item' strings "
+        "(String), expected ids of one type; cast one of them",
     ),
     "no propensity": (
         {"metric": "recall(weigh=ps)@5"},
