@@ -40,8 +40,7 @@ class Row(NamedTuple):
     def name(self) -> str:
         """The argument that the option becomes."""
         first = self.flags.split()[0]
-        name: str = self.settings.get("dest", first.lstrip("-").replace("-", "_"))
-        return name
+        return str(self.settings.get("dest", first.lstrip("-").replace("-", "_")))
 
     @property
     def default(self) -> Any:
@@ -359,7 +358,6 @@ DEMO = (
 )
 
 FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *IDENTIFY, *EVALUATE)}
-FLAGS["metrics"] = "-m"
 """The option of each argument, for errors of the library."""
 WITH_FILE = {
     row.name: f"{row.flags} {row.settings['metavar']}"
@@ -407,5 +405,4 @@ def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
 
 
 def strata_of(args: argparse.Namespace, sources: Mapping[str, Source]) -> dict[str, Source]:
-    """Give the file of each stratum by its name."""
     return {name: sources[f"strata[{name!r}]"] for name, _ in args.strata or []}
