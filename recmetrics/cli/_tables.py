@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
 from recmetrics._io import Source
 from recmetrics._spec import SIDE, spec_of
-from recmetrics.cli._arguments import Measured, rules_of, strata_of
+from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
 from recmetrics.cli._terminal import CommandError, naming, show, with_files, write_json
@@ -170,10 +169,7 @@ def audit_time_files(args: Namespace) -> None:
     refuse_same(names)
     *ids, time = names.values()
     columns = Columns(ids, [time], names, required=True, times=[time])
-    sources = {
-        name: Source(name.upper(), Path(file))
-        for name, file in zip(("train", "truth"), args.files, strict=True)
-    }
+    sources = sources_of(args, "train")
     train, truth = (read_frame(source, columns) for source in sources.values())
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
