@@ -26,8 +26,6 @@ _EXPECTED = "the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 _SEGMENTS = (
     "a label per user: an .npy (numpy.save), a .csv of user and group, or text, a label a line"
 )
-
-
 PerUser: TypeAlias = tuple[dict[str, npt.NDArray[Any]], list[str] | None]
 
 

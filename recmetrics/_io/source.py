@@ -38,8 +38,6 @@ _MATRIX = (
 _LINE = (
     "'user item' or 'user item relevance' with 0-based indices; put # before a header or a comment"
 )
-
-
 # Control characters command a terminal, overrides of direction and line separators disarrange its
 # lines, surrogates (bytes of a file name that are not UTF-8) cannot be encoded.
 _UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -185,7 +183,6 @@ def _index(name: str, field: str, size: int) -> int:
 
 
 def at_line(source: Source, line: int, message: object) -> InputError:
-    """Make the error of one line of a text file."""
     return InputError(f"{source}, line {line}: {message}")
 
 

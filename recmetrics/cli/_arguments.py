@@ -40,8 +40,7 @@ class Row(NamedTuple):
     def name(self) -> str:
         """The argument that the option becomes."""
         first = self.flags.split()[0]
-        name: str = self.settings.get("dest", first.lstrip("-").replace("-", "_"))
-        return name
+        return str(self.settings.get("dest", first.lstrip("-").replace("-", "_")))
 
     @property
     def default(self) -> Any:
@@ -162,19 +161,17 @@ EVALUATE = (
         _file(),
         "RECS",
     ),
-    Row(
-        "--repeats",
-        "with RECS: repeated items of a list are an error, waste their rank, or are dropped "
-        "(default raise)",
-        _choice(Invalid, default="raise"),
-        "RECS",
-    ),
-    Row(
-        "--unknown",
-        "with RECS: items outside the --catalogue are an error, waste their rank, or are dropped "
-        "(default raise)",
-        _choice(Invalid, default="raise"),
-        "RECS",
+    *(
+        Row(
+            flag,
+            f"with RECS: {items} are an error, waste their rank, or are dropped (default raise)",
+            _choice(Invalid, default="raise"),
+            "RECS",
+        )
+        for flag, items in (
+            ("--repeats", "repeated items of a list"),
+            ("--unknown", "items outside the --catalogue"),
+        )
     ),
     Row(
         "--undefined",
@@ -359,7 +356,6 @@ DEMO = (
 )
 
 FLAGS = {row.name: row.flags.split()[0] for row in (*COMPARE, *IDENTIFY, *EVALUATE)}
-FLAGS["metrics"] = "-m"
 """The option of each argument, for errors of the library."""
 WITH_FILE = {
     row.name: f"{row.flags} {row.settings['metavar']}"
@@ -394,11 +390,10 @@ def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
     if len(args.files) > 1:
         sources["truth"] = Source("TRUTH", Path(args.files[1]))
     for row in EVALUATE:
-        path = getattr(args, row.name)
+        path = getattr(args, row.name, None)  # no other command has all of them
         if isinstance(path, Path) and row.name != "per_user":
             sources[row.name] = Source(FLAGS[row.name], path)
-    strata = args.strata or []
-    for name, path in strata:
+    for name, path in getattr(args, "strata", None) or []:
         if f"strata[{name!r}]" in sources:
             msg = "--stratum has the same name twice; give each stratum a different name"
             raise ArgumentError(msg)
@@ -407,5 +402,4 @@ def sources_of(args: argparse.Namespace, first: str) -> dict[str, Source]:
 
 
 def strata_of(args: argparse.Namespace, sources: Mapping[str, Source]) -> dict[str, Source]:
-    """Give the file of each stratum by its name."""
     return {name: sources[f"strata[{name!r}]"] for name, _ in args.strata or []}

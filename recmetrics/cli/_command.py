@@ -251,7 +251,8 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     report = _audit(args, scores, truth, metrics, sets) if args.audit else None
     if report is not None and not args.json:
         # Before the metrics are computed: the report says more than an error of theirs.
-        show(with_options(f"{report}\n\n"))
+        show(with_options(str(report)))
+        show("")
     rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
     with progress("evaluating users:") as on_progress:
         evaluation = Metrics.evaluate(

@@ -99,22 +99,21 @@ def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> 
 
 
 def _read_files(args: Namespace) -> Given:
-    files = _named(args.files)
-    paths = [path for _, path in files]
-    names = _names(files)
+    models = _models(args.files)
+    names = list(models.values())
     if len(set(names)) < 2:
-        what = "two files or more" if len(paths) < 2 else "the files of two models or more"
+        what = "two files or more" if len(models) < 2 else "the files of two models or more"
         msg = (
             f"give {what} to compare, or one table of all models and --model COLUMN; "
             "see 'recmetrics compare --help'"
         )
         raise CommandError(msg)
-    _check_options(args, paths if args.by is None else [*paths, args.by])
-    baseline = dict(zip(map(str, paths), names, strict=True)).get(args.baseline, args.baseline)
+    _check_options(args, [*models] if args.by is None else [*models, args.by])
+    baseline = {str(path): name for path, name in models.items()}.get(args.baseline, args.baseline)
     if baseline is not None and baseline not in names:
         msg = f"--baseline {baseline!r} is not one of the models: {', '.join(dict.fromkeys(names))}"
         raise CommandError(msg)
-    read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in paths}
+    read = {Source("FILE", path): read_per_user(Source("FILE", path)) for path in models}
     users = [(source, ids) for source, (_, ids) in read.items()]
     by, labels = Source("--by", args.by), None
     if args.by is not None:
@@ -158,36 +157,34 @@ def _check_options(args: Namespace, inputs: Sequence[Path]) -> None:
         check_output("--plot", args.plot, (".png", ".pdf", ".svg"), inputs)
 
 
-def _named(files: Sequence[str]) -> list[tuple[str | None, Path]]:
-    """Tell NAME=FILE from a file whose name has the sign."""
-    named: list[tuple[str | None, Path]] = []
+def _models(files: Sequence[str]) -> dict[Path, str]:
+    """Give the name of each file: NAME in NAME=FILE, unless that is a file, or its own."""
+    paths: list[Path] = []
+    named: dict[Path, str] = {}
     for each in files:
-        name, sign, path = each.partition("=")
-        is_named = sign and name.strip() and path and not set(name) & {"/", os.sep}
+        name, sign, file = each.partition("=")
+        is_named = sign and name.strip() and file and not set(name) & {"/", os.sep}
         if is_named and not Path(each).exists():
-            named.append((name, Path(path)))
+            paths.append(Path(file))
+            named[paths[-1]] = name
         else:
-            named.append((None, Path(each)))
-    return named
-
-
-def _names(files: Sequence[tuple[str | None, Path]]) -> list[str]:
-    full = [Path(os.path.realpath(path)) for _, path in files]
-    for i, (_, path) in enumerate(files):
+            paths.append(Path(each))
+    full = [os.path.realpath(path) for path in paths]
+    for i, path in enumerate(paths):
         if full[i] in full[:i]:
             msg = f"FILE {str(path)!r} is given twice; give every file once"
             raise CommandError(msg)
-    unnamed = [path for name, path in files if name is None]
+    unnamed = [path for path in paths if path not in named]
     own = dict(zip(unnamed, model_names(unnamed), strict=True))
-    given = {name for name, _ in files}
     for path, name in own.items():
-        if name in given:
+        if name in named.values():
             msg = (
                 f"{name!r} is the name of FILE {str(path)!r} and of a FILE given as {name}=FILE; "
                 f"type {name}={path} if it is a run of the same model, or another name"
             )
             raise CommandError(msg)
-    return [own[path] if name is None else name for name, path in files]
+    names = own | named
+    return {path: names[path] for path in paths}
 
 
 def model_names(paths: Sequence[Path]) -> list[str]:

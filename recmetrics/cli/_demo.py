@@ -59,13 +59,14 @@ def demo(args: Namespace) -> None:
     scores, curve, seconds = _train(data, args.epochs, args.factors, rng)
     show(
         f"\ntime of an epoch: {_median(seconds[::2])} of training, then "
-        f"{_median(seconds[1::2])} of evaluation\n"
+        f"{_median(seconds[1::2])} of evaluation"
     )
     popularity = np.broadcast_to(data.train.sum(axis=0), scores.shape)
     if plot is not None:
         _draw(plot, curve, level=_validate(popularity, data))
-    show(str(_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)))
-    show(_where(plot, args))
+    show(f"\n{_compared(data, {BASELINE: popularity, MODEL: scores}, args.seed)}")
+    why = "--no-plot" if args.no_plot else INSTALL
+    show(f"no learning curve: {why}" if plot is None else f"learning curve: {plot.resolve()}")
     show(f"the code of this demonstration: {Path(__file__).resolve()}")
 
 
@@ -123,12 +124,6 @@ def _plot_path(args: Namespace) -> Path | None:
     path: Path = args.plot or DEFAULT_PLOT
     check_output("--plot", path, (".png",))
     return path
-
-
-def _where(plot: Path | None, args: Namespace) -> str:
-    if plot is not None:
-        return f"learning curve: {plot.resolve()}"
-    return "no learning curve: --no-plot" if args.no_plot else f"no learning curve: {INSTALL}"
 
 
 def _draw(path: Path, curve: Sequence[float], level: float) -> None:

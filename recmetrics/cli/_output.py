@@ -89,7 +89,6 @@ def write_per_user(
 
 
 def can_draw() -> bool:
-    """Say whether matplotlib is installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -98,7 +97,6 @@ def can_draw() -> bool:
 
 
 def require_matplotlib() -> None:
-    """Refuse ``--plot`` without matplotlib."""
     if not can_draw():
         msg = f"--plot needs the package matplotlib; type: {INSTALL}"
         raise CommandError(msg)

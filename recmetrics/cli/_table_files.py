@@ -108,12 +108,12 @@ def refuse_same(names: Mapping[str, str]) -> None:
 def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
     """Read the columns of a table; numbers of text are float64, of Parquet what they are."""
     expected = columns.expected
-    is_text = _start(source, expected)
+    separator = _start(source, expected)
     import polars
 
     with reading(source, expected):
-        if is_text:
-            frame = _read_text(source, columns)
+        if separator is not None:
+            frame = _read_text(source, columns, separator)
         else:
             schema = polars.read_parquet_schema(source.path)
             names, maybe = columns.found(source, list(schema))
@@ -137,40 +137,33 @@ def read_frame(source: Source, columns: Columns) -> pl.DataFrame:
 def read_any(source: Source) -> pl.DataFrame:
     """Read all columns of a table, each of the type that its cells have."""
     expected = "a .csv, .tsv or .parquet with a row for each model and user"
-    is_text = _start(source, expected)
+    separator = _start(source, expected)
     import polars
 
     with reading(source, expected):
-        if is_text:
-            return polars.read_csv(
-                source.path, separator=_separator(source), infer_schema_length=None
-            )
-        return polars.read_parquet(source.path)
+        if separator is None:
+            return polars.read_parquet(source.path)
+        return polars.read_csv(source.path, separator=separator, infer_schema_length=None)
 
 
-def _start(source: Source, expected: str) -> bool:
-    """Refuse what polars cannot read; True for text, False for Parquet."""
+def _start(source: Source, expected: str) -> str | None:
+    """Refuse what polars cannot read; give the separator of text, None for Parquet."""
     try:
         import polars  # noqa: F401
     except ImportError as error:
         msg = f"tables need the package polars; type: {INSTALL}"
         raise CommandError(msg) from error
-    first = start(source, expected)
-    is_text = source.path.suffix.lower() != ".parquet"
-    if is_text:
-        refuse_other_formats(source, first, expected)
-    return is_text
+    first, suffix = start(source, expected), source.path.suffix.lower()
+    if suffix == ".parquet":
+        return None
+    refuse_other_formats(source, first, expected)
+    return "\t" if suffix == ".tsv" else ","
 
 
-def _separator(source: Source) -> str:
-    return "\t" if source.path.suffix.lower() == ".tsv" else ","
-
-
-def _read_text(source: Source, columns: Columns) -> pl.DataFrame:
+def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame:
     """Read the text of each cell, so that ids stay as they are, then the numbers."""
     import polars
 
-    separator = _separator(source)
     with source.path.open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file, delimiter=separator), [])
     names, maybe = columns.found(source, header)

@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
 from recmetrics._io import Source
 from recmetrics._spec import SIDE, spec_of
-from recmetrics.cli._arguments import Measured, rules_of, strata_of
+from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
 from recmetrics.cli._terminal import CommandError, naming, show, with_files, write_json
@@ -26,22 +25,11 @@ _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
 
 
 def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Measured:
-    """Read the tables, and compute."""
-    columns = _columns(args, sources["truth"])
-    tables, options = _read_recommendations(args, sources, columns)
-    strata = strata_of(args, sources).items()
+    given = _read_recommendations(args, sources) | rules_of(args)
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
-    result, counts = library.evaluate_table(
-        tables.pop("recs"),
-        tables.pop("truth"),
-        args.metrics or [text for text in default_metrics(args.convention) if "@" in text],
-        strata={name: read_frame(source, columns["strata"]) for name, source in strata},
-        return_summary=True,
-        **tables,
-        **options,
-        **rules_of(args),
-    )
+    metrics = args.metrics or [text for text in default_metrics(args.convention) if "@" in text]
+    result, counts = library.evaluate_table(metrics_list=metrics, return_summary=True, **given)
     values = {text: result[text].to_numpy() for text in counts.means}
     for text, column in values.items():
         if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
@@ -64,30 +52,30 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
         undefined=args.undefined,
         convention=args.convention,
     )
-    return Measured(evaluation, result[options["user"]].to_list())
+    return Measured(evaluation, result[given["user"]].to_list())
 
 
 def identify_recommendations(args: Namespace, sources: Mapping[str, Source]) -> Identification:
-    """Read the tables, and find the definitions that give the number."""
-    tables, options = _read_recommendations(args, sources, _columns(args, sources["truth"]))
+    given = _read_recommendations(args, sources)
     from recmetrics.tables import identify_table  # which needs narwhals, as the extra has it
 
-    recs, truth = tables.pop("recs"), tables.pop("truth")
-    options |= {"n_threads": args.n_threads}
-    return identify_table(recs, truth, args.value, args.metric, **options, **tables)
+    return identify_table(value=args.value, metric=args.metric, n_threads=args.n_threads, **given)
 
 
-def _read_recommendations(
-    args: Namespace, sources: Mapping[str, Source], columns: Mapping[str, Columns]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the tables but those of strata, and the options that say how the lists are read."""
-    tables = {
+def _read_recommendations(args: Namespace, sources: Mapping[str, Source]) -> dict[str, Any]:
+    """Give the tables, and the options that say how they are read, as the library names them."""
+    columns = _columns(args, sources["truth"])
+    given: dict[str, Any] = {
         name: read_frame(source, columns[name])
         for name, source in sources.items()
         if name in columns
     }
+    if strata := strata_of(args, sources):
+        given["strata"] = {
+            name: read_frame(source, columns["strata"]) for name, source in strata.items()
+        }
     names = ("rank", "score", "relevance", "in_order", "rank_gaps", "repeats", "unknown")
-    return tables, {
+    return given | {
         "user": args.user or "user",
         "item": args.item or "item",
         "include_missing": args.include_missing is not False,
@@ -124,7 +112,6 @@ def _columns(args: Namespace, truth: Source) -> dict[str, Columns]:
 
 
 def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
-    """Read the table of groups, and compute."""
     source = sources["groups"]
     names = {each: getattr(args, each) or each for each in _ARGUMENTS}
     refuse_same(names)
@@ -182,10 +169,7 @@ def audit_time_files(args: Namespace) -> None:
     refuse_same(names)
     *ids, time = names.values()
     columns = Columns(ids, [time], names, required=True, times=[time])
-    sources = {
-        name: Source(name.upper(), Path(file))
-        for name, file in zip(("train", "truth"), args.files, strict=True)
-    }
+    sources = sources_of(args, "train")
     train, truth = (read_frame(source, columns) for source in sources.values())
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 

@@ -46,18 +46,14 @@ def with_files(message: str, sources: Mapping[str, object]) -> str:
 
 def with_options(message: str) -> str:
     """Turn keyword arguments in a message into options of the command."""
-
-    def flag(found: re.Match[str]) -> str:
-        return FLAGS[found["name"]]
-
-    message = re.sub(rf"^(?P<name>{_NAMES})(?= must )", flag, message)
+    message = re.sub(rf"^({_NAMES})(?= must )", lambda found: FLAGS[found[1]], message)
     # strata={'tail': items}, popularity=recmetrics.popularity_from(train)
     message = re.sub(r"strata=\{'([\w.-]+)': \w+\}", r"--stratum \1=FILE", message)
     message = re.sub(rf"; type ({_OF_FILES})=.*$", "; see 'recmetrics evaluate --help'", message)
     # genres= (1 if the item has the genre, (n_items, g))
     form = r" \([^()]*(\([^()]*\)[^()]*)*\)"
     message = re.sub(rf"\b({_NAMES})={form}", lambda found: WITH_FILE[found[1]], message)
-    message = re.sub(rf"\b(?P<name>{_NAMES})=((?=[ ,;:]|$)|True\b)", flag, message)
+    message = re.sub(rf"\b({_NAMES})=((?=[ ,;:]|$)|True\b)", lambda found: FLAGS[found[1]], message)
     message = re.sub(  # metrics=['ndcg@10', 'mrr']
         r"\bmetrics=\[(.*?)\]", lambda found: "-m " + found[1].replace("', '", "' '"), message
     )
@@ -111,14 +107,12 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         yield None
         return
 
-    def on_progress(done: int, total: int) -> None:
-        sys.stderr.write(f"{_CLEAN}{title} {done:,} of {total:,}")
+    def draw(line: str) -> None:
+        sys.stderr.write(_CLEAN + line)
         sys.stderr.flush()
 
-    sys.stderr.write(f"{_CLEAN}{title} ...")
-    sys.stderr.flush()
+    draw(f"{title} ...")
     try:
-        yield on_progress
+        yield lambda done, total: draw(f"{title} {done:,} of {total:,}")
     finally:
-        sys.stderr.write(_CLEAN)
-        sys.stderr.flush()
+        draw("")

@@ -272,7 +272,7 @@ def test_the_audit_stands_above_the_table_and_in_json(capsys):
     argv = ["odd.npy", "truth.npz", "--exclude", "train.npz", "-m", "ndcg@1", "recall@2", "auc"]
     expected = audit(odd, TRUTH, exclude=TRAIN, k=2)
     table = printed(capsys, "evaluate", *argv)
-    assert printed(capsys, "evaluate", *argv, "--audit") == f"{expected}\n{table}"
+    assert printed(capsys, "evaluate", *argv, "--audit") == f"{expected}\n\n{table}"
     found = evaluated(capsys, *argv, "--audit")["audit"]
     assert (found["k"], found["dtype"]) == (2, "float32")
     assert {name: Finding(**one) for name, one in found["findings"].items()} == expected.findings

@@ -54,6 +54,7 @@ def rows(out):
 
 def test_the_model_beats_popularity_and_the_curve_rises(capsys):
     out = printed(capsys, "--no-plot")
+    assert " ms of evaluation\n\nmetric " in out
     assert len(curve(out)) == 4
     assert curve(out)[-1] > 1.5 * curve(out)[0]
     bounded = [m for m in METRICS.values() if m.reads == "hits" and m.bounds == (0, 1)]
