@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -75,14 +75,14 @@ def read_side(
 
 
 def check_strata(side: Side, n_items: int) -> None:
-    """Refuse items outside a catalogue whose size was not known when the strata were read."""
+    """Refuse items of a stream's strata outside a catalogue whose size was not known before."""
     for name, sets in side.strata.items():
-        if isinstance(sets, SharedSet):
 
-            def place(_: int, name: str = name) -> str:
-                return f"strata[{name!r}]"
+        def place(_: int, name: str = name) -> str:
+            return f"strata[{name!r}]"
 
-            refuse_outside(sets.items[-1:], n_items, place)  # they ascend
+        shared = cast(SharedSet, sets)  # a stream takes no others
+        refuse_outside(shared.items[-1:], n_items, place)  # they ascend
 
 
 def with_profile(side: Side, profile: Any, n_users: int) -> Side:
