@@ -91,7 +91,7 @@ def measured_once(n_users, seed, number):
         expected = 0.0 if is_null else boosted[each.metric] - means[each.metric]
         rows[each.metric][1 if is_null else 2] = each.low <= expected <= each.high
         if is_null:
-            rows[each.metric][3:] = [each.p_values[test] < 0.05 for test in TESTS]
+            rows[each.metric][3:] = [each.p_uncorrected[test] < 0.05 for test in TESTS]
     return np.stack(list(rows.values()))
 
 

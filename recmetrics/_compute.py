@@ -215,7 +215,7 @@ class Evaluation(Printed):
         ------  ------  ------  ----------------  ------  ------  ------  -----
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
-        90 % intervals by percentile bootstrap over users, 2,000 resamples
+        90 % intervals by Student's t over users, corrected for skewness and for few users on a side
         q10, median, q90: quantiles of the users' values
 
         Parameters

@@ -300,10 +300,19 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def intervals_by(confidence: float, n_resamples: int, drawn: str = "users") -> str:
-    """Say how the intervals of means are computed; ``drawn`` is the word for what is drawn."""
-    how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
+def intervals_by(confidence: float, n_resamples: int | None, drawn: str = "users") -> str:
+    """Say how the intervals of means are computed; ``drawn`` is the word for what varies."""
+    how = f"Student's t over {drawn}, corrected for skewness and for few {drawn} on a side"
+    if n_resamples is not None:
+        how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {how}"
+
+
+def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
+    """Say that bounds use the values at hand where the range of a metric is not known."""
+    names = ", ".join(map(one_line, sorted(metrics)))
+    if names:
+        yield f"range not known, least and largest value taken for it: {names}"
 
 
 def percent(share: float) -> str:

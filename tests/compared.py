@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from recmetrics import Evaluator
 
@@ -34,9 +35,43 @@ def models(n_users=200, n_models=3, metrics=("ndcg@10", "recall@10"), seed=0):
     rng = np.random.default_rng(seed)
     shared = {metric: rng.random(n_users) for metric in metrics}
     return {
-        f"model{i}": {m: v + rng.normal(0.02 * i, 0.1, n_users) for m, v in shared.items()}
+        f"model{i}": {
+            m: np.clip(v + rng.normal(0.02 * i, 0.1, n_users), 0, 1) for m, v in shared.items()
+        }
         for i in range(n_models)
     }
+
+
+def bound(values, worst, level, weights=None, runs=()):
+    """A lower bound of the mean of values and of one more user at the worst, in plain Python.
+
+    ``runs`` are the means of each run of a model, for each model with several.
+    """
+    n = len(values)
+    weights = [1.0] * n if weights is None else list(weights)
+    extra = sum(w**2 for w in weights) / sum(weights)
+    pairs = list(zip(weights, values, strict=True))
+    centre = (sum(w * x for w, x in pairs) + extra * worst / 2) / (sum(weights) + extra / 2)
+    pairs.append((extra, worst))
+    total = sum(w for w, _ in pairs)
+    mean = sum(w * x for w, x in pairs) / total
+    error = math.sqrt((n + 1) / n * sum((w * (x - mean)) ** 2 for w, x in pairs)) / total
+    second = sum(w * (x - mean) ** 2 for w, x in pairs) / total
+    third = sum(w * (x - mean) ** 3 for w, x in pairs) / total
+    skewness = third / second**1.5
+    squares_of_weights = sum(w**2 for w, _ in pairs) / (n + 1)
+    skewness *= sum(w**3 for w, _ in pairs) / (n + 1) / squares_of_weights**1.5
+    shift = max(0, -skewness) / (6 * math.sqrt(n + 1))
+    freedom = n - 1
+    if runs:
+        parts = [(np.var(means, ddof=1) / len(means), len(means) - 1) for means in runs]
+        variance = error**2 + sum(part for part, _ in parts)
+        by_freedom = error**4 / freedom + sum(part**2 / of_part for part, of_part in parts)
+        freedom = variance**2 / by_freedom
+        shift *= (error**2 / variance) ** 1.5
+        error = math.sqrt(variance)
+    t = stats.t.ppf(level, freedom)
+    return centre - error * (t + shift * (1 + 2 * t**2))
 
 
 def only(comparison):

@@ -4,6 +4,7 @@
     _compare      ``compare``: results -> samples -> means and differences, in this order
     _reading      one result in any form -> a table; groups and weights of users; ``Samples``
     _samples      tables of all models -> ``Samples``, users in one order
+    _bounds       moments of values -> bounds of their mean: intervals, gates, users needed
     _statistics   of arrays: means, quantiles, the bootstrap, tests, corrections
     _records      the numbers: ``Mean`` and ``Difference``; as data frames, for JSON
     _comparison   ``Comparison``: printed, exported, drawn; its compact table, movers, users needed

@@ -14,6 +14,13 @@ from recmetrics._errors import ArgumentError
 from recmetrics._grids import split
 from recmetrics._options import check_count, check_share, one_of
 from recmetrics.comparison import _statistics as statistics
+from recmetrics.comparison._bounds import (
+    Bounds,
+    Range,
+    bounds_of_difference,
+    bounds_of_mean,
+    interval_of,
+)
 from recmetrics.comparison._comparison import Comparison
 from recmetrics.comparison._reading import (
     Values,
@@ -25,7 +32,7 @@ from recmetrics.comparison._reading import (
 )
 from recmetrics.comparison._records import Difference, Mean
 from recmetrics.comparison._samples import check_runs, read_samples
-from recmetrics.comparison._statistics import N_RESAMPLES, Correction, Sample, Test
+from recmetrics.comparison._statistics import Correction, Sample, Test
 
 
 def compare(
@@ -42,20 +49,20 @@ def compare(
     lower_is_better: Collection[str] = (),
     levels: Mapping[str, Any] | None = None,
     paired_runs: bool = False,
-    n_resamples: int = N_RESAMPLES,
+    n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Comparison:
     """Compare models by the metrics of each user: means, paired differences and tests.
 
     >>> import recmetrics
-    >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
-    >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
-    >>> found = recmetrics.compare({"old": old, "new": new}, rng=0)
-    >>> [difference] = found.differences
+    >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5] * 20}
+    >>> new = {"ndcg@10": [0.3, 0.5, 0.1, 0.6, 0.0, 0.7] * 20}
+    >>> comparison = recmetrics.compare({"old": old, "new": new})
+    >>> [difference] = comparison.differences
     >>> round(difference.difference, 3), difference.wins, difference.ties, difference.losses
-    (0.15, 5, 1, 0)
-    >>> round(difference.p_values["t"], 4), difference.significant
-    (0.0172, True)
+    (0.117, 80, 20, 20)
+    >>> round(difference.low, 3), round(difference.high, 3), difference.significant
+    (0.092, 0.141, True)
 
     Parameters
     ----------
@@ -83,7 +90,8 @@ def compare(
         The model to compare all others with. None compares all pairs: each model with the models
         before it.
     confidence
-        The confidence of the intervals. A difference is significant if p < 1 - confidence.
+        The confidence of the intervals. A difference is significant if p < 1 - confidence, after
+        the correction.
     tests
         One or several paired, two-sided tests of the differences: "t" (Student's), "wilcoxon"
         (signed ranks; users without a difference are left out) and "permutation" (9,999 random sign
@@ -117,39 +125,55 @@ def compare(
         data. A resample then draws the same runs of all models with several runs. By default, the
         runs of each model are drawn independently, which is right for seeds.
     n_resamples
-        The number of bootstrap resamples of users, or of random blocks of more than 4,096 users.
+        The number of resamples of a bootstrap, from which the intervals are then computed. None,
+        the default, computes them by Student's t, without any draw.
     rng
-        The seed or generator of all random draws. None draws a new seed for each call. With a seed,
-        the other metrics, models and groups do not change the interval or the uncorrected p-value
-        of a metric.
+        The seed or generator of all random draws: those of the bootstrap and of "permutation". None
+        draws a new seed for each call. With a seed, the other metrics, models and groups do not
+        change the interval or the uncorrected p-value of a metric.
 
     Returns
     -------
     Comparison
         The comparison prints as a table; ``means`` and ``differences`` contain the numbers.
 
-    The intervals of means and of paired differences are percentile bootstrap intervals over users.
+    An interval of a mean or of a paired difference is m +- e (q + s (1 + 2 q^2)), where q is the
+    quantile of Student's t with n - 1 degrees of freedom, e the standard error, and s = g / (6
+    sqrt(n)), with g the skewness of the values in the direction of the bound, at least 0 (Hall:
+    Inverting an Edgeworth expansion, Annals of Statistics 1983). If fewer than 10 users are on a
+    side, the bound on this side counts one more user: whole in e and s, half in m, with the worst
+    (or best) value that the range of the metric allows. For a difference, the sides are the users
+    who lose and who gain; for a mean, the users below the best and above the worst value. So the
+    interval does not exclude what so few users could not show: of 30 users without a loss, the
+    share of all users who lose may be 10 %. If the library does not know the range of a metric, the
+    least and the largest value of all models are its ends, and a note below the tables says so.
+
     A user whose value is undefined (NaN) in either model of a pair is left out of the pair, and
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
-    deviation. The statistics are those of ``scipy.stats``.
+    deviation.
 
-    The t test is not defined if all n differences are equal, that is, if their standard deviation
-    is at most 1e-12 of their mean. The p-value is then that of the exact sign-flip test, 2^(1-n),
-    which cannot be significant with too few users, such as fewer than 6 at 95 %; a note below the
-    tables then says so. The t test still can if the differences are unequal.
+    The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
+    the p-value of "t" is at least the level at which the interval ends at 0, so that both agree.
+    The interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
+    differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. It
+    is then the exact sign-flip test, whose p-value is 2^(1-n). With too few users, such as fewer
+    than 6 at 95 %, it cannot be significant, and a note below the tables says so.
 
     "wilcoxon" uses the exact distribution for up to 50 users who differ, or up to 13 if ranks are
     tied, and the normal approximation otherwise. Sorted absolute differences are tied if neighbours
     differ by at most 1e-12 of the largest.
 
     If a model has several runs, the value of a user is the mean over the runs in which it is
-    defined. The intervals then cover the variation over users and over runs: each resample draws
-    users and, for each model with several runs, as many runs as it has, both with replacement (a
-    nested bootstrap). The tests use the users' means over runs, so p-values cover the variation
-    over users but not over runs. Neither covers what all runs share: the data and, if runs are
-    seeds, the split. With few runs, the intervals are rough and too narrow: if runs differ much
-    more than users do, a 95 % interval covers the mean of a metric in 52 % of cases with 2 runs,
-    74 % with 3, 84 % with 5 and 90 % with 10.
+    defined. The intervals cover the variation over users and over runs: the variance of the mean
+    over runs is added to that over users, with the degrees of freedom of Satterthwaite. The tests
+    use the users' means over runs, so p-values cover the variation over users but not over runs.
+    Neither covers what all runs share: the data and, if runs are seeds, the split.
+
+    With ``n_resamples``, intervals are those of the percentile bootstrap over users, of random
+    blocks of more than 4,096 users. With several runs, each resample also draws as many runs as a
+    model has. Such intervals are too narrow if few users differ, or if there are few runs: if runs
+    differ much more than users do, a 95 % interval covers the mean of a metric in 52 % of cases
+    with 2 runs, 74 % with 3, 84 % with 5 and 90 % with 10.
 
     Folds of users are runs in which different users have values: frames that share no user, or
     arrays with NaN for the users of other folds. They need ``paired_runs=True``.
@@ -179,7 +203,7 @@ def compare(
         tests=tuple(dict.fromkeys(several(tests))),
         correction=correction,
         lower_is_better=_lower(samples.metrics, lower_is_better),
-        n_resamples=check_count("n_resamples", n_resamples, 100),
+        n_resamples=None if n_resamples is None else check_count("n_resamples", n_resamples, 100),
         n_weightless=samples.n_weightless,
         paired_runs=paired_runs,
         untested=asked.untested,
@@ -196,96 +220,168 @@ def compare(
     if correction is not None:
         one_of("correction", correction, Correction, "; None corrects nothing")
     seed = read_seed(rng)
+    limits = {metric: samples.limits(metric) for metric in samples.metrics}
+    observed: set[str] = set()
     records: list[Mean | Difference] = []
     with np.errstate(all="ignore"):  # of differences, sums and squares that overflow
         for group in samples.groups:
-            own = _described(found, group, seed)
-            records += statistics.bounded(own, found.confidence, found.n_resamples, seed)
+            described = _described(found, group, limits, observed, seed)
+            if found.n_resamples is None:
+                records += [record for record, _ in described]
+            else:
+                records += statistics.bounded(described, found.confidence, found.n_resamples, seed)
     overall, of_groups = split(each for each in records if isinstance(each, Difference))
     return replace(
         found,
         means=tuple(each for each in records if isinstance(each, Mean)),
         differences=(*_corrected(overall, found), *_corrected(of_groups, found)),
+        observed=frozenset(observed),
     )
 
 
 def _described(
-    found: Comparison, group: Any, seed: int
+    settings: Comparison, group: Any, limits: Mapping[str, Range], observed: set[str], seed: int
 ) -> Iterator[tuple[Mean | Difference, Sample]]:
-    """Compute means and differences of a group, None: of all users, and what to resample."""
-    samples = found.samples
+    """Compute means and differences of a group, None: of all users, and what to resample.
+
+    Adds to ``observed`` the metrics whose bounds rest on the least or largest value of all models.
+    """
+    samples = settings.samples
     for metric in samples.metrics:
-        is_system, is_lower = metric in samples.system, metric in found.lower_is_better
+        is_system = metric in samples.system
         if is_system and group is not None:
             continue  # one value for all users: none for a group
-        having = [m for m in (*found.models, *found.levels) if metric in samples.values[m]]
-        alone = {model: samples.of(group, metric, model) for model in having}
-        sums = {
-            model: statistics.sums_of_runs(
-                samples.runs[model][metric][:, each.users], each.weights, seed
-            )
-            for model, each in alone.items()
+        models = [*settings.models, *settings.levels]
+        alone = {
+            model: samples.of(group, metric, model)
+            for model in models
+            if metric in samples.values[model]
         }
         means = [
-            Mean(**samples.describe(group, metric, model, each)) for model, each in alone.items()
+            _mean(settings, group, metric, model, users, limits[metric], observed)
+            for model, users in alone.items()
         ]
-        compared = {
-            each.mean for each in means if each.model in found.models and each.mean == each.mean
-        }
-        best = (min if is_lower else max)(compared) if len(compared) > 1 else None
+        sums = {}
+        if settings.n_resamples is not None:
+            for model, users in alone.items():
+                runs = samples.runs[model][metric][:, users.users]
+                sums[model] = statistics.sums_of_runs(runs, users.weights, seed)
+        best = _best_mean(settings, metric, means)
         for mean in means:
-            is_best = mean.model in found.models and mean.mean == best
-            yield replace(mean, best=is_best), Sample(sums[mean.model])
-        for pair in () if is_system else _pairs(found):
-            own = samples.of(group, metric, *pair)
-            # A pair of as many users as the model alone has the same: they are summed once.
-            known = [sums[m] if alone[m].users.size == own.users.size else None for m in pair]
-            runs = (samples.runs[model][metric][:, own.users] for model in pair)
-            sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs, known)
-            yield _difference(found, metric, group, pair, own, seed), sample
+            is_best = mean.model in settings.models and mean.mean == best
+            yield replace(mean, best=is_best), Sample(sums.get(mean.model, ()))
+        if is_system:
+            continue
+        ends = limits[metric].of_difference()
+        for pair in _pairs(settings):
+            users = samples.of(group, metric, *pair)
+            bounds = bounds_of_difference(users.values, users.weights, ends)
+            difference = _difference(settings, group, metric, pair, users, ends, bounds, seed)
+            new, old = (samples.runs[model][metric][:, users.users] for model in pair)
+            if settings.n_resamples is None:
+                spreads = statistics.spreads_of_runs(new, old, users.weights, settings.paired_runs)
+                low, high = interval_of(bounds, settings.confidence, spreads)
+                if bounds is not None and bounds.is_observed:
+                    observed.add(metric)
+                yield replace(difference, low=low, high=high), Sample(())
+            else:
+                # A pair of as many users as the model alone has the same: they are summed once.
+                shared = [
+                    sums[model] if alone[model].users.size == users.users.size else None
+                    for model in pair
+                ]
+                sample = statistics.sample_of_pair(
+                    (new, old), users.weights, seed, settings.paired_runs, shared
+                )
+                yield difference, sample
+
+
+def _mean(
+    settings: Comparison,
+    group: Any,
+    metric: str,
+    model: str,
+    users: Values,
+    limits: Range,
+    observed: set[str],
+) -> Mean:
+    """Describe the values of a model, with their interval where no bootstrap gives it."""
+    mean = Mean(**settings.samples.describe(group, metric, model, users))
+    if settings.n_resamples is not None:
+        return mean
+    runs = settings.samples.runs[model][metric][:, users.users]
+    spreads = statistics.spreads_of_runs(runs, None, users.weights)
+    bounds = bounds_of_mean(users.values, users.weights, limits)
+    if bounds is not None and bounds.is_observed and model in settings.models:
+        observed.add(metric)
+    low, high = interval_of(bounds, settings.confidence, spreads)
+    return replace(mean, low=low, high=high)
+
+
+def _best_mean(settings: Comparison, metric: str, means: Sequence[Mean]) -> float | None:
+    """Find the best of the models' means; None if all are equal."""
+    compared = {
+        mean.mean for mean in means if mean.model in settings.models and not math.isnan(mean.mean)
+    }
+    if len(compared) < 2:
+        return None
+    return min(compared) if metric in settings.lower_is_better else max(compared)
 
 
 def _difference(
-    found: Comparison, metric: str, group: Any, pair: tuple[str, str], own: Values, seed: int
+    settings: Comparison,
+    group: Any,
+    metric: str,
+    pair: tuple[str, str],
+    users: Values,
+    limits: Range,
+    bounds: Bounds | None,
+    seed: int,
 ) -> Difference:
-    values, weights = own.values, own.weights
-    above, below = (int(np.count_nonzero(values * sign > 0)) for sign in (1, -1))
-    wins, losses = (below, above) if metric in found.lower_is_better else (above, below)
-    is_tested = metric not in found.untested
-    p_values: dict[str, float] = {
-        test: statistics.p_value(test, values, seed, weights) if is_tested else math.nan
-        for test in found.tests
-    }
-    mean, std, error = statistics.moments_of(values, weights)
-    alpha, detectable = (1 - found.confidence) / 2, math.nan
-    if error >= 0:
-        detectable = error * statistics.standard_errors(values.size, alpha, statistics.POWER)
+    values, weights = users.values, users.weights
+    n_above = int(np.count_nonzero(values > 0))
+    n_below = int(np.count_nonzero(values < 0))
+    is_lower = metric in settings.lower_is_better
+    wins, losses = (n_below, n_above) if is_lower else (n_above, n_below)
+
+    p: dict[str, float] = dict.fromkeys(settings.tests, math.nan)
+    if metric not in settings.untested:
+        for test in settings.tests:
+            p[test] = statistics.p_value(test, values, seed, weights)
+        if "t" in p and bounds is not None and bounds.has_added:
+            p["t"] = max(p["t"], bounds.p_value())
+
+    effect_size = math.nan
+    detectable = math.nan
+    if bounds is not None:
+        effect_size = statistics.effect_size(bounds.moments)
+        detectable = bounds.detectable(limits.largest, (1 - settings.confidence) / 2)
     return Difference(
         metric=metric,
         group=group,
         model=pair[0],
         against=pair[1],
-        difference=mean,
+        difference=statistics.mean_of(values, weights),
         n_users=values.size,
-        n_undefined=own.n_undefined,
-        effect_size=statistics.effect_size(mean, std),
+        n_undefined=users.n_undefined,
+        effect_size=effect_size,
         detectable=detectable,
         wins=wins,
         ties=values.size - wins - losses,
         losses=losses,
-        p_values=p_values,
-        corrected=p_values,
+        p=p,
+        p_uncorrected=p,
     )
 
 
 def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     tests, alpha = settings.tests, 1 - settings.confidence
     by_test = [
-        statistics.correct([each.p_values[test] for each in differences], settings.correction)
+        statistics.correct([each.p_uncorrected[test] for each in differences], settings.correction)
         for test in tests
     ]
     return [
-        replace(each, corrected=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
+        replace(each, p=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
         for each, p in zip(differences, zip(*by_test, strict=True), strict=True)
     ]
 

@@ -16,10 +16,10 @@ from recmetrics._options import check_count, check_share, one_of
 from recmetrics._spec import spell
 from recmetrics._types import Convention
 from recmetrics.comparison import _render
+from recmetrics.comparison._bounds import MOST_USERS, POWER, bounds_of_difference
 from recmetrics.comparison._gate import Gate, judge
 from recmetrics.comparison._reading import check_known, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
-from recmetrics.comparison._statistics import POWER, moments_of, users_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,12 +146,12 @@ class Comparison(Compared, Printed):
         """Judge the models by rules for their differences to the baseline.
 
         >>> import recmetrics
-        >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5]}
-        >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7]}
-        >>> found = recmetrics.compare({"old": old, "new": new}, baseline="old")
-        >>> gate = found.gate("ndcg@10 > 0")
+        >>> old = {"ndcg@10": [0.1, 0.4, 0.2, 0.3, 0.0, 0.5] * 20}
+        >>> new = {"ndcg@10": [0.3, 0.5, 0.2, 0.6, 0.1, 0.7] * 20}
+        >>> comparison = recmetrics.compare({"old": old, "new": new}, baseline="old")
+        >>> gate = comparison.gate("ndcg@10 > 0")
         >>> gate.passed, round(gate.verdicts[0].at_least, 4)
-        (True, 0.0637)
+        (True, 0.1155)
 
         Parameters
         ----------
@@ -160,14 +160,15 @@ class Comparison(Compared, Printed):
             and the margin, a number with its sign, or 0: ``"ndcg@10 >= -0.002"`` allows a loss of
             0.002, ``"recall@20 > 0"`` asks for a gain. ``"ndcg@10 >= -1%"`` allows one of 1 % of
             the baseline, tested by the mean of new - 0.99 old. With ``in every group``, the rule
-            is judged in each group of ``by=`` in place of all users.
+            is judged in each group of ``by=`` in place of all users; with ``in vip``, in the group
+            "vip" alone. A label with blanks stands in quotes.
         min_users
             Smaller groups are listed, not judged.
         looks
             The number of times that new data are looked at until a rule holds or fails, planned
             before the first. Each look has its part of 1 - confidence.
         rng
-            The seed of the bootstrap, which models with several runs need.
+            The seed of the bootstrap, which several runs have with ``n_resamples`` in ``compare``.
 
         Returns
         -------
@@ -177,21 +178,24 @@ class Comparison(Compared, Printed):
         Raises
         ------
         ArgumentError
-            A rule that cannot be read or names no metric of the comparison, a margin without a
-            sign, a share of a baseline mean of 0 or less, or no baseline among several models.
+            A rule that cannot be read or names no metric or group of the comparison, a margin
+            without a sign or beyond the range of the metric, a share of a baseline mean of 0 or
+            less, or no baseline among several models.
 
         Notes
         -----
-        A rule holds if the one-sided t bound of the paired differences, at the confidence of the
-        comparison, is not beyond the margin; it fails if the opposite bound is. Few large losses
-        move a lower bound, and few large gains an upper one, by skewness (1 + 2 t^2) / (6 sqrt(n))
-        standard errors (Hall: Inverting an Edgeworth expansion, Annals of Statistics 1983), times 1
-        + 8 / sqrt(n), since a sample is less skewed than what it is drawn from. The bound of
-        weighted differences uses the linearised variance, and their skewness times mean(w^3) /
-        mean(w^2)^1.5; with several runs it is that of the nested bootstrap. Without spread, the
-        exact sign-flip test decides. All rules must hold, which is an intersection-union test: its
-        level is that of one rule (Berger: Multiparameter hypothesis testing and acceptance
-        sampling, Technometrics 1982). One failing rule suffices, so these bounds are corrected by
+        A rule holds if the lower bound of the paired differences, at the confidence of the
+        comparison, is not beyond the margin; it fails if the upper bound is; otherwise it is open.
+        The bounds are those of ``compare``, one-sided, and always count one more user at the end of
+        the range of the metric: with 30 users and no loss, a tenth of all users may lose. So a
+        rule stays open with few users, even for equal models. The bound of weighted differences
+        uses the linearised variance, and their skewness times mean(w^3) / mean(w^2)^1.5. With
+        several runs, the variance over runs is added; with ``n_resamples`` in ``compare``, the
+        nested bootstrap counts where its bound is wider. A bound that is not defined, as of values
+        without spread and of unknown range, leaves the rule open.
+
+        All rules must hold, which is an intersection-union test: its level is that of one rule
+        (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One failing rule suffices, so these bounds are corrected by
         Holm over rules and groups. Several candidates share 1 - confidence, since the one that
         passes is chosen. The value of a metric of all lists is compared as it is.
         """
@@ -208,8 +212,7 @@ class Comparison(Compared, Printed):
     ) -> UsersNeeded:
         """Compute how many users show a true difference of this size, by the spread of these.
 
-        The test is the two-sided t test of the paired differences at the confidence of the
-        comparison, not corrected. Give the difference that would matter, not the observed one: the
+        It is shown if the interval at the confidence of the comparison leaves out 0. Give the difference that would matter, not the observed one: the
         power for that says nothing that its p-value does not.
 
         Parameters
@@ -230,7 +233,8 @@ class Comparison(Compared, Printed):
         Raises
         ------
         ArgumentError
-            If the pair or metric is not in the comparison, or fewer than two users have a value.
+            If the pair or metric is not in the comparison, if the differences have no spread, or if
+            more than 10^15 users are needed.
         """
         pair = self._pair(model, against)
         check_known("metric", metric, self.metrics)
@@ -241,16 +245,26 @@ class Comparison(Compared, Printed):
             )
             raise ArgumentError(msg)
         power = check_share("power", power, 0.5)
-        own = self.samples.of(None, metric, *pair)
+        users = self.samples.of(None, metric, *pair)
         with np.errstate(all="ignore"):  # of squares that overflow
-            _, _, error = moments_of(own.values, own.weights)
-        if not error > 0:
+            limits = self.samples.limits(metric).of_difference()
+            bounds = bounds_of_difference(users.values, users.weights, limits)
+        if bounds is None or not bounds.moments.squares > 0:
             msg = f"the differences of {metric} have no spread, from which the users are computed"
             raise ArgumentError(msg)
-        n = own.values.size
         alpha = (1 - self.confidence) / 2
-        n_users = users_for(float(difference), error, n, alpha, power)
-        return UsersNeeded(n_users, -(-n_users * (n + own.n_undefined) // n))
+        n_users = 0
+        for plan in bounds.plans():
+            n_equal = plan.users(abs(float(difference)), alpha, power)
+            if n_equal is None:
+                msg = (
+                    f"a difference of {difference!r} needs more than {MOST_USERS:.0e} users; give "
+                    "one that would matter, such as 0.01"
+                )
+                raise ArgumentError(msg)
+            n_users = max(n_users, bounds.users_for(n_equal))
+        n = users.values.size
+        return UsersNeeded(n_users, -(-n_users * (n + users.n_undefined) // n))
 
     def movers(
         self,

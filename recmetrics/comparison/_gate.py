@@ -17,15 +17,17 @@ from recmetrics._errors import ArgumentError, did_you_mean
 from recmetrics._grids import Column, Grid, Printed, count, named, number, one_line
 from recmetrics._options import check_count
 from recmetrics.comparison import _statistics as statistics
+from recmetrics.comparison._bounds import POWER, Bounds, bounds_of, can_bound, moments_of
 from recmetrics.comparison._records import Compared, document, frame_of
-from recmetrics.comparison._statistics import Estimate
 
 _RULE = re.compile(
     r"\s*(?P<metric>\S.*?)\s*(?P<sign>>=|<=|>|<)\s*(?P<margin>[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)"
-    r"\s*(?P<percent>%?)\s*(?P<every>in\s+every\s+group)?\s*",
+    r"\s*(?P<percent>%?)\s*"
+    r"(in\s+((?P<every>every\s+group)|'(?P<quoted>[^']+)'|\"(?P<double>[^\"]+)\"|(?P<group>\S+)))?\s*",
     re.IGNORECASE | re.ASCII,
 )
 _EXAMPLE = "'ndcg@10 >= -1%'"
+_MOST_LOOKS = 1_000
 HOLDS, FAILS, OPEN, FEW = "holds", "fails", "open", "not judged"
 
 
@@ -38,11 +40,24 @@ class Rule(NamedTuple):
     is_strict: bool  # the margin itself does not suffice
     margin: float  # in the unit of the metric, or a share of the baseline
     is_share: bool
-    in_every_group: bool
+    groups: tuple[Any, ...]  # in which it is judged; None: all users
 
     def allows(self, value: float) -> bool:
         """Say whether a mean beyond the margin, or a bound of it, is good; above 0 is beyond."""
         return value > 0 if self.is_strict else value >= 0
+
+    def forbids(self, value: float) -> bool:
+        """Say whether a mean beyond the margin, or a bound of it, is bad; NaN is neither."""
+        return value <= 0 if self.is_strict else value < 0
+
+
+class Test(NamedTuple):
+    """A rule applied to some users: the verdict so far, and the bounds that are to decide it."""
+
+    rule: Rule
+    verdict: Verdict
+    bounds: Bounds | None = None  # of the difference beyond the margin; None: decided already
+    has_runs: bool = False  # runs vary, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +100,8 @@ class Gate(Printed):
     rules, baseline, confidence, looks, min_users
         The settings. Each bound of a candidate holds with ``level``, the confidence after it is
         shared by the candidates and looks.
+    observed
+        The metrics whose range is not known; the values of all models stand for it.
     """
 
     passed: bool | None
@@ -98,6 +115,8 @@ class Gate(Printed):
     min_users: int
     nested: bool  # a model has several runs
     weighted: bool
+    observed: frozenset[str] = frozenset()
+    n_resamples: int | None = None
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dict of plain values for each verdict."""
@@ -140,32 +159,34 @@ class Gate(Printed):
         shares = [f"{len(self.of)} candidates"] * (len(self.of) > 1)
         shares += [f"{self.looks} looks"] * (self.looks > 1)
         shared = f" ({grids.percent(self.confidence)}, shared by {' and '.join(shares)})"
-        how = "t bounds of the paired differences, corrected for skewness"
+        how = "Student's t bounds of the paired differences"
+        if self.weighted:
+            how = "Student's t bounds of the weighted mean difference (linearised variance)"
+        how += ", corrected for skewness, with one more user at the end of the metric's range"
         if self.nested:
-            how = "bounds by nested bootstrap over users and runs"
-        elif self.weighted:
-            how = how.replace(
-                "paired differences", "weighted mean difference (linearised variance)"
-            )
+            how += "; runs: their variance added, with Satterthwaite's degrees of freedom"
+        if self.n_resamples is not None:
+            how += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
         notes = [
             f"verdict: {', '.join(of_models)}",
             f"differences to {one_line(self.baseline)}; at least, at most: one-sided {how}, "
             f"confidence {grids.percent(self.level)}{shared if shares else ''}; before a "
             "rule fails, its bound is corrected by Holm over rules and groups",
             "passed: every rule holds, which needs no correction (intersection-union test)",
+            *grids.observed_ranges(self.observed),
         ]
-        has_number = {bool(each.n_needed) for each in self.verdicts if each.verdict == OPEN}
-        if has_number:
+        of_open = [verdict for verdict in self.verdicts if verdict.verdict == OPEN]
+        if any(verdict.n_users is not None for verdict in of_open):
             notes.append(
                 "open: measure a new sample, or the number of users planned before, not these "
                 "users and a few more"
             )
-        if True in has_number:
+        if any(verdict.n_needed for verdict in of_open):
             notes.append(
                 "needed: number of users with a value at which the rule holds with power 0.8, if "
                 "the true difference is 0"
             )
-        if False in has_number:
+        if any(_asks_for_gain(verdict) for verdict in of_open):
             notes.append("how many users a gain needs depends on the gain: see users_needed")
         if any(each.verdict == FEW for each in self.verdicts):
             notes.append(f"not judged: fewer than {self.min_users} users")
@@ -173,81 +194,106 @@ class Gate(Printed):
 
 
 def judge(
-    found: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
+    comparison: Compared, rules: str | Sequence[str], *, min_users: int, looks: int, seed: int
 ) -> Gate:
-    min_users, looks = check_count("min_users", min_users, 2), check_count("looks", looks, 1)
-    baseline = found.baseline or found.models[0]
-    if found.baseline is None and len(found.models) > 2:
+    min_users = check_count("min_users", min_users, 2)
+    looks = check_count("looks", looks, 1)
+    if looks > _MOST_LOOKS:
+        msg = f"looks must be at most {_MOST_LOOKS:,}, got {looks:,}"
+        raise ArgumentError(msg)
+    baseline = comparison.baseline or comparison.models[0]
+    if comparison.baseline is None and len(comparison.models) > 2:
         msg = f"a rule needs the baseline; type baseline={baseline!r}, or another model, in compare"
         raise ArgumentError(msg)
     texts = [rules] if isinstance(rules, str) else rules
-    read = [read_rule(each, found) for each in texts]
+    read = [read_rule(text, comparison) for text in texts]
     if not read:
         msg = f"rules is empty; expected one or more, such as {_EXAMPLE}"
         raise ArgumentError(msg)
-    candidates = [model for model in found.models if model != baseline]
-    alpha = (1 - found.confidence) / len(candidates) / looks
+
+    candidates = [model for model in comparison.models if model != baseline]
+    alpha = (1 - comparison.confidence) / len(candidates) / looks
     verdicts: dict[str, list[Verdict]] = {}
     of: dict[str, bool | None] = {}
+    observed: set[str] = set()
     for model in candidates:
         with np.errstate(all="ignore"):  # of differences and squares that overflow
             tests = [
-                _tested(found, rule, group, (model, baseline), min_users, seed)
+                _tested(comparison, rule, group, (model, baseline), min_users, seed)
                 for rule in read
-                for group in (found.groups if rule.in_every_group else (None,))
+                for group in rule.groups
             ]
             verdicts[model] = list(_judged(tests, alpha))
-        words = {each.verdict for each in verdicts[model]} - {FEW}
+        observed |= {
+            test.rule.metric
+            for test in tests
+            if test.bounds is not None and test.bounds.is_observed
+        }
+        words = {verdict.verdict for verdict in verdicts[model]} - {FEW}
         of[model] = False if FAILS in words else words == {HOLDS} or None
     return Gate(
-        passed=next(each for each in (True, None, False) if each in of.values()),
+        passed=next(passed for passed in (True, None, False) if passed in of.values()),
         of=of,
         verdicts=tuple(chain(*verdicts.values())),
         rules=tuple(rule.text for rule in read),
         baseline=baseline,
-        confidence=found.confidence,
+        confidence=comparison.confidence,
         level=1 - alpha,
         looks=looks,
         min_users=min_users,
-        nested=bool(found.samples.n_runs()),
-        weighted=found.samples.weights is not None,
+        nested=bool(comparison.samples.n_runs()),
+        weighted=comparison.samples.weights is not None,
+        observed=frozenset(observed),
+        n_resamples=comparison.n_resamples if comparison.samples.n_runs() else None,
     )
 
 
-def read_rule(text: Any, found: Compared) -> Rule:
+def read_rule(text: Any, comparison: Compared) -> Rule:
     match = _RULE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         msg = (
             f"cannot read the rule {text!r}; expected a metric, >=, >, <= or <, and a margin such "
-            f"as -1%, +0.01 or 0: type {_EXAMPLE}, or {_EXAMPLE[:-1]} in every group'"
+            f"as -1%, +0.01 or 0: type {_EXAMPLE}, {_EXAMPLE[:-1]} in every group' or "
+            f"{_EXAMPLE[:-1]} in GROUP'"
         )
         raise ArgumentError(msg)
     metric, sign, typed = match["metric"], match["sign"], match["margin"]
-    percent, every = match["percent"], bool(match["every"])
-    ending = f"{percent} in every group" if every else percent
-    is_lower, margin = metric in found.lower_is_better, float(typed)
-    if metric not in found.metrics:
-        near = did_you_mean(metric, found.metrics)
-        expected = near or f"expected one of {', '.join(map(repr, found.metrics))}"
+    percent = match["percent"]
+    named = next(filter(None, (match["quoted"], match["double"], match["group"])), None)
+    in_groups = bool(match["every"] or named)
+    ending = text[match.end("percent") :].rstrip()
+    is_lower = metric in comparison.lower_is_better
+    margin = float(typed)
+    if metric not in comparison.metrics:
+        near = did_you_mean(metric, comparison.metrics)
+        expected = near or f"expected one of {', '.join(map(repr, comparison.metrics))}"
         msg = f"the rule {text!r} names no metric of the comparison; {expected}"
     elif is_lower != sign.startswith("<"):
         right = ("<" if is_lower else ">") + sign[1:]
         better = "lower" if is_lower else "higher"
         msg = (
             f"the rule {text!r} bounds {metric} on the wrong side: {better} is better; type "
-            f"'{metric} {right} {typed}{ending}'"
+            f"'{metric} {right} {typed}{percent}{ending}'"
         )
     elif margin and typed[0] not in "+-":
         msg = (
             f"the margin {typed}{percent} of the rule {text!r} has no sign; it bounds the "
             f"difference to the baseline, not {metric} itself: type "
-            f"'{metric} {sign} +{typed}{ending}' or '{metric} {sign} -{typed}{ending}'"
+            f"'{metric} {sign} +{typed}{percent}{ending}' or "
+            f"'{metric} {sign} -{typed}{percent}{ending}'"
         )
-    elif every and not found.groups:
+    elif fault := _margin_beyond(metric, margin, typed, percent, comparison):
+        msg = f"the margin {typed}{percent} of the rule {text!r} is {fault}"
+    elif in_groups and not comparison.groups:
         msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
-    elif every and metric in found.samples.system:
+    elif in_groups and metric in comparison.samples.system:
         msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
+    elif named and not (groups := [g for g in comparison.groups if str(g) == named]):
+        labels = [str(group) for group in comparison.groups]
+        expected = did_you_mean(named, labels) or f"expected one of {', '.join(map(repr, labels))}"
+        msg = f"the rule {text!r} names no group of the comparison; {expected}"
     else:
+        judged = tuple(groups) if named else comparison.groups if match["every"] else (None,)
         return Rule(
             text,
             metric,
@@ -255,78 +301,125 @@ def read_rule(text: Any, found: Compared) -> Rule:
             is_strict=not sign.endswith("="),
             margin=margin / (100 if percent else 1),
             is_share=bool(percent),
-            in_every_group=every,
+            groups=judged,
         )
     raise ArgumentError(msg)
 
 
+def _asks_for_gain(verdict: Verdict) -> bool:
+    """Say whether the rule of users asks for no loss at all, or for more."""
+    match = _RULE.fullmatch(verdict.rule)
+    direction = -1 if match and match["sign"].startswith("<") else 1
+    return verdict.n_users is not None and verdict.margin * direction >= 0
+
+
+def _margin_beyond(
+    metric: str, margin: float, typed: str, percent: str, comparison: Compared
+) -> str:
+    """Say how a margin lies beyond all differences that there can be; "" for any other."""
+    if not math.isfinite(margin):
+        return "no finite number; expected one such as -1% or -0.01"
+    ends = comparison.samples.limits(metric).of_difference()
+    if percent or ends.floor <= margin <= ends.ceiling:
+        return ""
+    return (
+        f"beyond every difference of {metric}, from {ends.floor:g} to {ends.ceiling:g}; type "
+        f"{typed}% for a share of the baseline"
+    )
+
+
 def _tested(
-    found: Compared, rule: Rule, group: Any, pair: tuple[str, str], min_users: int, seed: int
-) -> tuple[Rule, Verdict, Estimate | None]:
-    """Apply a rule to some users; an estimate above 0, beyond the margin, is yet to be judged."""
-    samples, metric, (model, baseline) = found.samples, rule.metric, pair
-    own = samples.of(group, metric, *pair)
-    users, n = own.users, own.users.size
-    old = samples.values[baseline][metric][users]
-    margin, share, below = rule.margin, 1.0, rule.margin
+    comparison: Compared, rule: Rule, group: Any, pair: tuple[str, str], min_users: int, seed: int
+) -> Test:
+    """Apply a rule to some users; the bounds are of the difference beyond the margin."""
+    samples = comparison.samples
+    metric = rule.metric
+    model, baseline = pair
+    users = samples.of(group, metric, *pair)
+    n_users = users.users.size
+    old = samples.values[baseline][metric][users.users]
+
+    margin = rule.margin
+    share = 1.0
+    below = rule.margin
     if rule.is_share:
-        mean_old = statistics.mean_of(old, own.weights)
-        if n and not mean_old > 0:
+        mean_old = statistics.mean_of(old, users.weights)
+        if n_users and not mean_old > 0:
             of = "" if group is None else f" in the group {group!r}"
             msg = (
                 f"the rule {rule.text!r} is a share of the mean of {baseline!r}, which is "
                 f"{mean_old:g}{of}; expected a mean above 0: give the margin as a number"
             )
             raise ArgumentError(msg)
-        margin, share, below = rule.margin * mean_old, 1 + rule.margin, 0.0
-    values = (samples.values[model][metric][users] - share * old - below) * rule.direction
+        margin = rule.margin * mean_old
+        share = 1 + rule.margin
+        below = 0.0
+    values = (samples.values[model][metric][users.users] - share * old - below) * rule.direction
+
     is_system = metric in samples.system
-    word, estimate = OPEN if group is None else FEW, None
+    word = OPEN if group is None else FEW
+    bounds = None
+    has_runs = False
     if is_system:
-        word = HOLDS if rule.allows(statistics.mean_of(values)) else FAILS
-    elif n >= (2 if group is None else min_users):
-        estimate = statistics.estimate_of(values, own.weights)
-        new, its = (samples.runs[each][metric][:, users] for each in pair)
-        if max(len(new), len(its)) > 1:
-            runs = (new - below) * rule.direction, share * its * rule.direction
-            sample = statistics.sample_of_pair(runs, own.weights, seed, found.paired_runs)
-            [means] = statistics.resampled([sample], found.n_resamples, seed)
-            estimate = estimate._replace(resampled=means[~np.isnan(means)])
+        value = statistics.mean_of(values)
+        word = HOLDS if rule.allows(value) else FAILS if rule.forbids(value) else OPEN
+    elif n_users >= (2 if group is None else min_users):
+        word = OPEN
+        new_runs, old_runs = (samples.runs[name][metric][:, users.users] for name in pair)
+        new_runs = (new_runs - below) * rule.direction
+        old_runs = old_runs * share * rule.direction
+        spreads = statistics.spreads_of_runs(
+            new_runs, old_runs, users.weights, comparison.paired_runs
+        )
+        has_runs = any(spread.variance > 0 for spread in spreads)
+        limits = samples.limits(metric).of_difference(share).moved(-below)
+        if rule.direction < 0:
+            limits = limits.negated()
+        if can_bound(values):
+            bounds = bounds_of(moments_of(values, users.weights), limits).with_runs(spreads)
+            if comparison.n_resamples is not None and spreads:
+                sample = statistics.sample_of_pair(
+                    (new_runs, old_runs), users.weights, seed, comparison.paired_runs
+                )
+                [means] = statistics.resampled([sample], comparison.n_resamples, seed)
+                bounds = bounds.widened(means[~np.isnan(means)])
     verdict = Verdict(
         rule=rule.text,
         metric=metric,
         group=group,
         model=model,
-        difference=statistics.mean_of(own.values, own.weights),
+        difference=statistics.mean_of(users.values, users.weights),
         margin=margin,
         verdict=word,
-        n_users=None if is_system else n,
-        n_undefined=None if is_system else own.n_undefined,
+        n_users=None if is_system else n_users,
+        n_undefined=None if is_system else users.n_undefined,
     )
-    return rule, verdict, estimate
+    return Test(rule, verdict, bounds, has_runs)
 
 
-def _judged(
-    tests: Sequence[tuple[Rule, Verdict, Estimate | None]], alpha: float
-) -> Iterator[Verdict]:
-    p_values = [estimate.p_below() for _, _, estimate in tests if estimate is not None]
+def _judged(tests: Sequence[Test], alpha: float) -> Iterator[Verdict]:
+    p_values = [float(test.bounds.upper.level()) for test in tests if test.bounds is not None]
     # Holm steps down from the smallest p-value; the bounds after it stops have its last level.
     n_failing = sum(p <= alpha for p in statistics.correct(p_values, "holm"))
     ranks = np.argsort(np.argsort(p_values, kind="stable"))
     levels = iter(alpha / (ranks.size - np.minimum(ranks, n_failing)))
-    for rule, verdict, estimate in tests:
-        if estimate is None:
+    for rule, verdict, bounds, has_runs in tests:
+        if bounds is None:
             yield verdict
             continue
-        low, high = estimate.bound(alpha, -1), estimate.bound(next(levels), 1)
-        word = HOLDS if rule.allows(low) else OPEN if rule.allows(high) else FAILS
+        low = float(bounds.lower.bound(alpha))
+        high = -float(bounds.upper.bound(next(levels)))
+        word = HOLDS if rule.allows(low) else FAILS if rule.forbids(high) else OPEN
+
         # Bounds of the difference to the baseline.
-        ends = (verdict.margin + rule.direction * each for each in (low, high))
-        least, most = (each if math.isfinite(each) else math.nan for each in ends)
+        ends = [verdict.margin + rule.direction * bound for bound in (low, high)]
+        least, most = (end if math.isfinite(end) else math.nan for end in ends)
         at_least, at_most = (least, most)[:: rule.direction]
-        needed, room = None, -verdict.margin * rule.direction
-        if word == OPEN and room > 0 and estimate.error > 0:
-            needed = statistics.users_for(
-                room, estimate.error, estimate.n, alpha, statistics.POWER, -estimate.skewness
-            )
-        yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=needed)
+
+        n_needed = None
+        room = -verdict.margin * rule.direction
+        if word == OPEN and room > 0 and not has_runs:  # more users do not make runs agree
+            plan, _ = bounds.plans()
+            n_equal = plan.users(room, alpha, POWER)
+            n_needed = None if n_equal is None else bounds.users_for(n_equal)
+        yield replace(verdict, verdict=word, at_least=at_least, at_most=at_most, n_needed=n_needed)

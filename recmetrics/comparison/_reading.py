@@ -21,7 +21,7 @@ from recmetrics._errors import (
 )
 from recmetrics._spec import MetricSpec, spec_of, spell
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._statistics import Floats
+from recmetrics.comparison._bounds import Floats, Range
 
 _MANY_GROUPS = 50
 _COUNTS = ("nrecs", "ntruth")  # of a list, in the output of recmetrics.tables
@@ -100,6 +100,13 @@ class Samples:
         """The number of runs of each model with several."""
         counts = {name: len(next(iter(runs.values()), ())) for name, runs in self.runs.items()}
         return {name: count for name, count in counts.items() if count > 1}
+
+    def limits(self, metric: str) -> Range:
+        """The range of a metric: that of its definition or, without one, of all models' values."""
+        spec = spec_if_known(metric)
+        floor, ceiling = (-math.inf, math.inf) if spec is None else spec.bounds
+        values = [self.values[model][metric] for model in self.models]
+        return Range.of(values, floor, ceiling)
 
     def of(self, group: Any, metric: str, model: str, against: str | None = None) -> Values:
         """Take the values of a model, or subtract those of another; leave out the undefined."""

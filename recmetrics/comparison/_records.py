@@ -85,10 +85,10 @@ class Difference:
     ``n_undefined`` counts the users who are left out because their value is undefined in either
     model. ``wins`` counts the users for whom ``model`` is better: higher, or lower if lower is
     better. ``detectable`` is the smallest true difference that this number of users shows with
-    power 0.8: the two-sided t test at the confidence of the comparison, not corrected, then is
-    significant in four of five samples. It is NaN for fewer than two users. ``p_values`` and
-    ``corrected`` have one p-value for each test. ``significant`` refers to the corrected p-value of
-    the first test.
+    power 0.8: the interval at the confidence of the comparison then leaves out 0 in four of five
+    samples. It is NaN for fewer than two users, and where no user differs from the others. ``p``
+    and ``p_uncorrected`` have one p-value for each test, corrected and not. ``significant`` refers
+    to the corrected p-value of the first test.
     """
 
     metric: str
@@ -105,9 +105,19 @@ class Difference:
     wins: int
     ties: int
     losses: int
-    p_values: dict[str, float]
-    corrected: dict[str, float]
+    p: dict[str, float]
+    p_uncorrected: dict[str, float]
     significant: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("p_values", "corrected"):
+            msg = (
+                f"a Difference has no {name!r}; type .p for corrected p-values, .p_uncorrected for "
+                "those that are not"
+            )
+            raise AttributeError(msg)
+        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(msg)
 
     @property
     def value(self) -> float:
@@ -117,9 +127,11 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, with a field for each p-value."""
         named = asdict(self)
-        corrected, significant = named.pop("corrected"), named.pop("significant")
-        for test, p in named.pop("p_values").items():
-            named |= {f"p_{test}": p, f"p_{test}_corrected": corrected[test]}
+        corrected = named.pop("p")
+        uncorrected = named.pop("p_uncorrected")
+        significant = named.pop("significant")
+        for test, p in corrected.items():
+            named |= {f"p_{test}": p, f"p_{test}_uncorrected": uncorrected[test]}
         return named | {"significant": significant}
 
 
@@ -138,9 +150,10 @@ class Compared:
     tests: tuple[Test, ...]
     correction: Correction | None
     lower_is_better: frozenset[str]
-    n_resamples: int
+    n_resamples: int | None  # of the bootstrap; None: intervals are those of Student's t
     n_weightless: int | None = None  # users of weight 0; None without weights
     paired_runs: bool = False
+    observed: frozenset[str] = frozenset()  # metrics without a known range, whose ends count
     untested: frozenset[str] = frozenset()  # the metrics that a range of cutoffs alone names
     samples: Samples  # the aligned values behind the numbers; no setting
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics import _grids as grids
 from recmetrics._grids import UNDEFINED, Column, Grid, named, number, one_line, split
+from recmetrics.comparison._bounds import FEW_USERS
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _TESTS = {
     "wilcoxon": "Wilcoxon signed-rank test",
     "permutation": "sign-flip permutation test",
 }
-_FEW_RUNS = 10  # below which the legend says that their part of the intervals is rough
+_FEW_RUNS = 10  # below which the legend says that their part of a bootstrap is rough
+_MANY_CUTOFFS = 3  # of one metric, from which on the legend says that the correction counts them
 _UNCOVERED = "p-values use the users' means over runs, and do not cover the variation over runs"
 _CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 _BETTER = "significantly better than the model with that letter"
@@ -59,7 +61,7 @@ def legend(comparison: Compared) -> list[str]:
     lines += _models(comparison, comparison.metrics)
     if comparison.differences:
         lines += [
-            f"* significant: {_significance(comparison, with_groups=True)}",
+            *_marked("* significant", _significance(comparison, with_groups=True)),
             "d_z: mean / standard deviation of the differences; "
             "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
             *_few_users(comparison, with_groups=True),
@@ -71,7 +73,8 @@ def plot_legend(comparison: Compared) -> list[str]:
     """The notes below the plot, which has the means and differences of all users alone."""
     lines = [*_intervals(comparison), *_models(comparison, comparison.metrics)]
     if comparison.differences:
-        lines += [f"* significant: {_significance(comparison)}", *_few_users(comparison)]
+        lines += _marked("* significant", _significance(comparison))
+        lines += _few_users(comparison)
     return [*lines, _UNCOVERED] if comparison.n_runs and comparison.differences else lines
 
 
@@ -83,7 +86,8 @@ def compact_legend(
     if comparison.differences:
         baseline = comparison.baseline
         only = "" if baseline is None else f"; each is compared with {one_line(baseline)} alone"
-        lines += [f"{marks}: {_BETTER}{only}", f"significant: {_significance(comparison)}"]
+        lines.append(f"{marks}: {_BETTER}{only}")
+        lines += _marked("significant", _significance(comparison))
         lines += _few_users(comparison)
     if comparison.n_runs:
         names = ", ".join(f"{one_line(name)} {runs}" for name, runs in comparison.n_runs.items())
@@ -91,19 +95,29 @@ def compact_legend(
     return [*lines, *_left_out(comparison)]
 
 
+def _marked(mark: str, lines: Iterator[str]) -> list[str]:
+    """Write a mark before the first of several lines."""
+    first, *others = lines
+    return [f"{mark}: {first}", *others]
+
+
 def _intervals(comparison: Compared) -> Iterator[str]:
     counts = comparison.n_runs
-    drawn = "users and runs" if counts else "users"
-    how = grids.intervals_by(comparison.confidence, comparison.n_resamples, drawn)
-    if len(counts) > 1 and comparison.paired_runs:
+    n_resamples = comparison.n_resamples
+    drawn = "users and runs" if counts and n_resamples is not None else "users"
+    how = grids.intervals_by(comparison.confidence, n_resamples, drawn)
+    if counts and n_resamples is None:
+        how += "; the variance over runs is added"
+    elif len(counts) > 1 and comparison.paired_runs:
         how += "; the same runs of all models are drawn"
     elif len(counts) > 1:
         how += "; the runs of each model are drawn independently"
     yield how
+    yield from grids.observed_ranges(comparison.observed)
     if counts:
         some = "the variation over runs of models with a single run, or "
         single = some if len(counts) < len(comparison.models) else ""
-        few = [count for count in counts.values() if count < _FEW_RUNS]
+        few = [count for count in counts.values() if count < _FEW_RUNS and n_resamples is not None]
         estimate = "the estimate of the variation over runs is rough and too small"
         rough = f"; with {_between(few, 'run')}, {estimate}" if few else ""
         yield f"intervals do not cover {single}what all runs share, such as the data{rough}"
@@ -121,14 +135,16 @@ def _models(comparison: Compared, metrics: Sequence[str]) -> Iterator[str]:
         yield f"not tested: {cutoffs} of a range; name a cutoff alone, too, to test it"
 
 
-def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
+def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterator[str]:
+    """Say how a difference becomes significant, after the sign or mark of one."""
     overall, _ = split(comparison.differences)
-    tested = [each for each in overall if each.metric not in comparison.untested]
+    tested = [difference for difference in overall if difference.metric not in comparison.untested]
     if not tested:
-        return "none; a range of cutoffs is not tested"
-    n_metrics = len({each.metric for each in tested})
-    n_pairs = len(tested) // n_metrics
-    family = f"{grids.counted(n_metrics, 'metric')} x {grids.counted(n_pairs, 'pair')}"
+        yield "none; a range of cutoffs is not tested"
+        return
+    metrics = list(dict.fromkeys(difference.metric for difference in tested))
+    n_pairs = len(tested) // len(metrics)
+    family = f"{grids.counted(len(metrics), 'metric')} x {grids.counted(n_pairs, 'pair')}"
     if with_groups and comparison.groups:
         family += f", and separately over the differences of all {len(comparison.groups)} groups"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
@@ -136,7 +152,34 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> str:
         how = "not corrected for their number"
     first, *others = [_TESTS[test] for test in comparison.tests]
     also = f" (also {', '.join(others)})" if others else ""
-    return f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
+    yield f"p < {1 - comparison.confidence:.2g} by {first}{also}, {how}"
+
+    decides = comparison.tests[0]
+    if decides != "t":
+        yield f"the intervals are not those of the {_TESTS[decides]}, and may disagree with it"
+    elif any(min(d.wins, d.losses) < FEW_USERS for d in tested if d.n_users >= 2):
+        yield (
+            f"p: where fewer than {FEW_USERS} users gain or lose, not below the level at which the "
+            "t interval ends at 0"
+        )
+    if comparison.correction is not None:
+        yield from _many_cutoffs(metrics)
+
+
+def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
+    """Say that three cutoffs or more of one metric make the correction strict."""
+    cutoffs: dict[str, list[str]] = {}
+    for metric in metrics:
+        name, at, _ = metric.rpartition("@")
+        if at:
+            cutoffs.setdefault(name, []).append(metric)
+    many = next((group for group in cutoffs.values() if len(group) >= _MANY_CUTOFFS), None)
+    if many is not None:
+        others = [metric for metric in metrics if metric not in many]
+        yield (
+            f"the correction counts {len(many)} cutoffs of {one_line(many[0].rpartition('@')[0])}; "
+            f"to correct over fewer, type metrics={[many[-1], *others]!r} in compare"
+        )
 
 
 def _left_out(comparison: Compared) -> Iterator[str]:
@@ -284,7 +327,7 @@ def _in_latex(text: str, marks: str, is_best: bool = False) -> str:
 
 
 def _p(test: Test, difference: Difference) -> str:
-    value = difference.corrected[test]
+    value = difference.p[test]
     return "<0.0001" if value < 0.0001 else grids.shown(value, ".4f")
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, InputError, InputTypeError
 from recmetrics.comparison import _reading as reading
+from recmetrics.comparison._bounds import Floats
 from recmetrics.comparison._reading import Columns, Samples, Table, read_table
-from recmetrics.comparison._statistics import Floats, mean_over_runs
+from recmetrics.comparison._statistics import mean_over_runs
 
 _FORMS = (
     "what Metrics.compute returns, an object whose .compute() returns that, or a data frame with a "

@@ -7,25 +7,22 @@ importing it takes longer than importing the package.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+from recmetrics.comparison._bounds import ROUNDING, Floats, Moments, Spread, moments_of
 
 Test: TypeAlias = Literal["t", "wilcoxon", "permutation"]
 Correction: TypeAlias = Literal["holm", "bh"]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _Record = TypeVar("_Record")
 SIGN_FLIPS = 9_999  # the smallest p-value of the permutation test is 1 / (flips + 1)
 _EXACT_RANKS = 50  # differing users up to which untied ranks have their exact distribution
-_ROUNDING = 1e-12
 N_RESAMPLES = 2_000  # of the bootstrap
-POWER = 0.8  # with which a difference is said to be detectable
 _MOST_DRAWN = 1 << 12  # users in a resample; of more, random blocks are drawn
 _DRAW_BYTES = 1 << 21  # fits a core's cache, which is twenty times faster
 _BYTES_PER_DRAW = 24  # indices, how often each was drawn, that as a float
@@ -176,6 +173,28 @@ def _mean_of_runs(runs: Sequence[tuple[Floats, Floats]], seed: int, side: int) -
     return total / over
 
 
+def spreads_of_runs(
+    new: Floats, old: Floats | None, weights: Floats | None, paired: bool = False
+) -> list[Spread]:
+    """Compute the variances over runs of the mean of a model, or of new - old.
+
+    The runs, (n_runs, n_users), of two models vary independently or, if ``paired``, together.
+    """
+    if old is None:
+        parts = [new]
+    elif paired or 1 in (len(new), len(old)):
+        parts = [new - old]
+    else:
+        parts = [new, old]
+    spreads = []
+    for runs in parts:
+        means = np.array([mean_of(run, weights) for run in runs])
+        means = means[~np.isnan(means)]  # of users none of whom is in a fold
+        if means.size > 1:
+            spreads.append(Spread.of(means))
+    return spreads
+
+
 def mean_of(values: Floats, weights: Floats | None = None) -> float:
     """Compute the mean of defined values, or with ``weights`` sum w x / sum w; NaN without any."""
     known = ~np.isnan(values)
@@ -202,17 +221,10 @@ def mean_over_runs(runs: Floats) -> Floats:
 
 
 def spread_of(values: Floats, weights: Floats | None = None) -> float:
-    """Compute the standard deviation, with n - 1; NaN for fewer than two values.
-
-    With ``weights`` the square root of sum w (x - mean)^2 / (sum w - sum w^2 / sum w).
-    """
+    """Compute the standard deviation; NaN for fewer than two values, and for infinite ones."""
     if values.size < 2 or not np.isfinite(values).all():
         return math.nan
-    if weights is None:
-        return float(values.std(ddof=1))
-    total = weights.sum()
-    squares = _dot(weights, np.square(values - mean_of(values, weights)))
-    return float(np.sqrt(squares / (total - _dot(weights, weights) / total)))
+    return float(moments_of(values, weights).std)
 
 
 def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]) -> list[float]:
@@ -223,7 +235,7 @@ def quantiles_of(values: Floats, weights: Floats | None, shares: Sequence[float]
     order = None if weights is None else np.argsort(values)
     below = np.arange(1.0, n + 1) if weights is None else np.cumsum(weights[order])
     wanted = np.array(shares) * below[-1]
-    rounding = _ROUNDING * below[-1]
+    rounding = ROUNDING * below[-1]
     first = np.minimum(np.searchsorted(below, wanted - rounding), n - 1)
     exact = np.abs(below[first] - wanted) <= rounding
     last = np.minimum(first + exact, n - 1)
@@ -250,8 +262,7 @@ def p_value(test: Test, differences: Floats, seed: int, weights: Floats | None =
     if differing.size == 0:
         return 1.0
     if test == "t":
-        mean, _, error = moments_of(differences, weights)
-        return 2 * Estimate(-abs(mean), error, differences.size).p_below()
+        return _t_test(moments_of(differences, weights))
     return _wilcoxon(differing) if test == "wilcoxon" else _permutation(differing, seed)
 
 
@@ -260,11 +271,12 @@ def fewest_users(confidence: float) -> int:
     return next(n for n in count(2) if _all_signs_equal(n) < 1 - confidence)
 
 
-def effect_size(mean: float, std: float) -> float:
+def effect_size(moments: Moments) -> float:
     """Compute Cohen's d_z: mean of the differences / their standard deviation (ddof = 1)."""
-    if not std:
+    mean = float(moments.mean)
+    if not moments.squares:
         return math.copysign(math.inf, mean) if mean else 0.0
-    return mean / std
+    return mean / float(moments.std)
 
 
 def correct(p_values: Sequence[float], correction: Correction | None) -> list[float]:
@@ -287,104 +299,13 @@ def _all_signs_equal(n: int) -> float:
     return 2.0 ** (1 - n)
 
 
-def moments_of(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
-    """The mean, the standard deviation (ddof = 1), and the standard error of the mean.
+def _t_test(moments: Moments) -> float:
+    """Student's test; without spread, the exact sign-flip test."""
+    from scipy.special import stdtr
 
-    The last two are NaN for fewer than two values, and 0 where they are rounding.
-    """
-    mean, std = mean_of(values, weights), spread_of(values, weights)
-    std = 0.0 if std <= _ROUNDING * abs(mean) else std
-    n = values.size
-    if weights is None or not std > 0:
-        return mean, std, std / math.sqrt(n) if n else math.nan
-    squares = np.square(weights * (values - mean)).sum()
-    return mean, std, math.sqrt(n / (n - 1) * squares) / float(weights.sum())
-
-
-class Estimate(NamedTuple):
-    """A mean of n values, and what bounds it: its t statistic, or the resampled means of runs."""
-
-    mean: float
-    error: float
-    n: int
-    skewness: float = 0.0
-    resampled: Floats | None = None
-
-    def p_below(self) -> float:
-        """The p-value of the test that the true mean is 0 or more, against less; at most 0.5."""
-        from scipy.special import stdtr
-
-        if self.resampled is not None:
-            return (1 + np.count_nonzero(self.resampled >= 0)) / (1 + self.resampled.size)
-        if not self.error:
-            return _all_signs_equal(self.n) / 2 if self.mean < 0 else 0.5
-        shift = _shift(self.skewness, self.n)
-        t = min(self.mean / self.error + shift, 0.0)  # solves ``_quantile`` for the one of t
-        return float(stdtr(self.n - 1, 2 * t / (1 + math.sqrt(1 - 8 * shift * t))))
-
-    def bound(self, alpha: float, side: int) -> float:
-        """The lower bound of the true mean, with side -1, or the upper one, with side 1."""
-        if self.resampled is not None:
-            return float(np.quantile(self.resampled, alpha if side < 0 else 1 - alpha))
-        if self.error:
-            return self.mean + side * self.error * _quantile(self.n, alpha, side * self.skewness)
-        is_few = self.mean and _all_signs_equal(self.n) / 2 > alpha
-        return side * math.inf if is_few else self.mean
-
-
-def estimate_of(values: Floats, weights: Floats | None) -> Estimate:
-    """Estimate a mean; its skewness takes weights and values as independent of each other.
-
-    That of the terms of the linearised error would rest on the few users of large weight.
-    """
-    mean, _, error = moments_of(values, weights)
-    away = values - mean
-    skewness = mean_of(np.power(away / np.sqrt(mean_of(away**2, weights)), 3), weights)
-    if weights is not None:
-        skewness *= float(np.mean(weights**3) / np.mean(weights**2) ** 1.5)
-    return Estimate(mean, error, values.size, skewness)
-
-
-def _shift(skewness: float, n: int) -> float:
-    """The part of skewness in a quantile of t; 0 where a bound would become less strict by it.
-
-    The factor 1 + 8 / sqrt(n) is that of tests/campaigns/decisions.py.
-    """
-    return max(0.0, skewness) / (6 * math.sqrt(n)) * (1 + 8 / math.sqrt(n))
-
-
-def _quantile(n: int, alpha: float, skewness: float) -> float:
-    """The quantile 1 - alpha of t for skewed values, as ``Comparison.gate`` documents it."""
-    from scipy.special import stdtrit
-
-    q = float(stdtrit(n - 1, 1 - alpha))
-    return q + _shift(skewness, n) * (1 + 2 * q**2)
-
-
-def standard_errors(n: int, alpha: float, power: float, skewness: float = 0.0) -> float:
-    """The true difference, in standard errors, that n users show with this power.
-
-    It is the noncentrality of Student's t whose distribution has 1 - power below the quantile of
-    the one-sided level alpha (Cohen: Statistical power analysis, 1988, ch. 2).
-    """
-    from scipy.special import nctdtrinc
-
-    return float(nctdtrinc(n - 1, 1 - power, _quantile(n, alpha, skewness)))
-
-
-def users_for(
-    difference: float, error: float, n: int, alpha: float, power: float, skewness: float = 0.0
-) -> int:
-    """The users with whom a true difference is shown; ``error`` is that of the mean of n users."""
-    size = abs(difference) / (error * math.sqrt(n))
-
-    def suffice(users: int) -> bool:
-        return standard_errors(users, alpha, power, skewness) <= size * math.sqrt(users)
-
-    high = 2
-    while not suffice(high):
-        high *= 2
-    return bisect_left(range(high), True, lo=max(high // 2, 2), key=suffice)
+    if not moments.squares > 0:
+        return _all_signs_equal(moments.n)
+    return 2 * float(stdtr(moments.n - 1, -abs(moments.mean) / moments.error))
 
 
 def _wilcoxon(differing: Floats) -> float:
@@ -395,7 +316,7 @@ def _wilcoxon(differing: Floats) -> float:
     n = differing.size
     sizes = np.abs(differing)
     order = np.argsort(sizes)
-    larger = np.diff(sizes[order]) > _ROUNDING * sizes.max()  # than the one before
+    larger = np.diff(sizes[order]) > ROUNDING * sizes.max()  # than the one before
     levels = np.empty(n, np.intp)
     levels[order] = np.append(0, np.cumsum(larger))
     ranks: Floats = np.copysign(rankdata(levels), differing)
@@ -410,8 +331,18 @@ def _wilcoxon(differing: Floats) -> float:
 def _every_flip(values: Floats) -> float:
     from scipy.stats import permutation_test
 
+    unit = _rounding_unit(values)
+
+    def mean(flipped: Floats, axis: int) -> Any:
+        return np.round(flipped.mean(axis=axis) / unit)
+
     every: Any = {"permutation_type": "samples", "n_resamples": SIGN_FLIPS}
-    return float(permutation_test((values,), np.mean, **every).pvalue)
+    return float(permutation_test((values,), mean, vectorized=True, **every).pvalue)
+
+
+def _rounding_unit(values: Floats) -> float:
+    """The distance up to which means of flipped values count as equal, in every SciPy version."""
+    return float(ROUNDING * np.abs(values).mean())
 
 
 def _permutation(differing: Floats, seed: int) -> float:
@@ -429,6 +360,7 @@ def _permutation(differing: Floats, seed: int) -> float:
     generator = np.random.default_rng(seed)
     width = -(-n // 64) * 8  # full words of the generator, so that batches change no bit
     total = differing.sum()
+    unit = _rounding_unit(differing)
 
     def keep(*, size: tuple[int, ...]) -> Floats:
         """1 where a difference keeps its sign, 0 where it is flipped."""
@@ -436,7 +368,7 @@ def _permutation(differing: Floats, seed: int) -> float:
         return np.unpackbits(drawn, axis=1, count=n).astype(np.float64)
 
     def mean(kept: Floats, axis: int) -> Any:  # noqa: ARG001  # SciPy's name
-        return (2 * _dot(kept, differing) - total) / n
+        return np.round((2 * _dot(kept, differing) - total) / n / unit)
 
     drawn: Any = {"n_resamples": SIGN_FLIPS, "batch": max(1, _DRAW_BYTES // (9 * n))}
     observed = np.ones(n)  # every sign as it is

@@ -16,13 +16,15 @@ from recmetrics import _grids as grids
 from recmetrics._errors import InputError, InputTypeError, ShapeError
 from recmetrics._grids import Grid, Printed, named, number, one_line, plural, split
 from recmetrics._io import Source, read_per_user
-from recmetrics._options import check_share
+from recmetrics._options import check_count, check_share
 from recmetrics._spec import lacking
 from recmetrics._types import Convention
 from recmetrics.comparison import _reading as reading
 from recmetrics.comparison import _statistics as statistics
+from recmetrics.comparison._bounds import Floats, bounds_of_mean, interval_of
+from recmetrics.comparison._reading import Values
 from recmetrics.comparison._records import Mean, document, frame_of
-from recmetrics.comparison._statistics import N_RESAMPLES, Floats, Sample
+from recmetrics.comparison._statistics import Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,12 +47,14 @@ def summary(
     confidence: float = 0.95,
     noun: str = "user",
     notes: Sequence[str] = (),
+    n_resamples: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Summary:
     r"""Summarise the result of one model: means with intervals, quantiles and counts of users.
 
     >>> import recmetrics
-    >>> values = {"recall@10": [0.2, 0.6, 0.4, float("nan")], "mrr@10": [0.5, 1.0, 0.0, 0.25]}
+    >>> nan = float("nan")
+    >>> values = {"recall@10": [0.2, 0.6, 0.4, nan] * 25, "mrr@10": [0.5, 1.0, 0.0, 0.25] * 25}
     >>> found = recmetrics.summary(values)
     >>> print(str(found).partition("\n\n")[0])  # print(found) also shows a legend
     metric       mean     95 % interval     q10  median     q90  users  left out
@@ -85,9 +89,8 @@ def summary(
         The word for a user in the tables, such as "group" or "session".
     notes
         Lines to print below the tables.
-    rng
-        As in ``compare``, which gives the same intervals for the same seed, confidence and weights.
-        ``recmetrics evaluate`` gives those of seed 0.
+    n_resamples, rng
+        As in ``compare``, which gives the same intervals.
 
     Returns
     -------
@@ -100,15 +103,16 @@ def summary(
     InputError, InputTypeError, ShapeError
         If values, groups or weights cannot be read, or if no metric has a value.
     ArgumentError
-        If ``confidence`` or ``rng`` is invalid.
+        If ``confidence``, ``n_resamples`` or ``rng`` is invalid.
 
     Notes
     -----
     Users whose value is undefined (NaN) are left out of that metric, and counted. A metric of all
     lists, of shape (), has a value, but neither interval nor quantiles.
 
-    Intervals are percentile bootstrap intervals, as in ``compare``. They cover the variation of the
-    mean over samples of users, not over training runs of the model.
+    Intervals are those of ``compare``: of Student's t, corrected for skewness, or of the bootstrap
+    with ``n_resamples``. They cover the variation of the mean over samples of users, not over
+    training runs of the model.
 
     The q quantile is the smallest value such that the users with values up to it have at least the
     share q of the total weight. If they have exactly q, it is the mean of that value and the next
@@ -119,15 +123,33 @@ def summary(
     models, of_levels, may_lack = _read(values, by, weights, levels or {}, asked)
     confidence = check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
+    if n_resamples is not None:
+        n_resamples = check_count("n_resamples", n_resamples, 100)
+    limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
+    observed: set[str] = set()
+    records: list[Mean] = []
+    samples_of_means: list[Sample] = []
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
-        found = [
-            _described(samples, of_levels, group, metric, seed, may_lack)
-            for samples in models
-            for group in samples.groups
-            for metric in samples.metrics
-            if group is None or metric not in samples.system  # one value for all users
-        ]
-        overall, of_groups = split(statistics.bounded(found, confidence, N_RESAMPLES, seed))
+        for samples in models:
+            for group in samples.groups:
+                for metric in samples.metrics:
+                    if group is not None and metric in samples.system:
+                        continue  # one value for all users: none for a group
+                    record, users = _described(samples, of_levels, group, metric, may_lack)
+                    bounds = bounds_of_mean(users.values, users.weights, limits[metric])
+                    if n_resamples is None:
+                        low, high = interval_of(bounds, confidence)
+                        record = replace(record, low=low, high=high)
+                        if bounds is not None and bounds.is_observed:
+                            observed.add(metric)
+                    values = users.values if bounds is not None else users.values[:0]
+                    sums = statistics.sums_of(values, users.weights, seed)
+                    records.append(record)
+                    samples_of_means.append(Sample((sums,)))
+        if n_resamples is not None:
+            pairs = zip(records, samples_of_means, strict=True)
+            records = statistics.bounded(pairs, confidence, n_resamples, seed)
+    overall, of_groups = split(records)
     if all(math.isnan(each.mean) and each.n_undefined for each in overall):
         first = overall[0]
         msg = (
@@ -144,7 +166,8 @@ def summary(
         confidence=confidence,
         noun=noun,
         notes=tuple(notes),
-        n_resamples=N_RESAMPLES,
+        n_resamples=n_resamples,
+        observed=frozenset(observed),
         n_weightless=None if weights is None else max(each.n_weightless or 0 for each in models),
     )
 
@@ -208,13 +231,8 @@ def _read_levels(
 
 
 def _described(
-    samples: reading.Samples,
-    levels: Mapping[str, Any],
-    group: Any,
-    metric: str,
-    seed: int,
-    may_lack: str,
-) -> tuple[Mean, Sample]:
+    samples: reading.Samples, levels: Mapping[str, Any], group: Any, metric: str, may_lack: str
+) -> tuple[Mean, Values]:
     [model] = samples.models
     own, users = samples.of(group, metric, model), samples.groups[group]
     weights = None if samples.weights is None else samples.weights[users]
@@ -238,9 +256,7 @@ def _described(
             if (level := each.get(metric)) is not None
         },
     )
-    if not np.isfinite(row).all():
-        return record, Sample((statistics.Sums(row[:0], None),))  # without an interval
-    return record, Sample((statistics.sums_of(row, own.weights, seed),))
+    return record, own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -262,7 +278,10 @@ class Summary(Printed):
     models, levels, groups
         The names of the models, if a table names them; of the levels; the labels of the groups.
     confidence, n_resamples
-        The confidence of the intervals, and the number of bootstrap resamples.
+        The confidence of the intervals, and the number of bootstrap resamples; None without.
+    observed
+        The metrics whose range is not known, and whose intervals count one more user with their
+        least or largest value.
     n_weightless
         The number of users of weight 0, who are left out; None without weights.
     noun, notes
@@ -274,8 +293,9 @@ class Summary(Printed):
     models: tuple[str, ...]
     levels: tuple[str, ...]
     confidence: float
-    n_resamples: int
+    n_resamples: int | None
     n_weightless: int | None = None
+    observed: frozenset[str] = frozenset()
     noun: str = "user"
     notes: tuple[str, ...] = ()
 
@@ -336,6 +356,7 @@ class Summary(Printed):
     def _notes(self) -> list[str]:
         return [
             grids.intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
+            *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *self._left_out(),
             *map(one_line, self.notes),

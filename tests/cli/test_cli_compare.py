@@ -17,7 +17,7 @@ from recmetrics.cli._compare_files import model_names
 
 RNG = np.random.default_rng(0)
 OLD = {"ndcg@10": np.append(RNG.random(39), np.nan), "recall(denom=relevant)@20": RNG.random(40)}
-NEW = {metric: values + RNG.normal(0.1, 0.1, 40) for metric, values in OLD.items()}
+NEW = {m: np.clip(values + RNG.normal(0.1, 0.1, 40), 0, 1) for m, values in OLD.items()}
 WANTED = "expected the .npz or .csv that 'recmetrics evaluate --per-user' writes"
 
 
@@ -164,9 +164,10 @@ def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
     users = [f"u{user}" for user in range(40)]
     write_per_user(Path("ids.csv"), NEW, users)
     argv = ["old.npz", "ids.csv", "--by", "groups.npy", "--movers", "2", "-m", "ndcg@10"]
-    argv += ["--gate", f"{HOLDS} in every group", "--min-users", "15", "--looks", "2"]
+    rule = "ndcg@10 >= -30% in every group"
+    argv += ["--gate", rule, "--min-users", "15", "--looks", "2"]
     found = compare({"old": OLD, "ids": NEW}, metrics="ndcg@10", by=GROUPS, rng=0)
-    gate = found.gate(f"{HOLDS} in every group", min_users=15, looks=2)
+    gate = found.gate(rule, min_users=15, looks=2)
     movers = found.movers("ndcg@10", 2, users=users)
     parts = [found, gate, movers]
     assert printed(capsys, *argv) == "\n\n".join(map(str, parts)) + "\n"
@@ -183,6 +184,25 @@ def test_the_gate_and_the_movers_are_those_of_the_library(capsys):
             }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ("ndcg@10 >= -30% in many", 0),
+        ("ndcg@10 >= -30% in 'many'", 0),
+        ("ndcg@10 >= -1% in many", 3),
+        ('ndcg@10 > +0.5 in "m\u00e4n"', 1),
+    ],
+)
+def test_a_rule_of_one_group(rule, status, capsys):
+    group_files()
+    argv = ["old.npz", "new.npz", "--by", "groups.txt", "--gate", rule, "--min-users", "10"]
+    assert main(["compare", *argv]) == status
+    gate = compare({"old": OLD, "new": NEW}, by=GROUPS).gate(rule, min_users=10)
+    [verdict] = gate.verdicts
+    assert verdict.group in rule
+    assert capsys.readouterr().out.endswith(f"\n\n{gate}\n")
 
 
 def test_movers_of_all_pairs_and_metrics(capsys):

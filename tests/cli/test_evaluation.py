@@ -137,7 +137,15 @@ def test_the_schema_holds_of_real_output(tmp_path, monkeypatch, capsys):
     documents = [json.loads(each) for each in documents]
     assert all(map(valid, documents))
     assert valid(recmetrics.summary({"mrr": [0.5, 1.0]}, weights=[1, 2]).to_dict())
-    for key in ("format", "definitions", "means", "notes", "confidence"):
+    assert valid(recmetrics.summary({"m": [0.5, 1.0]}, n_resamples=100).to_dict())
+    [wilcoxon] = [each for each in documents[4]["differences"] if each["metric"] == "mrr"]
+    assert {"p_wilcoxon", "p_wilcoxon_uncorrected"} < {*wilcoxon}
+    for changed in (
+        {key: each for key, each in wilcoxon.items() if key != "p_wilcoxon_uncorrected"},
+        wilcoxon | {"p_wilcoxon": 2.0},
+    ):
+        assert not valid(documents[4] | {"differences": [changed]})
+    for key in ("format", "definitions", "means", "notes", "confidence", "observed"):
         assert not valid({name: each for name, each in documents[0].items() if name != key})
     assert not valid(documents[0] | {"mean": 0.5})
     for key in ("gate", "movers"):

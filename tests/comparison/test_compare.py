@@ -28,9 +28,6 @@ def test_a_pair_by_hand():
     assert found.effect_size == pytest.approx(0.15 / std)
     assert (found.wins, found.ties, found.losses) == (5, 1, 0)
     assert (found.n_users, found.n_undefined) == (6, 0)
-    t = 0.15 / (std / math.sqrt(6))
-    assert found.p_values["t"] == pytest.approx(2 * stats.t.sf(t, df=5))
-    assert found.significant
     old, new = compare({"old": {"m": OLD}, "new": {"m": NEW}}, rng=0).means
     assert (old.mean, new.mean) == pytest.approx((1.5 / 6, 2.4 / 6))
     assert (old.best, new.best, old.n_users, old.n_undefined) == (False, True, 6, 0)
@@ -78,10 +75,10 @@ def test_each_test_is_corrected_for_all_pairs_and_metrics():
     found = compare(models(), tests=("wilcoxon", "t"), rng=0).differences
     assert len(found) == 3 * 2
     for test in ("t", "wilcoxon"):
-        p = [each.p_values[test] for each in found]
-        assert [each.corrected[test] for each in found] == _statistics.correct(p, "holm")
+        p = [each.p_uncorrected[test] for each in found]
+        assert [each.p[test] for each in found] == _statistics.correct(p, "holm")
     assert {each.significant for each in found} == {True, False}
-    assert [d.significant for d in found] == [d.corrected["wilcoxon"] < 0.05 for d in found]
+    assert [d.significant for d in found] == [d.p["wilcoxon"] < 0.05 for d in found]
 
 
 def test_lower_is_better_turns_best_wins_and_worst_around():
@@ -107,8 +104,7 @@ def test_p_values_are_those_of_scipy(n_users):
     values = models(n_users, 2, ("m",), seed=5)
     a, b = values["model0"]["m"], values["model1"]["m"]
     a[:3] = b[:3]  # who does not differ has no sign and no rank
-    found = only(compare(values, tests=TESTS, rng=3)).p_values
-    assert found["t"] == pytest.approx(stats.ttest_rel(b, a).pvalue)
+    found = only(compare(values, tests=TESTS, rng=3)).p_uncorrected
     assert found["wilcoxon"] == pytest.approx(stats.wilcoxon((b - a)[3:]).pvalue)
     flips = stats.permutation_test(
         (b - a,),
@@ -119,6 +115,14 @@ def test_p_values_are_those_of_scipy(n_users):
     ).pvalue
     tolerance = 1e-12 if n_users == 8 else 4 * math.sqrt(flips * (1 - flips) / 3000)
     assert found["permutation"] == pytest.approx(flips, abs=tolerance)
+
+
+def test_the_t_test_is_that_of_scipy():
+    values = models(60, 2, ("m",), seed=5)
+    a, b = values["model0"]["m"], values["model1"]["m"]
+    comparison = only(compare(values))
+    assert min(comparison.wins, comparison.losses) >= 10  # no side counts one more user
+    assert comparison.p_uncorrected["t"] == pytest.approx(stats.ttest_rel(b, a).pvalue)
 
 
 def test_the_permutation_test_of_few_users_tries_every_flip():
@@ -146,7 +150,7 @@ def p_value(test, differences):
     found = compare(
         {"a": {"m": zeros}, "b": {"m": differences}}, tests=test, n_resamples=100, rng=0
     )
-    return only(found).p_values[test]
+    return only(found).p_uncorrected[test]
 
 
 def exact(ranks):
@@ -209,14 +213,15 @@ def test_batches_change_no_bit(test, monkeypatch):
     whole = only(compare(values, tests=test, rng=0))
     monkeypatch.setattr(_statistics, "_DRAW_BYTES", 1)
     single = only(compare(values, tests=test, rng=0))
-    assert single.p_values == whole.p_values
+    assert single.p_uncorrected == whole.p_uncorrected
     assert (single.low, single.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
 
 
 def test_equal_models_do_not_differ():
     found = compare({"a": {"m": OLD}, "b": {"m": OLD}}, tests=TESTS)
-    assert only(found).p_values == {"t": 1.0, "wilcoxon": 1.0, "permutation": 1.0}
-    assert (only(found).effect_size, only(found).low, only(found).high) == (0, 0, 0)
+    assert only(found).p_uncorrected == {"t": 1.0, "wilcoxon": 1.0, "permutation": 1.0}
+    assert only(found).effect_size == 0
+    assert math.isnan(only(found).low)  # the range of m is not known: nothing is
     assert (only(found).ties, only(found).significant) == (6, False)
     assert not any(mean.best for mean in found.means)
 
@@ -225,20 +230,20 @@ def test_the_same_difference_for_everyone():
     ones = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}})
     weighted = compare({"a": {"m": [0, 0, 0]}, "b": {"m": [1, 1, 1]}}, weights=[1, 2, 3])
     for found in (ones, weighted):
-        assert (only(found).effect_size, only(found).p_values["t"]) == (math.inf, 2 / 2**3)
+        assert (only(found).effect_size, only(found).p_uncorrected["t"]) == (math.inf, 2 / 2**3)
     assert only(compare({"b": {"m": [1, 1, 1]}, "a": {"m": [0, 0, 0]}})).effect_size == -math.inf
     rounded = compare({"a": {"m": OLD}, "b": {"m": [x + 0.1 for x in OLD]}})
-    assert (only(rounded).effect_size, only(rounded).p_values["t"]) == (math.inf, 2 / 2**6)
+    assert (only(rounded).effect_size, only(rounded).p_uncorrected["t"]) == (math.inf, 2 / 2**6)
     assert only(rounded).significant
     many = compare({"a": {"m": np.zeros(5000)}, "b": {"m": np.ones(5000)}})
-    assert (only(many).p_values["t"], only(many).significant) == (0, True)
+    assert (only(many).p_uncorrected["t"], only(many).significant) == (0, True)
 
 
 @pytest.mark.parametrize("n_users", [0, 1])
 def test_too_few_users_have_no_interval_and_no_test(n_users):
     values = {name: {"m": [0.5] * n_users + [NAN]} for name in "ab"}
     found = compare(values, tests=TESTS)
-    assert all(math.isnan(p) for p in only(found).p_values.values())
+    assert all(math.isnan(p) for p in only(found).p_uncorrected.values())
     assert math.isnan(only(found).low)
     assert math.isnan(only(found).effect_size)
     assert not only(found).significant
@@ -317,8 +322,8 @@ def test_groups_are_compared_as_if_alone():
     # The p-values of all groups are corrected together.
     of_groups = [d for d in found.differences if d.group is not None]
     assert len(of_groups) == 3 * 3 * 2
-    expected = _statistics.correct([d.p_values["t"] for d in of_groups], "holm")
-    assert [d.corrected["t"] for d in of_groups] == expected
+    expected = _statistics.correct([d.p_uncorrected["t"] for d in of_groups], "holm")
+    assert [d.p["t"] for d in of_groups] == expected
 
 
 def test_the_worst_group_is_named():
@@ -349,9 +354,11 @@ def test_deterministic_given_rng():
     generator = np.random.default_rng(5)
     assert compare(values, tests=tests, rng=generator).differences == first.differences
     assert compare(values, tests=tests, rng=generator).differences != first.differences
-    assert compare(values, tests=tests, rng=6).means != first.means
+    assert compare(values, tests=tests, rng=6).means == first.means  # t intervals draw nothing
     assert str(compare(values, tests=tests)) == str(compare(values, tests=tests, rng=0))
-    assert compare(values, rng=None).means != compare(values, rng=None).means
+    draws = [compare(values, n_resamples=100, rng=rng).means for rng in (5, 5, 6, None, None)]
+    assert draws[0] == draws[1] != draws[2]
+    assert draws[3] != draws[4]
 
 
 def test_a_number_depends_on_its_own_values_alone():
@@ -364,7 +371,7 @@ def test_a_number_depends_on_its_own_values_alone():
         for each in all_of_them.differences
         if (each.metric, each.model, each.against) == ("recall@10", "model2", "model0")
     ]
-    assert (alone.p_values, alone.low, alone.high) == (same.p_values, same.low, same.high)
+    assert (alone.p_uncorrected, alone.low, alone.high) == (same.p_uncorrected, same.low, same.high)
 
 
 def test_intervals_cover_and_tests_keep_their_level():
@@ -378,7 +385,7 @@ def test_intervals_cover_and_tests_keep_their_level():
         models = {"a": {"m": a}, "b": {"m": b}}
         each = only(compare(models, tests=TESTS, n_resamples=400, rng=int(rng.integers(99))))
         covered += each.low <= 0 <= each.high
-        for test, p in each.p_values.items():
+        for test, p in each.p_uncorrected.items():
             found[test] += p < 0.05
     error = 4 * math.sqrt(0.05 * 0.95 / n_experiments)
     assert covered / n_experiments == pytest.approx(0.95, abs=error)
@@ -438,9 +445,7 @@ def test_a_range_is_described_and_not_tested():
     assert tested == list(alone.differences)  # the correction, too
     others = [each for each in found.differences if each not in tested]
     assert len(others) == 6
-    assert not any(
-        each.significant or each.corrected["t"] == each.corrected["t"] for each in others
-    )
+    assert not any(each.significant or each.p["t"] == each.p["t"] for each in others)
     assert all(each.low < each.difference < each.high for each in others)
     assert "not tested: 2 cutoffs of a range; name a cutoff alone, too, to test it" in str(found)
     assert "corrected by Holm over 2 metrics x 3 pairs" in str(found)

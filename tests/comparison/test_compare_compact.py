@@ -4,34 +4,41 @@ import re
 import shutil
 import subprocess
 
+import compared
 import numpy as np
 import pytest
-from compared import NEW, OLD
 
 from recmetrics import ArgumentError, compare
 
-WORST = [0.0, 0.3, 0.1, 0.2, 0.0, 0.4]
+OLD = np.tile(compared.OLD, 20)
+NEW = np.tile(compared.NEW, 20)
+WORST = np.tile([0.0, 0.3, 0.1, 0.2, 0.0, 0.4], 20)
 RESULTS = {
     "a_b": {"ndcg@10": OLD, "gini@5": NEW, "coverage@5": np.array(0.25)},
     "new": {"ndcg@10": NEW, "gini@5": OLD, "coverage@5": np.array(0.5)},
     "95%": {"ndcg@10": WORST, "gini@5": NEW, "coverage@5": np.array(0.5)},
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
+FEW = (
+    "p: where fewer than 10 users gain or lose, not below the level at which the t interval ends "
+    "at 0"
+)
 
 
 def test_the_table_as_text():
     table = compare(RESULTS, rng=0).compact()
     assert str(table).splitlines() == [
-        "   model     ndcg@10    gini@5  coverage@5",
-        "-  -----  ----------  --------  ----------",
-        "a  a_b     0.2500  c   0.4000      0.2500",
-        "b  new    [0.4000] c  [0.2500]    [0.5000]",
-        "c  95%     0.1667      0.4000     [0.5000]",
+        "   model      ndcg@10       gini@5  coverage@5",
+        "-  -----  -----------  -----------  ----------",
+        "a  a_b     0.2500  c    0.4000         0.2500",
+        "b  new    [0.4000] ac  [0.2500] ac    [0.5000]",
+        "c  95%     0.1667       0.4000        [0.5000]",
         "",
         "[ ]: the best mean of a metric",
         "lower is better: gini@5",
         "letters: significantly better than the model with that letter",
         SIGNIFICANT,
+        FEW,
     ]
     assert repr(table) == str(table)
 
@@ -68,13 +75,14 @@ def test_a_baseline_has_the_letters_of_the_models_that_are_worse():
         "   model     ndcg@10",
         "-  -----  ----------",
         "a  a_b     0.2500  c",
-        "b  new    [0.4000]",
+        "b  new    [0.4000] a",
         "c  95%     0.1667",
         "",
         "[ ]: the best mean of a metric",
         "letters: significantly better than the model with that letter; "
         "each is compared with a_b alone",
         SIGNIFICANT.replace("3 pairs", "2 pairs"),
+        FEW,
     ]
 
 
@@ -83,13 +91,14 @@ def test_the_table_in_markdown():
         "|  | model | ndcg@10 | gini@5 | coverage@5 |\n"
         "| --- | --- | ---: | ---: | ---: |\n"
         "| a | a\\_b | 0.25 c | 0.40 | 0.25 |\n"
-        "| b | new | **0.40 c** | **0.25** | **0.50** |\n"
+        "| b | new | **0.40 ac** | **0.25 ac** | **0.50** |\n"
         "| c | 95% | 0.17 | 0.40 | **0.50** |\n"
         "\n"
         "- bold: the best mean of a metric\n"
         "- lower is better: gini@5\n"
         "- letters: significantly better than the model with that letter\n"
         f"- {SIGNIFICANT.replace('<', chr(92) + '<')}\n"
+        f"- {FEW}\n"
     )
 
 
@@ -103,7 +112,7 @@ LATEX = r"""% \usepackage{booktabs}
 model & coverage@5 & ndcg@10 \\
 \midrule
 a\_b$^{a}$ & 0.250 & 0.250$^{c}$ \\
-new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{c}$ \\
+new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 95\%$^{c}$ & \textbf{0.500} & 0.167 \\
 \bottomrule
 \end{tabular}
@@ -111,7 +120,8 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{c}$ \\
 \footnotesize
 bold: the best mean of a metric \\
 superscripts: significantly better than the model with that letter \\
-significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs
+significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
+p: where fewer than 10 users gain or lose, not below the level at which the t interval ends at 0
 \end{table}
 """
 
@@ -155,7 +165,7 @@ def test_latex_compiles(tmp_path):
 def test_a_notebook_shows_the_table():
     html = compare(RESULTS, rng=0).compact(digits=2)._repr_html_()
     assert html.startswith("<table>\n<thead><tr>")
-    assert '<td style="text-align: right"><b>0.40 c</b></td>' in html
+    assert '<td style="text-align: right"><b>0.40 ac</b></td>' in html
     assert '<td style="text-align: left">95%</td>' in html
     assert "significant: p &lt; 0.05" in html
 
@@ -176,11 +186,11 @@ def test_metrics_and_digits_change_what_is_shown_and_no_p_value():
 
 
 def test_what_else_a_table_may_have():
-    levels = {"chance": {"ndcg@10": [0.1] * 6}}
+    levels = {"chance": {"ndcg@10": [0.1] * 120}}
     values = {name: {"ndcg@10": each["ndcg@10"]} for name, each in RESULTS.items()}
     values["new"] = [values["new"], {"ndcg@10": NEW[::-1]}]
-    weights = [1, 2, 1, 1, 1, 0]
-    found = compare(values, levels=levels, weights=weights, by=["x", "y"] * 3, rng=0)
+    weights = [1, 2, 1, 1, 1, *[1] * 114, 0]
+    found = compare(values, levels=levels, weights=weights, by=["x", "y"] * 60, rng=0)
     lines = str(found.compact()).splitlines()
     assert [line.split()[:2] for line in lines[2:6]] == [
         ["a", "a_b"], ["b", "new"], ["c", "95%"], ["chance", "0.1000"],

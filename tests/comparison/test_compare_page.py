@@ -1,5 +1,6 @@
 """A comparison as text, Markdown, LaTeX, JSON and records: what is shown, and what is noted."""
 
+import ast
 import importlib
 import json
 import re
@@ -9,25 +10,40 @@ import pytest
 from compared import LEVELS, NAN, NEW, OLD, SMALL
 
 import recmetrics
-from recmetrics import ArgumentError, compare
+from recmetrics import ArgumentError, compare, summary
+
+MANY_OLD = np.tile(OLD, 20)
+MANY_NEW = np.tile(NEW, 20)
+INTERVALS = (
+    "95 % intervals by Student's t over users, corrected for skewness and for few users on a side"
+)
+FEW = (
+    "p: where fewer than 10 users gain or lose, not below the level at which the t interval ends "
+    "at 0"
+)
 
 
 def test_the_printed_table():
-    found = compare(SMALL, rng=0)
+    values = {
+        "old": {"ndcg@10": MANY_OLD, "coverage@5": np.array(0.25)},
+        "new": {"ndcg@10": MANY_NEW, "coverage@5": np.array(0.5)},
+    }
+    found = compare(values)
     assert str(found).splitlines() == [
         "metric      model    mean     95 % interval  users",
         "----------  -----  ------  ----------------  -----  ----",
-        "m           old    0.2500  [0.1167, 0.3833]      6",
-        "            new    0.4000  [0.2333, 0.5667]      6  best",
+        "ndcg@10     old    0.2500  [0.2190, 0.2810]    120",
+        "            new    0.4000  [0.3608, 0.4392]    120  best",
         "coverage@5  old    0.2500                 -      -",
         "            new    0.5000                 -      -  best",
         "",
-        "metric  new - old       95 % interval       p       d_z  w/t/l",
-        "------  ---------  ------------------  ------  -  -----  -----",
-        "m         +0.1500  [+0.0667, +0.2167]  0.0172  *  +1.43  5/1/0",
+        "metric   new - old       95 % interval        p       d_z     w/t/l",
+        "-------  ---------  ------------------  -------  -  -----  --------",
+        "ndcg@10    +0.1500  [+0.1123, +0.1674]  <0.0001  *  +1.56  100/20/0",
         "",
-        "95 % intervals by percentile bootstrap over users, 2,000 resamples",
+        INTERVALS,
         "* significant: p < 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+        FEW,
         "d_z: mean / standard deviation of the differences; "
         "w/t/l: number of users for whom the first model of the pair is better, equal, worse",
     ]
@@ -38,11 +54,12 @@ def test_the_legend_says_what_was_done():
     values = {"a": {"gini@5": [1.0, NAN, 3.0]}, "b": {"gini@5": [2.0, 3.0, 3.5]}}
     options = {"confidence": 0.9, "tests": ("permutation", "t"), "correction": None}
     lines = str(compare(values, n_resamples=500, **options)).splitlines()
-    assert lines[-6:-3] == [
+    assert lines[-7:-3] == [
         "90 % intervals by percentile bootstrap over users, 500 resamples",
         "lower is better: gini@5",
         "* significant: p < 0.1 by sign-flip permutation test (also paired t test), "
         "not corrected for their number",
+        "the intervals are not those of the sign-flip permutation test, and may disagree with it",
     ]
     assert lines[-1] == (
         "left out: users whose value is undefined; for a pair, undefined in either model"
@@ -60,6 +77,100 @@ def test_the_legend_says_what_was_done():
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact
     assert "groups" not in compact  # which it does not show
+
+
+@pytest.mark.parametrize(("n_losers", "is_noted"), [(9, True), (10, False)])
+def test_few_users_on_a_side_are_noted(n_losers, is_noted):
+    old = np.full(60, 0.5)
+    new = np.r_[np.full(n_losers, 0.4), np.full(60 - n_losers, 0.6)]
+    values = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
+    found = compare(values)
+    assert found.differences[0].losses == n_losers
+    for text in (str(found), str(found.compact())):
+        assert (FEW in text.splitlines()) == is_noted
+    turned = compare({"new": values["new"], "old": values["old"]})
+    assert (FEW in str(turned).splitlines()) == is_noted
+    low, high = found.differences[0].low, found.differences[0].high
+    bootstrap = compare(values, n_resamples=500)
+    assert bootstrap.differences[0].p == found.differences[0].p
+    assert (FEW in str(bootstrap).splitlines()) == is_noted
+    permuted = compare(values, tests="permutation")
+    assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
+    assert FEW not in str(permuted).splitlines()
+
+
+def test_a_range_that_is_not_known_is_noted():
+    """The least and largest value of all models stand for it where few users are on a side."""
+    metrics = ("ndcg@10", "dcg@10", "m")
+    values = {"old": dict.fromkeys(metrics, MANY_OLD), "new": dict.fromkeys(metrics, MANY_NEW)}
+    note = "range not known, least and largest value taken for it: dcg@10, m"
+    found = compare(values, baseline="old")
+    assert found.observed == {"dcg@10", "m"}
+    assert note in str(found).splitlines()
+    assert found.to_dict()["observed"] == ["dcg@10", "m"]
+    gate = found.gate([f"{metric} >= -0.01" for metric in metrics])
+    assert gate.observed == {"dcg@10", "m"}
+    assert note in str(gate).splitlines()
+    assert gate.to_dict()["observed"] == ["dcg@10", "m"]
+
+    # Ten users or more gain and lose, and are above the least and below the largest value.
+    turned = {"old": values["old"], "new": dict.fromkeys(metrics, MANY_OLD[::-1])}
+    found = compare(turned, baseline="old")
+    assert found.observed == frozenset()
+    assert "range not known" not in str(found)
+    assert found.gate("m >= -0.01").observed == {"m"}  # a gate counts one more user always
+    assert summary(values["new"]).observed == frozenset()
+
+    few = summary(dict.fromkeys(metrics, MANY_NEW[:9]))
+    assert few.observed == {"dcg@10", "m"}
+    assert note in str(few).splitlines()
+    assert few.to_dict()["observed"] == ["dcg@10", "m"]
+    assert summary({"m": MANY_NEW[:9]}, n_resamples=100).observed == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("test", "name"),
+    [("wilcoxon", "Wilcoxon signed-rank test"), ("permutation", "sign-flip permutation test")],
+)
+def test_an_interval_that_is_not_of_the_deciding_test_is_noted(test, name):
+    values = {"old": {"ndcg@10": MANY_OLD}, "new": {"ndcg@10": MANY_NEW}}
+    note = f"the intervals are not those of the {name}, and may disagree with it"
+    for tests in (test, [test, "t"]):
+        assert note in str(compare(values, tests=tests)).splitlines()
+        assert FEW not in str(compare(values, tests=tests)).splitlines()
+    assert note not in str(compare(values, tests=["t", test])).splitlines()
+    assert FEW in str(compare(values, tests=["t", test])).splitlines()
+
+
+def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
+    metrics = ("ndcg@1", "ndcg@5", "ndcg@10", "recall@5")
+    hits = ("hit@1", "hit@2", "hit@3")
+    values = {
+        "old": dict.fromkeys((*metrics, *hits), MANY_OLD),
+        "new": dict.fromkeys((*metrics, *hits), MANY_NEW),
+    }
+    found = compare(values, metrics=metrics)
+    assert "over 4 metrics x 1 pair" in str(found)
+    [note] = [line for line in str(found).splitlines() if line.startswith("the correction counts")]
+    assert note == (
+        "the correction counts 3 cutoffs of ndcg; to correct over fewer, type "
+        "metrics=['ndcg@10', 'recall@5'] in compare"
+    )
+    typed = note.partition("type metrics=")[2].removesuffix(" in compare")
+    fewer = compare(values, metrics=ast.literal_eval(typed))
+    assert fewer.metrics == ("ndcg@10", "recall@5")
+    assert "over 2 metrics x 1 pair" in str(fewer)
+    p = {each.metric: each.p["t"] for each in found.differences}
+    assert [each.p["t"] for each in fewer.differences] == [
+        pytest.approx(p[each] / 2, abs=0) for each in fewer.metrics
+    ]
+    for text in (
+        str(fewer),
+        str(compare(values, metrics=["ndcg@1", "ndcg@5"])),
+        str(compare(values, metrics=["hit@1:3", "hit@2"])),  # a range is not tested
+        str(compare(values, metrics=metrics, correction=None)),
+    ):
+        assert "the correction counts" not in text
 
 
 @pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
@@ -104,15 +215,19 @@ def test_a_table_is_aligned_whatever_the_names():
 
 
 def test_markdown():
-    lines = compare({"a_b|c": {"m": OLD}, "new": {"m": NEW}}, rng=0).to_markdown().splitlines()
+    values = {"a_b|c": {"ndcg@10": MANY_OLD}, "new": {"ndcg@10": MANY_NEW}}
+    lines = compare(values).to_markdown().splitlines()
     assert lines[:5] == [
         "| metric | model | mean | 95 % interval | users |  |",
         "| --- | --- | ---: | ---: | ---: | --- |",
-        r"| m | a\_b\|c | 0.2500 | [0.1167, 0.3833] | 6 |  |",
-        "|  | new | **0.4000** | [0.2333, 0.5667] | 6 | best |",
+        r"| ndcg@10 | a\_b\|c | 0.2500 | [0.2190, 0.2810] | 120 |  |",
+        "|  | new | **0.4000** | [0.3608, 0.4392] | 120 | best |",
         "",
     ]
-    assert lines[-3].startswith("- 95 % intervals by percentile bootstrap")
+    assert lines[-4:-2] == [
+        f"- {INTERVALS}",
+        r"- \* significant: p \< 0.05 by paired t test, corrected by Holm over 1 metric x 1 pair",
+    ]
 
 
 def test_rows_whose_labels_look_alike_keep_their_names():
@@ -122,26 +237,29 @@ def test_rows_whose_labels_look_alike_keep_their_names():
     assert [line[0] for line in lines[2:6]] == ["n", " ", "n", " "]
     lines = str(compare({"a": values, "a ": values, "b": values}, baseline="b", rng=0)).splitlines()
     assert lines[9].split()[:2] == ["metric", "pair"]
-    summed = str(recmetrics.summary({"m": OLD}, by=[1, "1"] * 3)).split("\n\n")[1].splitlines()
+    summed = str(summary({"m": OLD}, by=[1, "1"] * 3)).split("\n\n")[1].splitlines()
     assert [line[0] for line in summed[2:]] == ["1", "1"]
 
 
 def test_latex():
-    text = compare({"a_b": {"m%": OLD}, "new": {"m%": NEW}}, rng=0).to_latex()
+    values = {"a_b": {"m%": MANY_OLD}, "new": {"m%": MANY_NEW}}
+    text = compare(values).to_latex()
     assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lr}\n\\toprule\n")
     assert "model & m\\% \\\\\n" in text
     assert "a\\_b$^{a}$ & 0.2500 \\\\\n" in text
     assert "new$^{b}$ & \\textbf{0.4000}$^{a}$ \\\\\n" in text
-    assert "m\\% & +0.1500 & {[}+0.0667, +0.2167] & 0.0172 & {*} & +1.43 & 5/1/0" in text
+    assert (
+        "m\\% & +0.1500 & {[}+0.1204, +0.1674] & \\textless{}0.0001 & {*} & +1.56 & 100/20/0"
+    ) in text
     assert (
         "superscripts: significantly better than the model with that letter, where a is a\\_b, "
         "b is new"
     ) in text
-    turned = compare({"new": {"m%": NEW}, "a_b": {"m%": OLD}}, rng=0).to_latex()
+    turned = compare(dict(reversed(values.items()))).to_latex()
     assert "new$^{a}$ & \\textbf{0.4000}$^{b}$" in turned
-    assert "& $-$0.1500 & {[}$-$0.2" in turned
-    values = {name: {"gini@5": value} for name, value in (("old", NEW), ("new", OLD))}
-    found = compare(values, by=["x"] * 6, levels={"chance": {"gini@5": [0.5] * 6}}, rng=0)
+    assert "& $-$0.1500 & {[}$-$0.1674, $-$0.1204]" in turned
+    values = {"old": {"gini@5": MANY_NEW}, "new": {"gini@5": MANY_OLD}}
+    found = compare(values, by=["x"] * 120, levels={"chance": {"gini@5": [0.5] * 120}})
     text = found.to_latex()
     assert text.count("new$^{b}$ & \\textbf{0.2500}$^{a}$") == 2  # of all users, and of the group
     assert "% group x\n" in text
@@ -169,17 +287,22 @@ def test_tables_fit_the_width_of_a_terminal():
         "m",
         "  model          old",
         "  mean           0.2500",
-        "  95 % interval  [0.1167,",
-        "                 0.3833]",
+        "  95 % interval  [0.0411,",
+        "                 0.5419]",
         "  users          6",
         "  worst group    x y",
     ]
 
 
 def test_a_comparison_is_a_dict_for_json():
-    values = {"a": {"gini@5": OLD, "mine": [NAN] * 6}, "b": {"gini@5": NEW, "mine": [NAN] * 6}}
-    groups = np.array([1, 2] * 3)
-    found = compare(values, by=groups, levels={"c": {"gini@5": OLD}}, tests=("t", "permutation"))
+    undefined = [NAN] * 120
+    values = {
+        "a": {"gini@5": MANY_OLD, "mine": undefined},
+        "b": {"gini@5": MANY_NEW, "mine": undefined},
+    }
+    groups = np.array([1, 2] * 60)
+    levels = {"c": {"gini@5": MANY_OLD}}
+    found = compare(values, by=groups, levels=levels, tests=("t", "permutation"))
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert {name: document[name] for name in ("format", "version", "models", "groups")} == {
         "format": "recmetrics-1",
@@ -190,30 +313,34 @@ def test_a_comparison_is_a_dict_for_json():
     assert document["definitions"] == {"gini@5": "gini(denom=n)@5", "mine": None}
     assert document["lower_is_better"] == ["gini@5"]
     assert document["means"][0] == found.to_records("means")[0]
-    [first, undefined, *_] = document["differences"]
+    [first, second, *_] = document["differences"]
     assert first == found.to_records()[0]
-    assert (undefined["difference"], undefined["n_users"]) == (None, 0)
+    assert {"p_t", "p_t_uncorrected", "p_permutation", "p_permutation_uncorrected"} < {*first}
+    assert (second["difference"], second["n_users"]) == (None, 0)
+    assert (document["n_resamples"], document["observed"]) == (None, [])
     assert document["notes"] == str(found).split("\n\n")[-1].splitlines()
-    summed = recmetrics.summary({"NDCG@10": OLD}, notes=["by hand"]).to_dict()
+    summed = summary({"NDCG@10": OLD}, notes=["by hand"]).to_dict()
     assert {*summed} - {"noun"} < {*document}
     assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
     assert summed["notes"] == ["by hand"]
-    under = recmetrics.summary({"ndcg@10": OLD}).to_dict(convention="lenskit")
+    under = summary({"ndcg@10": OLD}).to_dict(convention="lenskit")
     assert under["convention"] == "lenskit"
     assert "discount=log2_clip" in under["definitions"]["ndcg@10"]
-    assert (
-        "ndcg("
-        in recmetrics.summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
-    )
+    assert "ndcg(" in summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
 
 
 def test_records():
     found = compare(SMALL, tests=("t", "wilcoxon"), by=["x", "y"] * 3, rng=0)
     first, *others = found.to_records()
     names = "metric group model against difference low high n_users n_undefined effect_size "
-    names += "detectable wins ties losses p_t p_t_corrected p_wilcoxon p_wilcoxon_corrected "
+    names += "detectable wins ties losses p_t p_t_uncorrected p_wilcoxon p_wilcoxon_uncorrected "
     assert list(first) == [*names.split(), "significant"]
-    assert first["p_t"] == found.differences[0].p_values["t"]
+    assert [first[name] for name in ("p_t", "p_t_uncorrected")] == [
+        found.differences[0].p["t"],
+        found.differences[0].p_uncorrected["t"],
+    ]
+    assert [each["p_wilcoxon_uncorrected"] for each in others] == [0.5, 0.25]
+    assert [each["p_wilcoxon"] for each in others] == [0.5, 0.5]  # by Holm over both groups
     assert [each["group"] for each in (first, *others)] == [None, "x", "y"]
     assert found.to_records("means")[0] == {
         "metric": "m",
@@ -231,6 +358,21 @@ def test_records():
     for method in (found.to_records, found.to_frame, lambda t: found.plot(table=t)):
         with pytest.raises(ArgumentError, match=message):
             method("mean")
+
+
+@pytest.mark.parametrize("name", ["p_values", "corrected"])
+def test_the_former_names_of_p_values_name_the_new_ones(name):
+    [difference] = compare(SMALL).differences
+    with pytest.raises(AttributeError) as caught:
+        getattr(difference, name)
+    assert str(caught.value) == (
+        f"a Difference has no {name!r}; type .p for corrected p-values, .p_uncorrected for those "
+        "that are not"
+    )
+    assert not hasattr(difference, name)
+    assert list(difference.p) == list(difference.p_uncorrected) == ["t"]
+    with pytest.raises(AttributeError, match=r"^'Difference' object has no attribute 'p_value'$"):
+        difference.p_value  # noqa: B018  # read for its error
 
 
 def test_to_frame_without_a_backend(monkeypatch):

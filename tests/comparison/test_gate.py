@@ -5,19 +5,14 @@ import re
 
 import numpy as np
 import pytest
-from compared import NEW, OLD
-from scipy import stats
+from compared import NEW, OLD, bound
+from scipy import optimize, stats
 
 import recmetrics
 from recmetrics import ArgumentError, ShapeError
 
-# Differences 0.2, 0.1, 0, 0.3, 0.1, 0.2: their mean is 0.15 and their squared deviations are
-# 0.0025, 0.0025, 0.0225, 0.0225, 0.0025, 0.0025;
-# they are not skewed.
-MEAN = 0.9 / 6
-SPREAD = math.sqrt(0.055 / 5)
-ERROR = SPREAD / math.sqrt(6)
-T_95 = 2.015048373333024  # of 5 degrees of freedom
+MEAN = 0.9 / 6  # of the differences 0.2, 0.1, 0, 0.3, 0.1, 0.2
+DIFFERENCES = [new - old for new, old in zip(NEW, OLD, strict=True)]
 
 
 def compared(old=OLD, new=NEW, metric="ndcg@10", **keywords):
@@ -25,87 +20,96 @@ def compared(old=OLD, new=NEW, metric="ndcg@10", **keywords):
     return recmetrics.compare(models, baseline="old", **keywords)
 
 
+def many(times=40, **keywords):
+    """The six users, many times: enough of them for most rules."""
+    return compared(OLD * times, NEW * times, **keywords)
+
+
 def only(gate):
     (verdict,) = gate.verdicts
     return verdict
 
 
-def quantile(level, skewness, n):
-    """The quantile of t for skewed values: Hall (1983), for the skewness of a larger sample."""
-    t = stats.t.ppf(level, n - 1)
-    shift = max(0, skewness) * (1 + 8 / math.sqrt(n)) / (6 * math.sqrt(n))
-    return t + shift * (1 + 2 * t**2)
-
-
 # --- Bounds by hand ------------------------------------------------------------------------------
+
+
+def test_no_loss_among_30_users_says_little():
+    # One more user at -1: the mean is -1 / 2 / 30.5, the squares (1 / 31)^2 x 30 + (30 / 31)^2 add
+    # up to 30 / 31, and the skewness of 30 zeros and one -1 is -29 / sqrt(30).
+    error = math.sqrt(30 / 31 / 30) / math.sqrt(31)
+    shift = 29 / math.sqrt(30) / (6 * math.sqrt(31))
+    t = stats.t.ppf(0.95, 29)
+    low = -0.5 / 30.5 - error * (t + shift * (1 + 2 * t**2))
+    hits = [1.0] * 10 + [0.0] * 20
+    gate = compared(hits, hits, "hit@10").gate(["hit@10 >= -0.01", "hit@10 > 0"])
+    for verdict in gate.verdicts:
+        assert verdict.at_least == pytest.approx(low, rel=1e-12)  # -0.106: 3.2 / 30
+        assert verdict.verdict == "open"
+    assert gate.passed is None
 
 
 def test_the_bounds_of_a_margin_in_the_unit_of_the_metric():
     verdict = only(compared([*OLD, math.nan], [*NEW, 1.0]).gate("ndcg@10 >= +0.05"))
     assert verdict.difference == pytest.approx(MEAN, rel=1e-12)
     assert verdict.margin == 0.05
-    assert verdict.at_least == pytest.approx(MEAN - T_95 * ERROR, rel=1e-9)  # 0.0637
-    assert verdict.at_most == pytest.approx(MEAN + T_95 * ERROR, rel=1e-9)
-    assert (verdict.verdict, verdict.n_users, verdict.n_undefined) == ("holds", 6, 1)
+    beyond = [difference - 0.05 for difference in DIFFERENCES]  # from -1.05 to 0.95
+    assert verdict.at_least == pytest.approx(0.05 + bound(beyond, -1.05, 0.95), rel=1e-9)
+    turned = [-difference for difference in beyond]
+    assert verdict.at_most == pytest.approx(0.05 - bound(turned, -0.95, 0.95), rel=1e-9)
+    assert (verdict.verdict, verdict.n_users, verdict.n_undefined) == ("open", 6, 1)
 
 
 def test_a_margin_in_per_cent_tests_new_less_that_share_of_old():
-    # new - 1.2 old: 0.18, 0.02, -0.04, 0.24, 0.1, 0.1; their mean is 0.6 / 6.
-    contrast = np.array(NEW) - 1.2 * np.array(OLD)
-    error = math.sqrt(sum((each - 0.1) ** 2 for each in contrast) / 5 / 6)
-    verdict = only(compared().gate("ndcg@10 >= +20%"))
-    assert verdict.margin == pytest.approx(0.2 * 0.25, rel=1e-12)  # the mean of old is 1.5 / 6
+    # new - 1.2 old lies between 0 - 1.2 and 1 - 0; its mean is 0.1, and that of old 1.5 / 6.
+    contrast = [new - 1.2 * old for new, old in zip(NEW, OLD, strict=True)] * 40
+    verdict = only(many().gate("ndcg@10 >= +20%"))
+    assert verdict.margin == pytest.approx(0.2 * 0.25, rel=1e-12)
     # The bound of the contrast is moved by the margin, so that it reads as a difference.
-    assert verdict.at_least == pytest.approx(0.05 + 0.1 - T_95 * error, rel=1e-9)
+    assert verdict.at_least == pytest.approx(0.05 + bound(contrast, -1.2, 0.95), rel=1e-9)
     assert verdict.verdict == "holds"
 
 
 def test_where_lower_is_better_the_upper_bound_decides():
-    gate = compared(NEW, OLD, "mean_rank").gate("mean_rank <= +0.0")
+    # The range of mean_rank is not known: its values here lie between 0 and 0.7.
+    gate = many(metric="mean_rank").gate("mean_rank <= +0.05")
     verdict = only(gate)
-    assert verdict.at_most == pytest.approx(-MEAN + T_95 * ERROR, rel=1e-9)
-    assert verdict.at_least == pytest.approx(-MEAN - T_95 * ERROR, rel=1e-9)
-    assert verdict.verdict == "holds"
-    assert only(compared(OLD, NEW, "mean_rank").gate("mean_rank <= +0.05")).verdict == "fails"
+    turned = [0.05 - difference for difference in DIFFERENCES] * 40
+    assert verdict.at_most == pytest.approx(0.05 - bound(turned, 0.05 - 0.7, 0.95), rel=1e-9)
+    other = [-difference for difference in turned]
+    assert verdict.at_least == pytest.approx(0.05 + bound(other, -0.05 - 0.7, 0.95), rel=1e-9)
+    assert verdict.verdict == "fails"
+    assert "range not known, least and largest value taken for it: mean_rank" in str(gate)
+    better = compared(NEW * 40, OLD * 40, "mean_rank").gate("mean_rank <= 0")
+    assert only(better).verdict == "holds"
 
 
 def test_weights_take_the_linearised_variance():
     weights = np.array([2.0, 1, 1, 1, 1, 4])
-    d = np.array(NEW) - np.array(OLD)
-    mean = (2 * 0.2 + 0.1 + 0 + 0.3 + 0.1 + 4 * 0.2) / 10
-    error = math.sqrt(6 / 5 * sum((weights * (d - mean)) ** 2)) / 10
-    skewness = sum(weights * (d - mean) ** 3) / 10 / (sum(weights * (d - mean) ** 2) / 10) ** 1.5
-    skewness *= (2**3 + 4 + 4**3) / 6 / ((2**2 + 4 + 4**2) / 6) ** 1.5
-    assert skewness < 0
     verdict = only(gate := compared(weights=weights).gate("ndcg@10 > 0"))
-    low = mean - quantile(0.95, -skewness, 6) * error
-    assert (verdict.at_least, verdict.at_most) == pytest.approx((low, mean + T_95 * error))
+    turned = [-difference for difference in DIFFERENCES]
+    assert verdict.at_least == pytest.approx(bound(DIFFERENCES, -1, 0.95, weights), rel=1e-9)
+    assert verdict.at_most == pytest.approx(-bound(turned, -1, 0.95, weights), rel=1e-9)
     assert "linearised variance), corrected for skewness" in str(gate)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_few_large_differences_move_the_bound_on_their_side(sign):
-    # Their mean is 0 and their squares add up to 0.05 + 0.25.
-    d = sign * np.array([0.1, 0.1, 0.1, 0.1, 0.1, -0.5])
-    error, skewness = math.sqrt(0.3 / 5 / 6), (5 * 0.1**3 - 0.5**3) / 6 / (0.3 / 6) ** 1.5
-    moved = T_95 - skewness * (1 + 8 / math.sqrt(6)) / (6 * math.sqrt(6)) * (1 + 2 * T_95**2)
-    verdict = only(compared(np.zeros(6), d).gate("ndcg@10 >= 0"))
-    bounds = sorted([-sign * moved * error, sign * T_95 * error])
-    assert [verdict.at_least, verdict.at_most] == pytest.approx(bounds, rel=1e-9)
 
 
 def test_several_candidates_and_looks_share_the_error():
     models = {"old": OLD, "new": NEW, "other": OLD[::-1]}
     found = recmetrics.compare(
-        {name: {"mrr": each} for name, each in models.items()}, baseline="old"
+        {name: {"mrr": values * 40} for name, values in models.items()}, baseline="old"
     )
     gate = found.gate("mrr > 0", looks=5)
     level = 1 - 0.05 / 2 / 5
     assert gate.level == pytest.approx(level, rel=1e-15)
-    bound = MEAN - stats.t.ppf(level, 5) * ERROR
-    assert gate.verdicts[0].at_least == pytest.approx(bound, rel=1e-9)
-    assert gate.of == {"new": bound > 0 or None, "other": None}
+    expected = bound(DIFFERENCES * 40, -1, level)
+    assert gate.verdicts[0].at_least == pytest.approx(expected, rel=1e-9)
+    assert gate.of == {"new": True, "other": None}
     assert "confidence 99.5 % (95 %, shared by 2 candidates and 5 looks)" in str(gate)
+
+
+def test_a_bound_is_cut_to_what_the_metric_can_be():
+    verdict = only(compared([0.0] * 3, [1.0] * 3).gate("ndcg@10 >= -1"))
+    assert (verdict.at_least, verdict.at_most) == (-1.0, 1.0)
+    assert verdict.verdict == "holds"  # no difference is less
 
 
 # --- Verdicts ------------------------------------------------------------------------------------
@@ -116,42 +120,52 @@ def test_several_candidates_and_looks_share_the_error():
     [
         ("ndcg@10 >= -1%", True),
         (["ndcg@10 >= -1%", "ndcg@10 > 0"], True),
-        (["ndcg@10 >= -1%", "ndcg@10 >= +0.1"], None),
+        (["ndcg@10 >= -1%", "ndcg@10 >= +0.15"], None),
         (["ndcg@10 >= +0.4", "ndcg@10 >= +0.1"], False),
     ],
 )
 def test_all_rules_must_hold_and_one_that_fails_suffices(rules, passed):
-    assert compared().gate(rules).passed is passed
+    assert many().gate(rules).passed is passed
 
 
-@pytest.mark.parametrize(
-    ("noise", "means", "shares", "verdicts"),
-    [
-        # -1.9 standard errors are significant alone (p = 0.032), not among three.
-        ([-0.1, 0.1] * 20, [-4, -1.9, 0, 1], [4, 3, 3, 3], ["fails", "open", "open", "open"]),
-        # -3 ones would be among two, were it not for the few large gains.
-        ([-0.1] * 36 + [0.9] * 4, [-3, 0], [2, 2], ["open", "open"]),
-    ],
-)
-def test_failing_is_corrected_by_holm_over_rules_and_groups(noise, means, shares, verdicts):
-    error = np.std(noise, ddof=1) / math.sqrt(40)
+def test_failing_is_corrected_by_holm_over_rules_and_groups():
+    noise = [-0.1, 0.1] * 2_000
+    error = np.std(noise, ddof=1) / math.sqrt(4_000)
+    # -2 standard errors fail alone, not among four; -4 fail among four.
+    means = [-4, -2, 0, 1]
     new = np.concatenate([np.array(noise) + mean * error for mean in means])
-    groups = np.repeat(range(len(means)), 40)
-    gate = compared(np.zeros(groups.size), new, by=groups).gate("ndcg@10 >= 0 in every group")
-    assert [each.verdict for each in gate.verdicts] == verdicts
-    bounds = [
-        (mean + quantile(1 - 0.05 / share, stats.skew(noise), 40)) * error
-        for mean, share in zip(means, shares, strict=True)
-    ]
-    assert [each.at_most for each in gate.verdicts] == pytest.approx(bounds, rel=1e-9)
+    groups = np.repeat(range(4), 4_000)
+    comparison = compared(np.zeros(groups.size), new, by=groups, metric="nearness")
+    gate = comparison.gate("nearness >= 0 in every group")
+    assert [verdict.verdict for verdict in gate.verdicts] == ["fails", "open", "open", "open"]
+    alone = comparison.gate("nearness >= 0 in 1")
+    assert only(alone).verdict == "fails"
+    least, largest = new.min(), new.max()
+    for verdict, mean, share in zip(gate.verdicts, means, [4, 3, 3, 3], strict=True):
+        turned = [-(value + mean * error) for value in noise]
+        high = -bound(turned, -max(largest, 0) + min(least, 0), 1 - 0.05 / share)
+        assert verdict.at_most == pytest.approx(high, rel=1e-9)
 
 
 def test_small_groups_are_listed_not_judged():
-    groups = ["a", "a", "b", "a", "b", "a"]
-    gate = compared(by=groups).gate("ndcg@10 >= 0 in every group", min_users=3)
-    assert [each.verdict for each in gate.verdicts] == ["holds", "not judged"]
+    groups = ["a", "a", "b", "a", "b", "a"] * 40
+    gate = many(by=groups).gate("ndcg@10 >= 0 in every group", min_users=90)
+    assert [verdict.verdict for verdict in gate.verdicts] == ["holds", "not judged"]
     assert gate.passed is True
-    assert "not judged: fewer than 3 users" in str(gate)
+    assert "not judged: fewer than 90 users" in str(gate)
+
+
+def test_one_named_group_is_judged():
+    groups = ["vip", "vip", "new user", "vip", "new user", "vip"] * 40
+    found = many(by=groups)
+    rules = ["ndcg@10 >= -1% in vip", "ndcg@10 > 0 in 'new user'", 'ndcg@10 > 0 in "new user"']
+    gate = found.gate(rules)
+    every = found.gate("ndcg@10 >= -1% in every group").verdicts
+    assert [verdict.group for verdict in gate.verdicts] == ["vip", "new user", "new user"]
+    vip = next(verdict for verdict in every if verdict.group == "vip")
+    assert gate.verdicts[0].at_least == vip.at_least
+    numbered = many(by=[1, 2] * 120)
+    assert only(numbered.gate("ndcg@10 > 0 in 2")).group == 2
 
 
 def test_a_metric_of_all_lists_is_compared_as_it_is():
@@ -163,28 +177,76 @@ def test_a_metric_of_all_lists_is_compared_as_it_is():
     assert math.isnan(only(found.gate("coverage >= -1%")).at_least)
     with pytest.raises(ArgumentError, match="has no groups: coverage is one value of all lists"):
         found.gate("coverage >= -1% in every group")
+    models["new"]["coverage"] = np.array(math.nan)  # no list
+    assert recmetrics.compare(models).gate("coverage >= -0.1").passed is None
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(4, "open"), (5, "holds")])
-def test_without_spread_the_signs_decide(n, verdict):
-    # 2^-n is at most 5 % from n = 5 on.
-    assert only(compared([0.0] * n, [0.25] * n).gate("ndcg@10 > 0")).verdict == verdict
+def test_without_spread_a_known_range_decides_and_an_unknown_one_is_open():
+    constant = [0.0] * 500, [0.25] * 500
+    assert only(compared(*constant).gate("ndcg@10 > 0")).verdict == "holds"
+    verdict = only(compared(*constant, metric="clicks").gate("clicks > 0"))
+    assert (verdict.verdict, verdict.n_needed) == ("open", None)
+    assert math.isnan(verdict.at_least)
 
 
-def test_equal_models_hold_a_rule_that_allows_no_loss_and_fail_one_that_asks_for_a_gain():
-    assert compared(new=OLD).gate("ndcg@10 >= 0").passed is True
-    assert compared(new=OLD).gate("ndcg@10 > 0").passed is False
+@pytest.mark.parametrize("n_users", [60, 340])
+def test_equal_models_need_107_users_for_a_margin_of_3_and_322_for_one_of_1_per_cent(n_users):
+    hits = [1.0, 0.0] * (n_users // 2)
+    found = compared(hits, hits, "hit@10")
+    passed = found.gate("hit@10 >= -0.03").passed, found.gate("hit@10 >= -0.01").passed
+    assert passed == ((None, None) if n_users == 60 else (True, True))
+    assert found.gate("hit@10 > 0").passed is None
 
 
-def test_runs_take_the_nested_bootstrap():
+# --- Runs ----------------------------------------------------------------------------------------
+
+
+def runs_of(values):
+    return [{"mrr": run} for run in values]
+
+
+def test_the_variance_over_runs_is_added():
     rng = np.random.default_rng(1)
     old = rng.random((3, 200))
-    new = old + 0.05 + rng.normal(0, 0.05, (3, 1))  # runs differ more than users do
-    runs = {name: [{"mrr": run} for run in each] for name, each in (("old", old), ("new", new))}
+    new = np.clip(old + 0.05 + rng.normal(0, 0.05, (3, 1)), 0, 1)
+    runs = {"old": runs_of(old), "new": runs_of(new)}
     gate = recmetrics.compare(runs, baseline="old", paired_runs=True).gate("mrr >= -0.01")
-    assert "nested bootstrap" in str(gate)
-    single = compared(old.mean(0), new.mean(0), "mrr").gate("mrr >= -0.01")
-    assert only(gate).at_least < only(single).at_least  # it covers the runs as well
+    difference = new.mean(axis=0) - old.mean(axis=0)
+    # The bound of users, with its error and degrees of freedom widened.
+    of_runs = (new - old).mean(axis=1)
+    low = bound(difference + 0.01, -0.99, 0.95, runs=[of_runs]) - 0.01
+    assert only(gate).at_least == pytest.approx(low, rel=1e-9)
+    assert "runs: their variance added" in str(gate)
+    apart = recmetrics.compare(runs, baseline="old").gate("mrr >= -0.01")
+    both = [new.mean(axis=1), old.mean(axis=1)]
+    low = bound(difference + 0.01, -0.99, 0.95, runs=both) - 0.01
+    assert only(apart).at_least == pytest.approx(low, rel=1e-9)
+    assert only(apart).n_needed is None  # more users do not make runs agree
+
+
+def test_a_model_saved_three_times_is_one_model():
+    values = np.random.default_rng(2).random((2, 200))
+    saved = {"old": {"mrr": values[0]}, "new": runs_of([values[1]] * 3)}
+    rule = "mrr >= -0.05"
+    assert only(recmetrics.compare(saved).gate(rule)).at_least == pytest.approx(
+        only(compared(*values, metric="mrr").gate(rule)).at_least, rel=1e-12
+    )
+
+
+def test_with_resamples_the_wider_of_both_bounds_counts():
+    rng = np.random.default_rng(3)
+    old = rng.random((8, 200))
+    new = np.clip(old + rng.normal(0, 0.3, (8, 1)), 0, 1)
+    runs = {"old": runs_of(old), "new": runs_of(new)}
+    drawn = recmetrics.compare(runs, n_resamples=100)
+    plain = only(recmetrics.compare(runs).gate("mrr >= -0.01"))
+    bounds = [only(drawn.gate("mrr >= -0.01", rng=seed)) for seed in range(8)]
+    assert len({verdict.at_least for verdict in bounds}) > 1  # the seed reaches the draws
+    assert all(verdict.at_least <= plain.at_least for verdict in bounds)
+    assert all(verdict.at_most >= plain.at_most for verdict in bounds)
+    assert "nested bootstrap of 100 resamples where it is wider" in str(drawn.gate("mrr > 0"))
+    equal = {"old": runs_of([old[0]] * 6), "new": runs_of([old[0]] * 6)}
+    assert recmetrics.compare(equal, n_resamples=100).gate("mrr >= -0.01").passed is None
 
 
 # --- Rules that cannot be read -------------------------------------------------------------------
@@ -201,6 +263,9 @@ def test_runs_take_the_nested_bootstrap():
         ("ndcg@10", "cannot read the rule 'ndcg@10'; .* type 'ndcg@10 >= -1%'"),
         (3, "cannot read the rule 3; .* type 'ndcg@10 >= -1%'"),
         ("ndcg@10 >= 0 in every group", "needs groups; type by= in compare"),
+        ("ndcg@10 >= 0 in vip", "needs groups; type by= in compare"),
+        ("ndcg@10 >= -1e400%", "is no finite number; expected one such as -1% or -0.01"),
+        ("ndcg@10 >= -5", "beyond every difference of ndcg@10, from -1 to 1; type -5% for a"),
         ([], "rules is empty; expected one or more, such as 'ndcg@10 >= -1%'"),
         ("zero >= -1%", "the mean of 'old', which is 0; expected a mean above 0"),
     ],
@@ -212,6 +277,14 @@ def test_a_rule_that_cannot_be_judged(rule, message):
     pattern = ".*".join(map(re.escape, message.split(".*")))
     with pytest.raises(ArgumentError, match=pattern):
         found.gate([rule] if isinstance(rule, int) else rule)
+
+
+def test_a_group_that_is_not_there():
+    found = compared(by=["vip", "new"] * 3)
+    with pytest.raises(ArgumentError, match=r"names no group of the comparison; did you mean 'vip"):
+        found.gate("ndcg@10 > 0 in vp")
+    with pytest.raises(ArgumentError, match=r"expected one of 'new', 'vip'"):
+        found.gate("ndcg@10 > 0 in 7")
 
 
 def test_three_models_need_a_baseline_or_a_pair():
@@ -230,46 +303,80 @@ def test_settings_that_are_no_counts():
         compared().gate("ndcg@10 >= 0", min_users=1)
     with pytest.raises(ArgumentError, match="looks must be an integer >= 1"):
         compared().gate("ndcg@10 >= 0", looks=1.5)
+    with pytest.raises(ArgumentError, match="looks must be at most 1,000"):
+        compared().gate("ndcg@10 >= 0", looks=10**18)
     with pytest.raises(ArgumentError, match="n must be an integer >= 1"):
         compared().movers("ndcg@10", n=0)
 
 
 # --- How many users ------------------------------------------------------------------------------
 
+# Differences -0.2 and 0.2 of 60 users each: no skewness, and no side has too few.
+EVEN = [0.2, -0.2] * 60
+EVEN_SPREAD = math.sqrt(120 * 0.04 / 119)
 
-def power_of(difference, spread, n, level, skewness=0):
+
+def even(**keywords):
+    return compared([0.4] * 120, [0.4 + difference for difference in EVEN], **keywords)
+
+
+def power_of(difference, n, level):
     """The power of the one-sided t test, by the distribution of its statistic."""
-    return stats.nct.sf(quantile(level, skewness, n), n - 1, difference / spread * math.sqrt(n))
+    noncentrality = difference / EVEN_SPREAD * math.sqrt(n)
+    return stats.nct.sf(stats.t.ppf(level, n - 1), n - 1, noncentrality)
 
 
 def test_a_detectable_difference_has_power_0_8():
-    [difference] = compared().differences
-    assert power_of(difference.detectable, SPREAD, 6, 0.975) == pytest.approx(0.8, abs=1e-7)
+    [difference] = even().differences
+    assert power_of(difference.detectable, 120, 0.975) == pytest.approx(0.8, abs=1e-7)
 
 
 def test_users_needed_are_the_fewest_with_the_power():
-    found = compared([*OLD, *[math.nan] * 3], [*NEW, *[1.0] * 3])
+    undefined = [math.nan] * 60
+    models = {
+        "old": {"ndcg@10": [0.4] * 120 + undefined},
+        "new": {"ndcg@10": [0.4 + difference for difference in EVEN] + [0.5] * 60},
+    }
+    found = recmetrics.compare(models)
     needed = found.users_needed("ndcg@10", 0.05, power=0.9)
     n = needed.with_value
-    assert power_of(0.05, SPREAD, n, 0.975) >= 0.9 > power_of(0.05, SPREAD, n - 1, 0.975)
-    assert needed.all_users == math.ceil(n * 9 / 6)
+    assert power_of(0.05, n, 0.975) >= 0.9 > power_of(0.05, n - 1, 0.975)
+    assert needed.all_users == math.ceil(n * 180 / 120)
     assert found.users_needed("ndcg@10", -0.05, power=0.9) == needed
 
 
+def power_with_one_more(spread, n, mean, worst, level):
+    """The power of a bound that counts one more user, of n users half of whom lose and gain."""
+
+    def bound_of(sample_mean):
+        return bound([sample_mean - spread, sample_mean + spread] * (n // 2), worst, level)
+
+    least = optimize.brentq(bound_of, 0, 1)  # the mean of a sample that just shows it
+    return stats.norm.cdf((mean - least) / spread * math.sqrt(n))
+
+
+def test_where_few_users_differ_the_detectable_difference_counts_one_more():
+    few = [0.3] * 9 + [-0.3] * 9 + [0.0] * 182
+    [difference] = compared([0.4] * 200, [0.4 + d for d in few]).differences
+    power = power_with_one_more(np.std(few), 200, difference.detectable, -1, 0.975)
+    assert power == pytest.approx(0.8, abs=0.02)
+
+
 def test_an_open_rule_says_how_many_users_its_margin_needs():
-    rng = np.random.default_rng(2)
-    d = rng.normal(0, 0.1, 50) - 0.1 * rng.exponential(size=50) + 0.1
-    found, skewness = compared(np.zeros(50), d), -stats.skew(d)
-    assert skewness > 0.5  # few large losses
-    verdict = only(gate := found.gate("ndcg@10 >= -0.02"))
+    verdict = only(gate := even().gate("ndcg@10 >= -0.02"))
     assert "holds with power 0.8, if the true difference is 0" in str(gate)
-    n, spread = verdict.n_needed, d.std(ddof=1)
     assert verdict.verdict == "open"
-    powers = [power_of(0.02, spread, users, 0.95, skewness) for users in (n - 1, n)]
-    assert powers[0] < 0.8 <= powers[1]
-    gain = found.gate("ndcg@10 >= +0.02")
+    power = power_with_one_more(0.2, verdict.n_needed // 2 * 2, 0.02, -0.98, 0.95)
+    assert power == pytest.approx(0.8, abs=0.005)
+    gain = even().gate("ndcg@10 >= +0.02")
     assert only(gain).n_needed is None
     assert "see users_needed" in str(gain)
+
+
+@pytest.mark.parametrize("margin", ["-1e-10", "-1e-12", "-1e-200"])
+def test_a_margin_that_no_number_of_users_shows_is_open(margin):
+    verdict = only(even().gate(f"ndcg@10 >= {margin}"))
+    assert (verdict.verdict, verdict.n_needed) == ("open", None)
 
 
 @pytest.mark.parametrize(
@@ -278,6 +385,7 @@ def test_an_open_rule_says_how_many_users_its_margin_needs():
         ("ndgc@10", 0.1, NEW, "metric must be one of .*'ndcg@10', got 'ndgc@10'"),
         ("ndcg@10", 0, NEW, "difference must be a finite number other than 0"),
         ("ndcg@10", "1", NEW, "difference must be a finite number other than 0"),
+        ("ndcg@10", 1e-300, NEW, "needs more than 1e.15 users; give one that would matter"),
         ("ndcg@10", 0.1, OLD, "have no spread"),
     ],
 )
@@ -286,32 +394,35 @@ def test_what_users_needed_refuses(metric, difference, new, message):
         compared(new=new).users_needed(metric, difference)
 
 
+def test_nothing_is_detectable_without_spread():
+    [difference] = compared(new=OLD).differences
+    assert math.isnan(difference.detectable)
+
+
 # --- statsmodels ---------------------------------------------------------------------------------
 
 NEEDS_STATSMODELS = "statsmodels is not installed"
 
 
-def test_bounds_are_those_of_two_one_sided_tests():
-    weights = pytest.importorskip("statsmodels.stats.weightstats", reason=NEEDS_STATSMODELS)
-    _, (_, p_low, _), (_, p_high, _) = weights.ttost_paired(np.array(NEW), np.array(OLD), 0.1, 0.2)
-    # A rule just holds at the confidence 1 - p.
-    low = compared(confidence=1 - p_low).gate("ndcg@10 >= +0.1")
-    assert only(low).at_least == pytest.approx(0.1, rel=1e-12)
-    high = compared(metric="mean_rank", confidence=1 - p_high).gate("mean_rank <= +0.2")
-    assert only(high).at_most == pytest.approx(0.2, rel=1e-12)
-
-
 def test_numbers_of_users_are_those_of_the_power_of_t_tests():
     power = pytest.importorskip("statsmodels.stats.power", reason=NEEDS_STATSMODELS)
     solve = power.TTestPower().solve_power
-    found = compared()
+    found = even()
     [difference] = found.differences
     # It counts what is significant in the wrong direction, too.
-    size = solve(nobs=6, alpha=0.05, power=0.8) * SPREAD
+    size = solve(nobs=120, alpha=0.05, power=0.8) * EVEN_SPREAD
     assert difference.detectable == pytest.approx(size, rel=1e-4)
     for true, wanted in ((0.05, 0.8), (-0.02, 0.9), (0.001, 0.8)):
-        n = solve(effect_size=abs(true) / SPREAD, alpha=0.05, power=wanted)
-        assert found.users_needed("ndcg@10", true, power=wanted).with_value == math.ceil(n)
+        n = solve(effect_size=abs(true) / EVEN_SPREAD, alpha=0.05, power=wanted)
+        needed = found.users_needed("ndcg@10", true, power=wanted).with_value
+        assert needed == pytest.approx(math.ceil(n), rel=1e-5)
+
+
+def test_intervals_are_those_of_students_t_without_skewness():
+    weights = pytest.importorskip("statsmodels.stats.weightstats", reason=NEEDS_STATSMODELS)
+    [difference] = even().differences
+    expected = weights.DescrStatsW(EVEN).tconfint_mean()
+    assert (difference.low, difference.high) == pytest.approx(expected, rel=1e-9)
 
 
 # --- Movers --------------------------------------------------------------------------------------
@@ -357,7 +468,7 @@ def test_no_user_moves_a_metric_of_all_lists():
 
 
 def test_a_gate_is_plain_values_and_a_page_of_a_notebook():
-    gate = compared().gate("ndcg@10 >= -1%")
+    gate = many().gate("ndcg@10 >= -1%")
     document = gate.to_dict()
     assert document["format"] == "recmetrics-1"
     assert document["passed"] is True

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from compared import LEVELS, NAN, OLD, SMALL, calls_of_warnings, models
+from compared import LEVELS, NAN, NEW, OLD, SMALL, calls_of_warnings, models
 
 from recmetrics import ArgumentError, compare, summary
 
@@ -47,7 +47,11 @@ def test_a_plot_is_written_and_nothing_is_cut(names, suffix, tmp_path):
 def test_a_plot_on_axes():
     figure = importlib.import_module("matplotlib.figure").Figure()
     left, right = figure.subplots(1, 2)
-    found = compare(SMALL, rng=0)
+    values = {
+        "old": {"m": np.tile(OLD, 20), "coverage@5": np.array(0.25)},
+        "new": {"m": np.tile(NEW, 20), "coverage@5": np.array(0.5)},
+    }
+    found = compare(values)
     assert found.plot(left) is figure
     found.plot(right, table="means")
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["m\nnew - old *"]

@@ -147,7 +147,9 @@ def scipys(values, weights, confidence=0.95, seed=0):
 def test_intervals_are_those_of_scipy(confidence):
     values, weights = drawn(300)
     for given, relative in ((None, np.ones(300)), (weights, weights)):
-        [found] = summary({"m": values}, weights=given, confidence=confidence, rng=3)
+        [found] = summary(
+            {"m": values}, weights=given, confidence=confidence, n_resamples=2000, rng=3
+        )
         expected = scipys(values, relative, confidence, seed=3)
         assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-9)
 
@@ -156,7 +158,7 @@ def test_intervals_are_those_of_scipy(confidence):
 @pytest.mark.parametrize("n_users", [4_097, 20_000])
 def test_intervals_of_many_users_are_from_blocks(n_users, weighted, monkeypatch):
     values, weights = drawn(n_users)
-    options = {"weights": weights} if weighted else {}
+    options = {"n_resamples": 2000} | ({"weights": weights} if weighted else {})
     [blocks] = summary({"m": values}, **options)
     monkeypatch.setattr(_statistics, "_MOST_DRAWN", n_users)
     [users] = summary({"m": values}, **options)
@@ -171,7 +173,7 @@ def test_intervals_of_many_users_are_from_blocks(n_users, weighted, monkeypatch)
 def test_blocks_are_random_whatever_the_order_of_users():
     # In order of their values: blocks of neighbours, or of each 4,096th user, would be wrong.
     values = np.arange(20_000) % 4_096 / 4_096
-    [found] = summary({"m": values})
+    [found] = summary({"m": values}, n_resamples=2000)
     half = 1.96 * values.std() / math.sqrt(values.size)
     assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.15)
 

@@ -9,6 +9,10 @@ from compared import BACKENDS, NAN, NUMBERS, USERS, WEIGHTS
 import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
+INTERVALS = (
+    "intervals by Student's t over users, corrected for skewness and for few users on a side"
+)
+
 
 def test_the_printed_table():
     found = summary(USERS, by=["new", "old", "new", "old", "old"])
@@ -30,7 +34,7 @@ def test_the_printed_table():
         f"old    recall@10  0.6667  {old['recall@10']}  0.4000  0.6000  1.0000      3         0",
         f"       mrr@10     0.4167  {old['mrr@10']}  0.0000  0.2500  1.0000      3         0",
         "",
-        "95 % intervals by percentile bootstrap over users, 2,000 resamples",
+        f"95 % {INTERVALS}",
         "q10, median, q90: quantiles of the users' values",
         "left out of recall@10: 1 of 5 users has no relevant item",
     ]
@@ -40,9 +44,14 @@ def test_the_printed_table():
 def test_the_legend():
     found = summary({"ndcg@5": [NAN, NAN, 1.0], "mrr@5": [NAN, NAN, 0.5]}, confidence=0.9)
     assert str(found).splitlines()[-3:] == [
-        "90 % intervals by percentile bootstrap over users, 2,000 resamples",
+        f"90 % {INTERVALS}",
         "q10, median, q90: quantiles of the users' values",
         "left out: 2 of 3 users have no relevant item",
+    ]
+    found = summary({"ndcg@5": [1.0, 0.5]}, confidence=0.9, n_resamples=500)
+    assert str(found).splitlines()[-2:] == [
+        "90 % intervals by percentile bootstrap over users, 500 resamples",
+        "q10, median, q90: quantiles of the users' values",
     ]
     found = summary({"ndcg@5": [1.0, 0.5, 0.0, 1.0]}, weights=[0, 1, 0, 1])
     assert str(found).splitlines()[-2:] == [
@@ -99,7 +108,7 @@ def test_the_plural_of_a_noun(noun, nouns):
     text = str(summary({"mrr@10": [1.0, 0.5, NAN]}, noun=noun))
     assert text.split()[8] == nouns
     assert text.splitlines()[-3:] == [
-        f"95 % intervals by percentile bootstrap over {nouns}, 2,000 resamples",
+        f"95 % {INTERVALS.replace('users', nouns)}",
         f"q10, median, q90: quantiles of the {nouns}' values",
         f"left out: 1 of 3 {nouns} has no relevant item",
     ]
@@ -116,12 +125,13 @@ def test_small_numbers_keep_three_digits():
 
 
 def test_latex():
-    text = summary({"a_b%": [0.5, 0.5]}, by=["x&y"] * 2).to_latex()
+    text = summary({"a_b%": [0.5] * 2, "hit@1": [0, 1]}, by=["x&y"] * 2).to_latex()
     assert text.startswith("% \\usepackage{booktabs}\n\n\\begin{tabular}{lrrrrrr}\n\\toprule\n")
-    assert "a\\_b\\% & 0.5000 & {[}0.5000, 0.5000] & 0.5000 & 0.5000 & 0.5000 & 2 \\\\\n" in text
+    assert "a\\_b\\% & 0.5000 & - & 0.5000 & 0.5000 & 0.5000 & 2 \\\\\n" in text
+    assert "hit@1 & 0.5000 & {[}0.0000, 1.0000] & 0.0000 & 0.5000 & 1.0000 & 2 \\\\\n" in text
     assert "x\\&y & a\\_b\\% & 0.5000" in text
     assert text.count("\\end{tabular}") == 2
-    assert "95 \\% intervals by percentile bootstrap over users, 2,000 resamples \\\\\n" in text
+    assert f"95 \\% {INTERVALS} \\\\\n" in text
 
 
 class Cells(html.parser.HTMLParser):
@@ -150,13 +160,13 @@ def test_html_shows_the_table_and_escapes_names():
     page = Cells()
     page.feed(found._repr_html_())
     assert page.tags == {"table", "thead", "tbody", "tr", "th", "td", "p", "br"}
-    interval = "[0.2500, 0.7500]"
+    interval = f"[{found.records[0].low:.4f}, {found.records[0].high:.4f}]"
     assert page.rows[:2] == [
         ["metric", "mean", "95 % interval", "q10", "median", "q90", "users", "left out"],
         ["<b onclick=x>&amp;\\x1b", "0.5000", interval, "0.2500", "0.5000", "0.7500", "2", "1"],
     ]
     assert page.rows[4][:2] == ["<i>", "<b onclick=x>&amp;\\x1b"]
-    assert "by percentile bootstrap" in page.text
+    assert INTERVALS in page.text
     assert "left out of <b onclick=x>&amp;\\x1b: 1 of 3 users has no value" in page.text
 
 

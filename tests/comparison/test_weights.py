@@ -40,11 +40,15 @@ def test_a_difference_has_the_numbers_of_its_values(is_weighted):
 
 
 def test_the_weighted_t_test_by_hand():
-    models = {"a": {"m": [0.0, 0.0, 0.0]}, "b": {"m": [1.0, 2.0, 4.0]}}
-    [found] = compare(models, weights=[1, 1, 2]).differences
-    mean = (1 + 2 + 2 * 4) / 4
-    error = math.sqrt(3 / 2 * ((1 - mean) ** 2 + (2 - mean) ** 2 + 4 * (4 - mean) ** 2)) / 4
-    assert found.p_values["t"] == pytest.approx(2 * stats.t.sf(mean / error, df=2))
+    # Ten users each, so that no side has too few.
+    differences = np.repeat([1.0, 2.0, -4.0], 10)
+    weights = np.repeat([1, 1, 2], 10)
+    models = {"a": {"m": np.zeros(30)}, "b": {"m": differences}}
+    [found] = compare(models, weights=weights).differences
+    mean = (1 + 2 + 2 * -4) / 4
+    squares = 10 * ((1 - mean) ** 2 + (2 - mean) ** 2 + 4 * (-4 - mean) ** 2)
+    error = math.sqrt(30 / 29 * squares) / 40
+    assert found.p_uncorrected["t"] == pytest.approx(2 * stats.t.sf(-mean / error, df=29))
 
 
 def test_the_weighted_permutation_test_tries_every_flip():
@@ -54,7 +58,7 @@ def test_the_weighted_permutation_test_tries_every_flip():
     weighted = weights * differences
     flips = [abs(np.dot(signs, weighted)) for signs in itertools.product((1, -1), repeat=5)]
     expected = np.mean([each >= abs(weighted.sum()) - 1e-12 for each in flips])
-    assert found.p_values["permutation"] == pytest.approx(expected)
+    assert found.p_uncorrected["permutation"] == pytest.approx(expected)
 
 
 def test_a_weighted_comparison_says_so():

@@ -1,0 +1,502 @@
+"""Bounds of means: one function of the moments of the users' values makes all of them.
+
+    Moments       sums of values and weights about the mean, up to the third power
+    Range         the least and the largest value of a metric, and of differences of its values
+    Tail          a lower bound before its level is chosen; ``tail_of`` makes it
+    Bounds        the tails of a mean on both sides; ``bounds_of`` makes them
+    Plan          the true mean that n users show, and the users who show a true mean
+
+A bound is that of Student's t, moved by the skewness of the values, which endangers it where few
+users are far away on its side. Where users on that side may be too few to be seen at all, one more
+user counts, at the worst value that a user can have. Nothing is drawn.
+
+``Moments`` and ``Tail`` hold numbers, or arrays of them with one entry for each sample.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+FEW_USERS = 10  # on a side of a mean, with fewer than whom summary and compare add one there
+MOST_USERS = 10**15  # that a plan names
+POWER = 0.8  # with which a difference is said to be detectable
+_NORMAL_FROM = 10**6  # users from whom on a noncentral t is normal; SciPy's is slow there
+_STEPS = 100  # towards a detectable mean; it needs 5 to 15
+
+
+class WeightSums(NamedTuple):
+    """Sums of the weights of users, w, and of w^2 times powers of the distance from the mean, d."""
+
+    first: Any  # sum of w
+    second: Any  # of w^2
+    third: Any  # of w^3
+    second_distances: Any  # of w^2 d
+    second_squares: Any  # of w^2 d^2
+
+
+class Moments(NamedTuple):
+    """The moments of the values of n users, about their mean; with weights, each weighs w."""
+
+    n: Any
+    mean: Any  # sum of w x / sum of w
+    squares: Any  # sum of w d^2, with d = x - mean
+    cubes: Any  # sum of w d^3
+    weights: WeightSums | None = None  # None: each user weighs 1
+
+    def negated(self) -> Moments:
+        """The moments of the negated values."""
+        weights = self.weights
+        if weights is not None:
+            weights = weights._replace(second_distances=-weights.second_distances)
+        return Moments(self.n, -self.mean, self.squares, -self.cubes, weights)
+
+    def with_user(self, value: Any) -> Moments:
+        """The moments with one more user, whose weight is sum w^2 / sum w, 1 without weights."""
+        sums = self.weights
+        total = self.n if sums is None else sums.first
+        weight = 1.0 if sums is None else sums.second / sums.first
+        distance = value - self.mean
+        moved = distance * weight / (total + weight)  # how far the mean moves
+
+        # Chan, Golub and LeVeque (1983), and for cubes Pebay (2008), of n users and one more.
+        squares = self.squares + moved * distance * total
+        cubes = self.cubes + moved * distance * total * (distance - 2 * moved)
+        cubes -= 3 * moved * self.squares
+
+        if sums is not None:
+            second_squares = sums.second_squares - 2 * moved * sums.second_distances
+            second_squares += moved**2 * sums.second + (weight * (distance - moved)) ** 2
+            second_distances = sums.second_distances - moved * sums.second
+            second_distances += weight**2 * (distance - moved)
+            sums = WeightSums(
+                first=sums.first + weight,
+                second=sums.second + weight**2,
+                third=sums.third + weight**3,
+                second_distances=second_distances,
+                second_squares=second_squares,
+            )
+        return Moments(self.n + 1, self.mean + moved, squares, cubes, sums)
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation, with n - 1; weighted, with sum w - sum w^2 / sum w."""
+        if self.weights is None:
+            return np.sqrt(self.squares / (self.n - 1))
+        freedom = self.weights.first - self.weights.second / self.weights.first
+        return np.sqrt(self.squares / freedom)
+
+    @property
+    def error(self) -> Any:
+        """The standard error of the mean; of a weighted one by its linearised variance."""
+        n, weights = self.n, self.weights
+        if weights is None:
+            return np.sqrt(self.squares / (n - 1) / n)
+        return np.sqrt(weights.second_squares * n / (n - 1)) / weights.first
+
+    @property
+    def n_effective(self) -> Any:
+        """The number of users of equal weight whose mean varies as much: (sum w)^2 / sum w^2."""
+        return self.n if self.weights is None else self.weights.first**2 / self.weights.second
+
+    @property
+    def skewness(self) -> Any:
+        """The skewness of the values; 0 without spread.
+
+        With weights, that of the terms of the mean, if weights and values are independent: their
+        own skewness would rest on the few users of large weight.
+        """
+        total = self.n if self.weights is None else self.weights.first
+        variance = self.squares / total
+        has_spread = variance > 0
+        skewness = self.cubes / total / np.where(has_spread, variance, 1.0) ** 1.5
+        skewness = np.where(has_spread, skewness, 0.0)
+        if self.weights is not None:
+            second = self.weights.second / self.n
+            skewness = skewness * (self.weights.third / self.n) / second**1.5
+        return skewness
+
+
+def moments_of(values: Floats, weights: Floats | None = None) -> Moments:
+    """Sum the powers of the distances of values, (..., n_users), from their mean.
+
+    Distances that are rounding of the mean count as 0. Without values, the mean is NaN.
+    """
+    n = values.shape[-1]
+    if weights is None:
+        mean = values.mean(axis=-1) if n else math.nan
+        distances = values - np.expand_dims(mean, -1)
+        squares, cubes = _sums_of_powers(distances, distances)
+    else:
+        total = weights.sum(axis=-1)
+        mean = np.einsum("...n,...n->...", weights, values) / total if n else math.nan
+        distances = values - np.expand_dims(mean, -1)
+        squares, cubes = _sums_of_powers(weights * distances, distances)
+    is_rounding = squares <= n * (ROUNDING * mean) ** 2
+    squares = np.where(is_rounding, 0.0, squares)
+    cubes = np.where(is_rounding, 0.0, cubes)
+    if weights is None:
+        return Moments(n, mean, squares, cubes)
+    weighted = np.where(np.expand_dims(is_rounding, -1), 0.0, weights * distances)
+    sums = WeightSums(
+        first=total,
+        second=np.square(weights).sum(axis=-1),
+        third=np.power(weights, 3).sum(axis=-1),
+        second_distances=(weights * weighted).sum(axis=-1),
+        second_squares=np.square(weighted).sum(axis=-1),
+    )
+    return Moments(n, mean, squares, cubes, sums)
+
+
+def _sums_of_powers(weighted: Floats, distances: Floats) -> tuple[Floats, Floats]:
+    powers = weighted * distances
+    squares = powers.sum(axis=-1)
+    powers *= distances
+    return squares, powers.sum(axis=-1)
+
+
+class Range(NamedTuple):
+    """The worst and the best value that a user can have; the lower and the upper limit of a mean.
+
+    A limit that is not known is infinite; the value of a user is then that of the users at hand.
+    """
+
+    least: float
+    largest: float
+    floor: float = -math.inf
+    ceiling: float = math.inf
+
+    @classmethod
+    def of(cls, values: Sequence[Floats], floor: float, ceiling: float) -> Range:
+        """The range of a metric between these limits, of which some users have these values.
+
+        Values beyond a limit are of another scale, such as per cent: the limit is not known then.
+        """
+        least = math.inf
+        largest = -math.inf
+        for array in values:
+            is_finite = np.isfinite(array)
+            least = min(least, float(np.min(array, where=is_finite, initial=math.inf)))
+            largest = max(largest, float(np.max(array, where=is_finite, initial=-math.inf)))
+        if floor <= least and math.isfinite(floor):
+            least = floor
+        else:
+            floor = -math.inf
+        if ceiling >= largest and math.isfinite(ceiling):
+            largest = ceiling
+        else:
+            ceiling = math.inf
+        return cls(least, largest, floor, ceiling)
+
+    def of_difference(self, share: float = 1.0) -> Range:
+        """The range of new - share x old."""
+        if not share:
+            return self
+        of_users = sorted([share * self.least, share * self.largest])
+        of_means = sorted([share * self.floor, share * self.ceiling])
+        return Range(
+            self.least - of_users[1],
+            self.largest - of_users[0],
+            self.floor - of_means[1],
+            self.ceiling - of_means[0],
+        )
+
+    def moved(self, distance: float) -> Range:
+        """The range of the values + distance."""
+        return Range(*(end + distance for end in self))
+
+    def negated(self) -> Range:
+        """The range of the negated values."""
+        return Range(-self.largest, -self.least, -self.ceiling, -self.floor)
+
+    @property
+    def has_floor(self) -> bool:
+        """True if the lower limit is known."""
+        return math.isfinite(self.floor)
+
+
+class Spread(NamedTuple):
+    """The variance of a mean over the runs of a model, and its degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+    @classmethod
+    def of(cls, means: Floats) -> Spread:
+        """The variance of the mean of several runs, from the means of each."""
+        return cls(float(np.var(means, ddof=1)) / means.size, means.size - 1)
+
+
+class Tail(NamedTuple):
+    """A lower bound of a mean, before its level is chosen.
+
+    With q, the quantile of Student's t, it is centre - error (q + shift (1 + 2 q^2)): a quantile
+    of skewed values by Hall (Inverting an Edgeworth expansion, Annals of Statistics 1983).
+    """
+
+    centre: Any
+    error: Any
+    shift: Any
+    freedom: Any
+    worst: Any = None  # the value of the user that it counts in addition
+    least: Any = -math.inf  # value that the mean can have
+    resampled: Floats | None = None  # means of a bootstrap, of which the wider bound counts
+
+    def with_runs(self, spreads: Sequence[Spread]) -> Tail:
+        """Add the variances over runs to that over users.
+
+        The degrees of freedom are those of Satterthwaite (An approximate distribution of estimates
+        of variance components, 1946). Means over runs are taken not to be skewed.
+        """
+        of_users = self.error**2
+        variance = of_users + sum(spread.variance for spread in spreads)
+        if not 0 < variance < math.inf:
+            return self
+        by_freedom = of_users**2 / self.freedom
+        by_freedom += sum(spread.variance**2 / spread.freedom for spread in spreads)
+        return self._replace(
+            error=np.sqrt(variance),
+            shift=self.shift * (of_users / variance) ** 1.5,
+            freedom=variance**2 / by_freedom,
+        )
+
+    def bound(self, alpha: Any) -> Any:
+        """The bound with the one-sided error alpha."""
+        bound = self.centre - self.error * self.quantile(alpha)
+        if self.resampled is not None:
+            bound = np.minimum(bound, np.quantile(self.resampled, alpha))
+        return np.maximum(bound, self.least)
+
+    def quantile(self, alpha: Any) -> Any:
+        """The distance of the bound from the centre, in standard errors."""
+        from scipy.special import stdtrit
+
+        q = stdtrit(self.freedom, 1 - alpha)
+        return q + self.shift * (1 + 2 * q**2)
+
+    def level(self) -> Any:
+        """The alpha with which the bound is 0: the one-sided p-value of a mean of 0 or less."""
+        from scipy.special import stdtr
+
+        is_fixed = np.equal(self.error, 0.0)
+        t = self.centre / np.where(is_fixed, 1.0, self.error) - self.shift
+        # Solves ``quantile`` for q; without a solution, the bound is below 0 with every alpha.
+        q = 2 * t / (1 + np.sqrt(np.maximum(0.0, 1 + 8 * self.shift * t)))
+        fixed = np.where(np.greater(self.centre, 0), 0.0, 1.0)
+        level = np.where(is_fixed, fixed, stdtr(self.freedom, -q))
+        if self.resampled is not None:
+            n_at_most_0 = np.count_nonzero(self.resampled <= 0)
+            level = np.maximum(level, (1 + n_at_most_0) / (1 + self.resampled.size))
+        return level
+
+
+def tail_of(moments: Moments, worst: Any = None) -> Tail:
+    """Make a lower bound of the mean; ``worst`` is the value of one more user, None for none.
+
+    The added user counts whole in the spread and in the skewness, and half in the centre, which is
+    a continuity correction: for values that are 0 or the worst, the bound then is that of Clopper
+    and Pearson to its first orders.
+    """
+    measured = moments if worst is None else moments.with_user(worst)
+    centre = moments.mean
+    if worst is not None:
+        weights = moments.weights
+        total = moments.n if weights is None else weights.first
+        half = 0.5 if weights is None else weights.second / weights.first / 2
+        centre = (moments.mean * total + worst * half) / (total + half)
+
+    error = measured.error
+    if worst is None:
+        error = np.where(np.equal(error, 0.0), math.inf, error)  # nothing was seen: no bound
+    shift = np.maximum(0.0, -measured.skewness) / (6 * np.sqrt(measured.n))
+    return Tail(centre, error, shift, moments.n - 1, worst)
+
+
+class Bounds(NamedTuple):
+    """The lower bound of a mean, and that of the negated mean, which is its upper one negated."""
+
+    moments: Moments
+    lower: Tail
+    upper: Tail
+    is_observed: bool  # a side counts a user whose value is only the worst of those at hand
+
+    @property
+    def has_added(self) -> bool:
+        """True if a side counts one more user."""
+        return self.lower.worst is not None or self.upper.worst is not None
+
+    def p_value(self) -> float:
+        """The confidence with which the interval ends at 0, subtracted from 1."""
+        return min(1.0, 2 * float(min(self.lower.level(), self.upper.level())))
+
+    def with_runs(self, spreads: Sequence[Spread]) -> Bounds:
+        """These bounds where runs vary, too."""
+        lower = self.lower.with_runs(spreads)
+        upper = self.upper.with_runs(spreads)
+        return self._replace(lower=lower, upper=upper)
+
+    def widened(self, means: Floats) -> Bounds:
+        """The wider of these bounds and of those of resampled means."""
+        lower = self.lower._replace(resampled=means)
+        upper = self.upper._replace(resampled=-means)
+        return self._replace(lower=lower, upper=upper)
+
+    def users_for(self, n_equal: int) -> int:
+        """The users, with weights like these, who are worth so many users of equal weight."""
+        if self.moments.weights is None:
+            return n_equal
+        return math.ceil(float(n_equal * self.moments.n / self.moments.n_effective))
+
+    def plans(self) -> tuple[Plan, Plan]:
+        """What the two tails of new users would be like."""
+        return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
+
+    def detectable(self, largest: float, alpha: float) -> float:
+        """The least true mean, up to ``largest``, that so many users show; NaN for none."""
+        return max(
+            (
+                plan.detectable(self.moments.n_effective, largest, alpha, POWER)
+                for plan in self.plans()
+            ),
+            key=lambda mean: math.inf if math.isnan(mean) else mean,
+        )
+
+
+def bounds_of(moments: Moments, limits: Range, n_below: int = 0, n_above: int = 0) -> Bounds:
+    """Make the bounds of the mean of values within ``limits``.
+
+    ``n_below`` and ``n_above`` are the users on either side; a side of fewer than ``FEW_USERS``
+    counts one more user. The default adds one to both sides.
+    """
+    has_spread = bool(moments.squares > 0)
+    tails = []
+    n_observed = 0
+    sides = ((moments, limits, n_below), (moments.negated(), limits.negated(), n_above))
+    for side, ends, n_users in sides:
+        # Values without spread bound nothing unless it is known how far away other users can be.
+        is_added = n_users < FEW_USERS if has_spread else ends.has_floor
+        tail = tail_of(side, ends.least if is_added else None)
+        tails.append(tail._replace(least=ends.floor))
+        n_observed += is_added and not ends.has_floor
+    lower, upper = tails
+    return Bounds(moments, lower, upper, n_observed > 0)
+
+
+def can_bound(values: Floats) -> bool:
+    """Say whether the mean of values has bounds: there are two or more, and none is infinite."""
+    return values.size >= 2 and bool(np.isfinite(values).all())
+
+
+def bounds_of_mean(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
+    """Make the bounds of the mean of a metric, as ``summary`` shows it; None as ``can_bound``.
+
+    Users below the best value are those on its lower side, users above the worst on its upper one.
+    """
+    if not can_bound(values):
+        return None
+    n_below = int(np.count_nonzero(values < limits.largest))
+    n_above = int(np.count_nonzero(values > limits.least))
+    return bounds_of(moments_of(values, weights), limits, n_below, n_above)
+
+
+def bounds_of_difference(values: Floats, weights: Floats | None, limits: Range) -> Bounds | None:
+    """Make the bounds of a mean difference, whose sides are the users who lose and who gain."""
+    if not can_bound(values):
+        return None
+    n_below = int(np.count_nonzero(values < 0))
+    n_above = int(np.count_nonzero(values > 0))
+    return bounds_of(moments_of(values, weights), limits, n_below, n_above)
+
+
+def interval_of(
+    bounds: Bounds | None, confidence: float, runs: Sequence[Spread] = ()
+) -> tuple[float, float]:
+    """The two-sided interval of a mean, whose runs vary, too; NaN where there is none."""
+    if bounds is None:
+        return math.nan, math.nan
+    bounds = bounds.with_runs(runs)
+    tail = (1 - confidence) / 2
+    low = float(bounds.lower.bound(tail))
+    high = -float(bounds.upper.bound(tail))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return math.nan, math.nan
+    return low, high
+
+
+class Plan(NamedTuple):
+    """The users of a mean yet to be measured, for one of its tails: how far their values spread."""
+
+    std: float  # weighted users count as so many of equal weight, ``Moments.n_effective``
+    skewness: float
+    worst: float | None  # the value of one more user, None for none
+
+    @classmethod
+    def of(cls, moments: Moments, tail: Tail) -> Plan:
+        """Take new users to be like those of these moments."""
+        std = float(moments.error * np.sqrt(moments.n_effective))
+        return cls(std, float(moments.skewness), tail.worst)
+
+    def true_mean(self, n: float, mean: float, alpha: float, power: float) -> float:
+        """The true mean that a bound of n users shows to be above 0, with this power.
+
+        With one more user, its distance is taken from a true mean near ``mean``.
+        """
+        squares = self.std**2 * (n - 1)
+        cubes = self.skewness * n * (squares / n) ** 1.5
+        tail = tail_of(Moments(n, mean, squares, cubes), self.worst)
+        threshold = float(tail.error * tail.quantile(alpha))
+        error = self.std / math.sqrt(n)
+        if self.worst is not None:  # the centre must reach the threshold
+            threshold = (threshold * (n + 0.5) - self.worst / 2) / n
+            return threshold + error * _normal_quantile(power)
+        if n > _NORMAL_FROM:
+            return threshold + error * _normal_quantile(power)
+
+        from scipy.special import nctdtrinc
+
+        # The noncentrality of t (Cohen: Statistical power analysis, 1988, ch. 2).
+        return error * float(nctdtrinc(n - 1, 1 - power, threshold / error))
+
+    def detectable(self, n: float, largest: float, alpha: float, power: float) -> float:
+        """The least true mean that a bound of n users shows; NaN if none up to ``largest``."""
+        mean = 0.0
+        for _ in range(_STEPS if self.std > 0 else 0):
+            shown = self.true_mean(n, mean, alpha, power)
+            if not shown <= largest:
+                return math.nan
+            if abs(shown - mean) <= ROUNDING * shown:
+                return shown
+            mean = shown
+        return math.nan
+
+    def users(self, mean: float, alpha: float, power: float) -> int | None:
+        """The users of equal weight of whom a bound shows this true mean; None without spread.
+
+        Also None for more than ``MOST_USERS``.
+        """
+        if not self.std > 0:
+            return None
+
+        def suffice(n: int) -> bool:
+            return self.true_mean(n, mean, alpha, power) <= mean
+
+        high = 2
+        while not suffice(high):
+            high *= 2
+            if high > 2 * MOST_USERS:
+                return None
+        n_users = bisect_left(range(high), True, lo=max(high // 2, 2), key=suffice)
+        return n_users if n_users <= MOST_USERS else None
+
+
+def _normal_quantile(share: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(share))
