@@ -175,7 +175,7 @@ MOST = {
     "Metrics.compute_factors": (16, 60, None),
     "Evaluator.update": (10, 26, 64),
     "evaluate_table": (21, 80, None),
-    "recmetrics evaluate": (25, 135, None),
+    "recmetrics evaluate": (25, 150, None),
 }
 
 

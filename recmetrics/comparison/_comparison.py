@@ -151,7 +151,7 @@ class Comparison(Compared, Printed):
         >>> comparison = recmetrics.compare({"old": old, "new": new}, baseline="old")
         >>> gate = comparison.gate("ndcg@10 > 0")
         >>> gate.passed, round(gate.verdicts[0].at_least, 4)
-        (True, 0.1155)
+        (True, 0.1185)
 
         Parameters
         ----------
@@ -195,7 +195,8 @@ class Comparison(Compared, Printed):
         without spread and of unknown range, leaves the rule open.
 
         All rules must hold, which is an intersection-union test: its level is that of one rule
-        (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One failing rule suffices, so these bounds are corrected by
+        (Berger: Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982). One
+        failing rule suffices, so these bounds are corrected by
         Holm over rules and groups. Several candidates share 1 - confidence, since the one that
         passes is chosen. The value of a metric of all lists is compared as it is.
         """
@@ -212,7 +213,8 @@ class Comparison(Compared, Printed):
     ) -> UsersNeeded:
         """Compute how many users show a true difference of this size, by the spread of these.
 
-        It is shown if the interval at the confidence of the comparison leaves out 0. Give the difference that would matter, not the observed one: the
+        It is shown if the interval at the confidence of the comparison leaves out 0. Give the
+        difference that would matter, not the observed one: the
         power for that says nothing that its p-value does not.
 
         Parameters

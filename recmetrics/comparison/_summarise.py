@@ -59,10 +59,10 @@ def summary(
     >>> print(str(found).partition("\n\n")[0])  # print(found) also shows a legend
     metric       mean     95 % interval     q10  median     q90  users  left out
     ---------  ------  ----------------  ------  ------  ------  -----  --------
-    recall@10  0.4000  [0.2000, 0.6000]  0.2000  0.4000  0.6000      3         1
-    mrr@10     0.4375  [0.1250, 0.8125]  0.0000  0.3750  1.0000      4         0
+    recall@10  0.4000  [0.3622, 0.4378]  0.2000  0.4000  0.6000     75        25
+    mrr@10     0.4375  [0.3638, 0.5136]  0.0000  0.3750  1.0000    100         0
     >>> [(each.metric, each.n_undefined, each.why) for each in found]
-    [('recall@10', 1, 'no relevant item'), ('mrr@10', 0, '')]
+    [('recall@10', 25, 'no relevant item'), ('mrr@10', 0, '')]
 
     Parameters
     ----------
