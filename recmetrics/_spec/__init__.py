@@ -44,6 +44,7 @@ from recmetrics._spec.registry import (
     SideInput,
     choice,
     metric,
+    read_option,
 )
 from recmetrics._spec.request import Cutoffs, Definition, Request, SideWords, define
 from recmetrics._spec.systems import (

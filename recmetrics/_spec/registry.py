@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from recmetrics._errors import UnknownOptionError, did_you_mean
+from recmetrics._errors import ArgumentError, UnknownOptionError, did_you_mean
 
 Reads = Literal["hits", "lists", "exposure"]
 """The input of a kernel: the hits of each user, their lists, or how often items are in lists."""
@@ -109,6 +109,14 @@ class Formula:
 
 
 def _fill(template: str, words: Mapping[str, str]) -> str:
+    for name in _PLACEHOLDER.findall(template):
+        if name not in words:
+            hint = did_you_mean(name, words) or f"expected one of {', '.join(words)}"
+            msg = (
+                f"the formula {template!r} has {{{name}}}, which stands for nothing; {hint}, or "
+                "leave out the braces"
+            )
+            raise ArgumentError(msg)
     return _PLACEHOLDER.sub(lambda found: _fill(words[found[1]], words), template)
 
 
@@ -317,7 +325,7 @@ def metric(
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function, include_extras=True)
         options = {
-            name: _option(name, parameter.default, hints[name])
+            name: read_option(name, parameter.default, hints[name])
             for name, parameter in signature.parameters.items()
             if parameter.kind is parameter.KEYWORD_ONLY
         }
@@ -335,9 +343,10 @@ def metric(
             description=description,
             **facts,
         )
+        # First, since it refuses a formula that cannot be written.
+        function.__doc__ = _full_description(record)
         METRICS[record.name] = record
         ALIASES.update(dict.fromkeys(record.aliases, record.name))
-        function.__doc__ = _full_description(record)
         return function
 
     return declare
@@ -366,7 +375,8 @@ def _full_description(record: Metric) -> str:
     return "\n".join(lines)
 
 
-def _option(name: str, default: Any, hint: Any) -> Option:
+def read_option(name: str, default: Any, hint: Any) -> Option:
+    """Read an option from the default and the annotation of a parameter."""
     kind, about = get_args(hint)
     if isinstance(about, Number):
         return Option(name, default, about.meaning, above=about.above, below=about.below)

@@ -264,7 +264,12 @@ def _definitions(
             spec = make_spec(metric.name, metric.k, dict(metric.options), convention)
             definitions[text] = define(spec, convention, policy, undefined)
         elif isinstance(metric, str):
-            definitions[text] = _defined(metric, convention, policy, undefined)
+            definition = _defined(metric, convention, policy, undefined)
+            if definition.spec.metric is not METRICS.get(definition.spec.name):
+                # It has been declared anew, as by a cell of a notebook that ran again.
+                _defined.cache_clear()
+                definition = _defined(metric, convention, policy, undefined)
+            definitions[text] = definition
         else:
             parse(metric)  # refuses it
     if not definitions:
@@ -284,7 +289,7 @@ def _with_bounds(definitions: Mapping[str, Definition]) -> dict[str, Definition]
     return ranges
 
 
-@lru_cache(maxsize=1024)  # a definition is constant; a training loop asks for the same every time
+@lru_cache(maxsize=1024)  # a training loop asks for the same strings every time
 def _defined(
     text: str, convention: Convention | None, ties: TiePolicy | None, undefined: Undefined | None
 ) -> Definition:

@@ -6,11 +6,11 @@ import math
 import re
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overload
 
 from recmetrics._errors import ArgumentError
 from recmetrics._selection import WHOLE_LIST, Hits
-from recmetrics._spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option
+from recmetrics._spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
 from recmetrics._spec import metric as register
 from recmetrics._types import FloatArray
 from recmetrics.metrics._reference import OneUser
@@ -22,19 +22,36 @@ _NAME = re.compile("[a-z][a-z0-9_]*")
 _APPLIED = ("gain", "discount", "ideal", "ideal_depth", "weigh", "of")
 
 
+@overload
+def metric(function: F, /) -> F: ...
+
+
+@overload
 def metric(
     *,
-    formula: str,
+    formula: str | None = None,
     citation: str = "own definition",
     bounds: tuple[float, float] = (0.0, 1.0),
     higher_is_better: bool = True,
     kernel: Callable[..., Any] | None = None,
-) -> Callable[[F], F]:
+) -> Callable[[F], F]: ...
+
+
+def metric(
+    function: Callable[..., float] | None = None,
+    /,
+    *,
+    formula: str | None = None,
+    citation: str = "own definition",
+    bounds: tuple[float, float] = (0.0, 1.0),
+    higher_is_better: bool = True,
+    kernel: Callable[..., Any] | None = None,
+) -> Any:
     """Declare a metric of your own: the decorated function is its definition for one user.
 
     >>> import math
     >>> import recmetrics
-    >>> @recmetrics.metric(formula="1 if the first {k} items are all relevant, else 0")
+    >>> @recmetrics.metric
     ... def clean(user: recmetrics.OneUser, k: int, *, rel: float = 1.0) -> float:
     ...     "Whether the top of the list has relevant items alone."
     ...     if not user.relevances:
@@ -46,13 +63,16 @@ def metric(
     The name of the function is that of the metric. It then works in every metric string: of
     ``Metrics``, evaluators, tables, ``compare`` and ``explain``, in this process. A process of a
     pool, or one that reads a saved state, must import the module that declares it. Declaring the
-    function of a module anew replaces it, as when a cell of a notebook runs again.
+    function of a module anew replaces it, as when a cell of a notebook runs again. Evaluators made
+    before keep the definition with which they were made.
 
     Parameters
     ----------
+    function
+        The function, where the decorator has no arguments: ``@recmetrics.metric``.
     formula
-        The definition in one line. ``{k}`` stands for the cutoff, ``{top}`` for "the top 10", and
-        the name of an option in braces for its value.
+        The definition in one line; by default the first line of the docstring. ``{k}`` stands for
+        the cutoff, ``{top}`` for "the top 10", and the name of an option in braces for its value.
     citation
         Its source.
     bounds
@@ -69,35 +89,42 @@ def metric(
     Returns
     -------
     callable
-        A decorator, which returns the function unchanged. The function takes a ``OneUser`` and the
-        cutoff, which is the length of the list where a metric string has none. Its docstring
-        begins with the summary. Its keyword-only parameters are the options of the metric,
-        annotated with ``Literal["a", "b"]`` or ``float``, or with ``Annotated`` types of these and
-        what they mean. NaN is the value of a user for whom the metric is undefined.
+        The function, unchanged; with arguments, a decorator that returns it. The function takes a
+        ``OneUser`` and ``k``, the cutoff, which is the length of the list where a metric string has
+        none. Its docstring begins with the summary. Its other parameters are keyword-only, the
+        options of the metric, annotated with ``Literal["a", "b"]`` or ``float``, or with
+        ``Annotated`` types of these and what they mean. NaN is the value of a user for whom the
+        metric is undefined.
 
     Raises
     ------
     ArgumentError
-        If the name exists or cannot stand in a metric string, or an option has another annotation
-        or no default.
+        If the name exists or cannot stand in a metric string; if a parameter is neither the user,
+        ``k`` nor keyword-only; if an option has another annotation or no default; or if there is no
+        formula, or one with a word in braces that stands for nothing.
     """
 
     def declare(function: F) -> F:
+        if not hasattr(function, "__name__"):
+            msg = (
+                f"metric declares a function, got {function!r}; type @recmetrics.metric or "
+                "@recmetrics.metric(formula=...) above the function"
+            )
+            raise ArgumentError(msg)
         name = function.__name__.removesuffix(METHOD_SUFFIX)
         _check_name(name, function)
+        parameters = _options_of(name, function)
         declaration = functools.wraps(function)(lambda: None)
         hints = typing.get_type_hints(function, include_extras=True)
-        options = [
-            parameter
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        ]
-        declaration.__annotations__ = {each.name: _annotated(name, each, hints) for each in options}
+        declaration.__annotations__ = {p.name: _annotated(name, p, hints) for p in parameters}
         declaration.__name__ = name
+        options = [
+            read_option(p.name, p.default, declaration.__annotations__[p.name]) for p in parameters
+        ]
         decorate = register(
-            kernel=kernel or _kernel_of(function, [each.name for each in options], name),
+            kernel=kernel or _kernel_of(function, options),
             reference=function,
-            formula=formula,
+            formula=_first_line(name, function) if formula is None else formula,
             latex="",
             citation=citation,
             bounds=bounds,
@@ -108,7 +135,7 @@ def metric(
         decorate(declaration)
         return function
 
-    return declare
+    return declare if function is None else declare(function)
 
 
 def _check_name(name: str, function: Callable[..., Any]) -> None:
@@ -119,6 +146,46 @@ def _check_name(name: str, function: Callable[..., Any]) -> None:
     if known is not None and known.module != function.__module__:
         msg = f"the metric {name!r} exists; give the function another name"
         raise ArgumentError(msg)
+
+
+def _options_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The keyword-only parameters; refuses others than the user and k before them."""
+    parameters = list(inspect.signature(function).parameters.values())
+    options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    others = positional[2:]
+    # The star of "*values" would be the one behind which options stand.
+    gathering = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+    if len(positional) < 2 or positional[1].name != "k":
+        got = ", ".join(map(str, positional)) or "neither"
+        advice = f"type def {function.__name__}(user, k)"
+    elif gathering:
+        got = ", ".join(map(str, gathering))
+        advice = f"leave out {got}, and write each option as a parameter after *"
+    elif others:
+        got = ", ".join(p.name for p in others)
+        written = ", ".join(map(str, [*positional[:2], "*", *others, *options]))
+        advice = f"write {got} after *: def {function.__name__}({written})"
+    else:
+        return options
+    msg = (
+        f"the metric {name!r} must be a function of the user and k, with its options after *, got "
+        f"{got}; {advice}"
+    )
+    raise ArgumentError(msg)
+
+
+def _first_line(name: str, function: Callable[..., Any]) -> str:
+    """The first line of the docstring, for a metric declared without a formula."""
+    line = (inspect.getdoc(function) or "").partition("\n")[0]
+    if not line:
+        msg = (
+            f"the metric {name!r} has no formula; write it in the first line of the docstring, or "
+            "type @recmetrics.metric(formula=...)"
+        )
+        raise ArgumentError(msg)
+    return line
 
 
 def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
@@ -142,11 +209,10 @@ def _annotated(name: str, option: inspect.Parameter, hints: Mapping[str, Any]) -
     return Annotated[kind, meaning]
 
 
-def _kernel_of(reference: Callable[..., float], names: list[str], metric: str) -> Any:
+def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
     def kernel(hits: Hits, k: int, out: FloatArray, *codes: Any) -> None:
-        options = METRICS[metric].options
         values = {
-            name: _value(options[name], code) for name, code in zip(names, codes, strict=True)
+            option.name: _value(option, code) for option, code in zip(options, codes, strict=True)
         }
         for user in range(len(out)):
             depth = int(hits.length[user])
@@ -155,7 +221,7 @@ def _kernel_of(reference: Callable[..., float], names: list[str], metric: str) -
 
     parameters = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for name in ("hits", "k", "out", *names)
+        for name in ("hits", "k", "out", *(option.name for option in options))
     ]
     kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return kernel

@@ -10,7 +10,14 @@ import pytest
 import scipy.sparse as sp
 
 import recmetrics
-from recmetrics import ArgumentError, Evaluator, Metrics, OneUser, UnknownMetricError
+from recmetrics import (
+    ArgumentError,
+    Evaluator,
+    Metrics,
+    OneUser,
+    StreamEvaluator,
+    UnknownMetricError,
+)
 from recmetrics._spec import METRICS
 
 SCORES = [[4, 3, 2, 1], [1, 2, 3, 4], [2, 2, 1, 0]]
@@ -130,6 +137,119 @@ def test_declaring_again_in_the_same_module_replaces():
     declare_borda()
     declare_borda(bounds=(0.0, 2.0))
     assert recmetrics.explain("borda").bounds == (0.0, 2.0)
+
+
+def declare_redone(value):
+    @recmetrics.metric(formula=f"{value} in {{top}}")
+    def redone(user: OneUser, k: int) -> float:
+        """A number."""
+        return value if user.gains[:k] else math.nan
+
+
+def values_of_redone():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    metric, scores, truth = "redone@2", [[3, 2, 1]], [[1, 0, 0]]
+    evaluator = Evaluator(truth, metric)
+    evaluator.update(scores)
+    stream = StreamEvaluator(metric)
+    stream.update(scores, truth)
+    recs = pd.DataFrame({"user": [0, 0], "item": [0, 1], "score": [3.0, 2.0]})
+    frame = recmetrics.tables.evaluate_table(recs, recs[:1], [metric])
+    return [
+        Metrics.compute(scores, truth, metric)[metric].item(),
+        Metrics.compute_ranked([[0, 1]], truth, metric)[metric].item(),
+        Metrics.compute_factors([[1.0]], [[3.0], [2.0]], [[1, 0]], metric)[metric].item(),
+        Metrics.compute_groups([3, 2, 1], [1, 0, 0], metric, sizes=[3])[metric].item(),
+        Metrics.evaluate(scores, truth, metric).values[metric].item(),
+        evaluator.compute()[metric].item(),
+        stream.compute()[metric].item(),
+        frame[metric].item(),
+        float(recmetrics.explain(metric).formula.partition(" ")[0]),
+        recmetrics.identify(scores, truth, 0.5, metric).nearest.mean,
+    ]
+
+
+def test_a_metric_that_is_declared_anew_has_its_new_values_everywhere():
+    declare_redone(0.25)
+    assert values_of_redone() == [0.25] * 10
+    declare_redone(0.75)
+    assert values_of_redone() == [0.75] * 10
+
+
+def test_an_evaluator_keeps_the_definition_with_which_it_was_made():
+    @recmetrics.metric
+    def redone(user: OneUser, k: int, *, power: float = 2.0) -> float:
+        """The length of the list, raised to a power."""
+        return len(user.gains[:k]) ** power
+
+    evaluator = Evaluator([[1, 0, 0]], "redone(power=3)@2")
+    declare_redone(0.75)
+    evaluator.update([[3, 2, 1]])
+    assert evaluator.compute()["redone(power=3)@2"] == [2.0**3]
+
+
+def test_a_bare_decorator_takes_the_formula_from_the_docstring():
+    @recmetrics.metric
+    def plain(user: OneUser, k: int) -> float:
+        """The number of ranks that are read.
+
+        At most k.
+        """
+        return float(len(user.gains[:k]))
+
+    assert plain(OneUser([1.0, 0.0], [1.0], []), 1) == 1.0
+    assert Metrics.compute(SCORES, TRUTH, "plain@3")["plain@3"].tolist() == [3.0, 3.0, 3.0]
+    explained = recmetrics.explain("plain@3")
+    assert explained.formula == explained.summary == "The number of ranks that are read."
+
+
+def positional(user: OneUser, k: int, power: float = 2.0) -> float:
+    """The length of the list, raised to a power."""
+    return len(user.gains[:k]) ** power
+
+
+def gathering(user, k, *, power: float = 2.0, **more):
+    """The length of the list, raised to a power."""
+    return len(user.gains[:k]) ** power + len(more)
+
+
+def without_cutoff(user, *, k: int = 2):
+    """The length of the list."""
+    return len(user.gains[:k])
+
+
+def undescribed(user, k):
+    return len(user.gains[:k])
+
+
+@pytest.mark.parametrize(
+    ("definition", "keywords", "message"),
+    [
+        (
+            positional, {},
+            r"the user and k, with its options after \*, got power; write power after \*: def "
+            r"positional\(user: .*OneUser, k: int, \*, power: float = 2.0\)$",
+        ),
+        (gathering, {}, r"got \*\*more; leave out \*\*more, and write each option as a param"),
+        (without_cutoff, {}, r"got user; type def without_cutoff\(user, k\)$"),
+        (
+            undescribed, {},
+            "has no formula; write it in the first line of the docstring, or type @recmetrics",
+        ),
+        (
+            undescribed, {"formula": "k^{p}"},
+            r"the formula 'k\^{p}' has {p}, which stands for nothing; expected one of k, top, .*, "
+            "or leave out the braces$",
+        ),
+        ("hits / k", {}, r"got 'hits / k'; type @recmetrics.metric or @recmetrics.metric\(formula"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_cannot_be_read(definition, keywords, message):
+    before = dict(METRICS)
+    with pytest.raises(ArgumentError, match=message):
+        recmetrics.metric(**keywords)(definition) if keywords else recmetrics.metric(definition)
+    assert before == METRICS
 
 
 @pytest.mark.parametrize(
