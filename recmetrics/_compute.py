@@ -848,7 +848,7 @@ class Metrics:
             ranks is meaningful. "mle": the metrics under the most likely distribution of ranks,
             found by 200 steps of EM from equal shares. Needs one ``n_items``.
         gamma
-            The weight of the variance for "bv", above 0, at most 1. A larger weight has more bias.
+            The weight of the variance for "bv", from 1e-6 to 1. A larger weight has more bias.
         replace
             True if one negative may be drawn several times.
 
@@ -866,7 +866,8 @@ class Metrics:
         ArgumentError
             If another metric is asked for, such as precision, or for an invalid keyword argument.
         InputError, InputTypeError, ShapeError
-            If ranks are not integers in 1 to n_sampled + 1, or ``n_items`` is too small.
+            If ranks are not integers in 1 to n_sampled + 1, or no sample gives them, or ``n_items``
+            is too small.
 
         Notes
         -----

@@ -1,5 +1,7 @@
 """Metrics estimated from ranks among sampled negatives."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,41 @@ def test_the_expectation_with_replacement(metric, by_rank):
     assert estimates([1, 2, 3], metric, **given) == pytest.approx(expected)
 
 
+def test_the_least_gamma_gives_the_values_of_the_formula():
+    gamma = 1e-6
+    own = (1 - gamma) * 1.25 + gamma * 1.5
+    other = (1 - gamma) * 0.25
+    expected = [own / (own**2 - other**2), -other / (own**2 - other**2)]
+    got = estimates([1, 2], "hit@1", gamma=gamma, **ONE_OF_THREE)
+    assert got == pytest.approx(expected, rel=1e-9)
+
+
+def test_gamma_may_be_a_number_of_any_type():
+    expected = estimates([1, 2], "mrr", gamma=0.5, **ONE_OF_THREE)
+    for number in (np.float32(0.5), np.float64(0.5), Fraction(1, 2)):
+        assert estimates([1, 2], "mrr", gamma=number, **ONE_OF_THREE) == expected
+
+
+# The one other item is drawn each time: rank 1 of 2 gives rank 1 of 5, rank 2 of 2 gives rank 5.
+@pytest.mark.parametrize("method", ["bv", "mle"])
+def test_of_two_items_one_is_drawn_each_time(method):
+    given = {"n_sampled": 4, "n_items": 2, "replace": True, "method": method}
+    assert np.mean(estimates([1, 5], "mrr", **given)) == pytest.approx((1 + 1 / 2) / 2)
+    words = (
+        r"^ranks must be 1 or n_sampled \+ 1 = 5 where n_items is 2, .*, got 3 in row 1; n_items"
+    )
+    with pytest.raises(InputError, match=words):
+        estimates([1, 3], "mrr", **given)
+
+
+# Of 3 items, 2,000 draws are above the relevant item with chance 0, 1/2 or 1. Sampled rank 2 has
+# the probability 2,000 / 2^2000, which is 0 in float64; but then the rank is surely 2.
+@pytest.mark.parametrize("method", ["bv", "mle"])
+def test_a_sampled_rank_of_hardly_any_probability(method):
+    given = {"n_sampled": 2_000, "n_items": 3, "replace": True, "method": method}
+    assert np.mean(estimates([1, 2, 2], "mrr", **given)) == pytest.approx((1 + 1 / 2 + 1 / 2) / 3)
+
+
 def test_all_negatives_give_the_metric_itself():
     ranks = [4, 1, 3, 2, 1]
     expected = [1 / rank for rank in ranks]
@@ -63,6 +100,15 @@ def test_all_negatives_give_the_metric_itself():
 def test_the_most_likely_distribution(ranks, expected):
     found = Metrics.from_sampled(ranks, "mrr", method="mle", **ONE_OF_THREE)
     assert found["mrr"] == pytest.approx(expected)
+
+
+def test_the_error_is_the_standard_deviation_of_the_resamples():
+    found = Metrics.from_sampled([1, 2], "mrr", n_sampled=1, n_items=2, method="mle")
+    # The one other item is always drawn, so the estimate is the mean of the reciprocal ranks.
+    resampled = np.random.default_rng(0).multinomial(2, [0.5, 0.5], 100)
+    means = resampled @ [1, 1 / 2] / 2
+    variance = ((means - means.mean()) ** 2).sum() / (100 - 1)
+    assert found["mrr[se]"] == pytest.approx(np.sqrt(variance), rel=1e-12)
 
 
 def test_a_rank_that_a_resample_lacks_weighs_nothing():
@@ -135,10 +181,26 @@ def test_no_sampled_item_has_a_larger_relevance():
         (InputError, [], {}, "got none"),
         (ShapeError, [[1, 2]], {}, r"one for each relevant item, got shape \(1, 2\)"),
         (InputTypeError, ["1"], {}, "integers"),
-        (InputError, [1], {"n_items": 10}, "n_items must be an integer >= 11.*replace=True"),
+        (
+            InputError,
+            [1],
+            {"n_items": 10},
+            "n_items must be an integer from 11 .*got 10; .*replace=True$",
+        ),
+        (InputError, [1], {"n_items": 10**19}, "from 11 to 2,147,483,647, .*, got 10{19}$"),
+        (InputError, [1, 2], {"n_items": [20, 2**31]}, r"got shape \(2,\), from 20 to 2147483648$"),
         (InputError, [1, 2], {"n_items": [20]}, "one for each of the 2 ranks.*got .20"),
         (ArgumentError, [1], {"n_sampled": 0}, "n_sampled must be an integer >= 1.* got 0"),
-        (ArgumentError, [1], {"gamma": 0}, "gamma must be above 0 and at most 1.* got 0"),
+        (
+            ArgumentError,
+            [1],
+            {"n_sampled": 10**19, "replace": True},
+            "n_sampled must be at most 2,147,483,647, got 10,000,000,000,000,000,000",
+        ),
+        (ArgumentError, [1], {"gamma": 0}, "gamma must be a number from 1e-06 to 1, .* got 0$"),
+        (ArgumentError, [1], {"gamma": 1e-12}, "from 1e-06 to 1, .* got 1e-12$"),
+        (ArgumentError, [1], {"gamma": np.nan}, "from 1e-06 to 1, .* got nan$"),
+        (ArgumentError, [1], {"gamma": True}, "from 1e-06 to 1, .* got True$"),
         (ArgumentError, [1], {"method": "em"}, "method must be 'bv' or 'mle', got 'em'"),
         (
             ArgumentError,
