@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -45,8 +46,15 @@ _AS_STRINGS = {  # what makes strings of a column of each library
     PYARROW: "{0}.drop_columns([{1!r}]).append_column({1!r}, "
     "[list(map(str, {0}[{1!r}].to_pylist()))])",
 }
+_WITH_ZONE = {  # what gives a column of dates a time zone
+    PANDAS: "{0}[{1!r}] = pandas.to_datetime({0}[{1!r}]).dt.tz_localize({2!r})",
+    POLARS: "{0} = {0}.with_columns(polars.col({1!r}).cast(polars.Datetime('ns'))"
+    ".dt.replace_time_zone({2!r}))",
+    PYARROW: "{0} = {0}.drop_columns([{1!r}]).append_column({1!r}, "
+    "pyarrow.compute.assume_timezone({0}[{1!r}].cast(pyarrow.timestamp('ns')), {2!r}))",
+}
 _WIDE = (nw.Decimal, nw.Int128, nw.UInt128)  # NumPy has no type for these
-_EXACT = 2.0**53  # below it float64 holds every integer
+EXACT = 2.0**53  # below it float64 holds every integer
 
 
 def read_frame(value: Any, what: str) -> Frame:
@@ -187,34 +195,54 @@ def numbers_of(frame: Frame, what: str, column: str) -> FloatArray:
     return np.asarray(series.to_numpy(), np.float64)
 
 
-def times_of(frame: Frame, what: str, column: str) -> FloatArray:
-    """Read a column of numbers, or of dates as microseconds; refuse null and NaN."""
+def times_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
+    """Read a column of dates as datetime64, or one of exact numbers; refuse null and NaN."""
     series = frame.get_column(column)
-    if series.dtype == nw.Datetime or series.dtype == nw.Date:
+    if series.dtype == nw.Datetime or series.dtype == nw.Date or _holds_dates(series):
         _refuse_null(series, what, "a time")
         if getattr(series.dtype, "time_zone", None) is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return series.to_numpy().astype("datetime64[us]").astype(np.float64)
-    if series.dtype == nw.String:
+        times = series.to_numpy()
+        return times.astype("datetime64[D]") if times.dtype.kind == "O" else times
+    if series.dtype == nw.String or series.dtype == nw.Object:
+        held = "text" if series.dtype == nw.String else "objects"
         msg = (
-            f"{what}, column {column!r} holds text, expected numbers or dates; convert it, such as "
-            f"by pandas.to_datetime({what}[{column!r}])"
+            f"{what}, column {column!r} holds {held}, expected numbers or dates; convert it, such "
+            f"as by pandas.to_datetime({what}[{column!r}])"
         )
         raise InputTypeError(msg)
-    return numbers_of(frame, what, column)
+    return exact_numbers_of(frame, what, column)
+
+
+def _holds_dates(series: Series) -> bool:
+    """Say whether a column of pandas, which has no type for dates without a time, holds these."""
+    return series.dtype == nw.Object and all(
+        type(value) is datetime.date for value in series.drop_nulls().to_list()
+    )
+
+
+def with_zone(what: str, series: Series, zone: str) -> str:
+    """Write what gives a column of dates a time zone, for a message."""
+    return _WITH_ZONE[series.implementation].format(what, series.name, zone)
+
+
+def exact_numbers_of(frame: Frame, what: str, column: str) -> npt.NDArray[Any]:
+    """Read a column of numbers as float64, or unchanged where this would make two of them one."""
+    numbers = numbers_of(frame, what, column)
+    series = frame.get_column(column)
+    if isinstance(series.dtype, _WIDE):
+        return np.array(series.to_list(), object)
+    if series.dtype.is_integer() and np.abs(numbers).max(initial=0.0) >= EXACT:
+        return np.asarray(series.to_numpy())
+    return numbers
 
 
 def sort_keys_of(frame: Frame, what: str, column: str) -> FloatArray:
     """Read a column of numbers; where float64 would make two of them one, as their ranks."""
-    numbers = numbers_of(frame, what, column)
-    series = frame.get_column(column)
-    if isinstance(series.dtype, _WIDE):
-        values = np.array(series.to_list(), object)
-    elif series.dtype.is_integer() and np.abs(numbers).max(initial=0.0) >= _EXACT:
-        values = series.to_numpy()
-    else:
+    numbers = exact_numbers_of(frame, what, column)
+    if numbers.dtype == np.float64:
         return numbers
-    return np.unique(values, return_inverse=True)[1].astype(np.float64)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
 
 
 def ids_of(frame: Frame, what: str, column: str) -> Series:

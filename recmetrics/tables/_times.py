@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError
 from recmetrics._types import BoolArray, FloatArray, IntArray
 from recmetrics.tables._frames import (
+    EXACT,
     Frame,
     Table,
     read_frame,
@@ -18,6 +20,7 @@ from recmetrics.tables._frames import (
     require_same_kind,
     times_of,
     value_at,
+    with_zone,
 )
 from recmetrics.tables._ids import as_integers
 from recmetrics.tables._numbering import combine, number
@@ -102,7 +105,7 @@ def audit_times(
         library, with a row for each interaction.
     user, item, time
         The names of these columns, in both tables. Ids are those of ``evaluate_table``; times are
-        numbers, such as seconds, or dates.
+        numbers, such as seconds, or dates, with a time zone in both tables or in none.
 
     Returns
     -------
@@ -122,14 +125,16 @@ def audit_times(
     users, items = (
         number(as_integers([(*table, name) for table in both]))[0] for name in (user, item)
     )
-    times = np.concatenate([times_of(*table, time) for table in both])
+    columns = [times_of(*table, time) for table in both]
     kinds = [frame.schema[time] for frame in frames]
-    if kinds[0].is_numeric() != kinds[1].is_numeric():
+    if (columns[0].dtype.kind == "M") != (columns[1].dtype.kind == "M"):
         msg = (
             f"column {time!r}: train holds {kinds[0]}, truth holds {kinds[1]}, expected numbers or "
             "dates in both"
         )
         raise InputTypeError(msg)
+    _refuse_one_zone(frames, time)
+    times = _in_order(columns)
     found = _found(frames, users, items, times, [user, item])
     n_train, n_truth = map(len, frames)
     n_users = len(np.unique(users[n_train:]))
@@ -137,6 +142,45 @@ def audit_times(
     findings = {name: each for name, each in found.items() if each.n}
     information = {name: findings.pop(name) for name in expected & findings.keys()}
     return TimeAudit(n_train, n_truth, n_users, findings, information)
+
+
+def _refuse_one_zone(frames: list[Frame], time: str) -> None:
+    """Refuse dates with a time zone in one table and without one in the other."""
+    zones = [getattr(frame.schema[time], "time_zone", None) for frame in frames]
+    for what, frame, own, other in zip(("train", "truth"), frames, zones, zones[::-1], strict=True):
+        if own is None and other is not None:
+            has = "truth" if what == "train" else "train"
+            advice = with_zone(what, frame.get_column(time), other)
+            msg = (
+                f"column {time!r}: {has} has the time zone {other} and {what} has none, expected a "
+                f"time zone in both or in none; if {what} has the times of {other}, type {advice}"
+            )
+            raise InputTypeError(msg)
+
+
+def _in_order(columns: list[npt.NDArray[Any]]) -> FloatArray:
+    """Numbers in the order of the times of both tables; equal times have equal numbers."""
+    if columns[0].dtype.kind == "M":
+        return _order_of_dates(columns)
+    if all(column.dtype == np.float64 for column in columns):
+        return np.concatenate(columns)
+    if all(column.dtype == np.int64 for column in columns):
+        values = np.concatenate(columns)
+    else:  # Python compares numbers of different types exactly; NumPy would make them float64
+        values = np.array([*columns[0].tolist(), *columns[1].tolist()], object)
+    return np.unique(values, return_inverse=True)[1].astype(np.float64)
+
+
+def _order_of_dates(columns: list[npt.NDArray[Any]]) -> FloatArray:
+    whole = np.concatenate([dates.astype("datetime64[us]").astype(np.int64) for dates in columns])
+    rest = np.concatenate(
+        [(dates - dates.astype("datetime64[us]")).astype("timedelta64[ns]") for dates in columns]
+    ).astype(np.int64)
+    if not rest.any() and np.abs(whole).max(initial=0) < EXACT:
+        return whole.astype(np.float64)
+    # Nanoseconds of all years exceed int64, so microseconds are replaced by their ranks.
+    ranks = np.unique(whole, return_inverse=True)[1]
+    return (1000 * ranks + rest).astype(np.float64)
 
 
 def _found(

@@ -1,6 +1,7 @@
 """The times of a split: every check by hand, in every library's tables, and by the command."""
 
 import datetime
+import decimal
 import json
 
 import numpy as np
@@ -49,6 +50,9 @@ FORMS = {
     "pandas dates": lambda t: pd.DataFrame(dated(t)),
     "polars dates": lambda t: pl.DataFrame(dated(t)).with_columns(pl.col("time").cast(pl.Date)),
     "pyarrow dates": lambda t: pa.table(dated(t)),
+    "pandas dates without a type": lambda t: pd.DataFrame(
+        t | {"time": [each.date() for each in dated(t)["time"]]}
+    ),
     "fractions": lambda t: pl.DataFrame(t).with_columns(pl.col("time") / 7),
 }
 
@@ -68,6 +72,76 @@ def test_times_of_zones_are_compared_as_they_are():
         )
 
     assert audit_times(zoned(TRAIN, "Asia/Tokyo"), zoned(TRUTH, "UTC")).findings == EXPECTED
+
+
+def found_with(*times):
+    """The findings for a user who is trained, then tested, at these times; each a column."""
+    train = pd.DataFrame({"user": ["a"], "item": [1], "time": times[0]})
+    truth = pd.DataFrame({"user": ["a"], "item": [2], "time": times[1]})
+    return {*audit_times(train, truth).findings} - {"new_items"}
+
+
+NOW = 1_700_000_000_000_000_000  # in nanoseconds; float64 has multiples of 256 here
+INT64 = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        (np.array([NOW]), np.array([NOW + 1])),
+        (np.array([INT64 - 1]), np.array([INT64], np.uint64)),
+        (np.array([INT64 - 1]), np.array([float(2**63)])),
+        (np.array([float(2**53)]), np.array([2**53 + 1])),
+        ([decimal.Decimal(2**53)], [decimal.Decimal(2**53 + 1)]),
+        (np.array([NOW], "datetime64[ns]"), np.array([NOW + 1], "datetime64[ns]")),
+        (np.array([-1], "datetime64[ns]"), np.array([0], "datetime64[us]")),
+        (np.array(["2200-01-01"], "datetime64[ns]"), np.array(["3000-01-01"], "datetime64[s]")),
+        (np.array([2**53], "datetime64[us]"), np.array([2**53 + 1], "datetime64[us]")),
+    ],
+)
+def test_times_are_compared_exactly(earlier, later):
+    if isinstance(earlier, list):
+        kind = pd.ArrowDtype(pa.decimal128(38, 0))
+        earlier, later = pd.Series(earlier, dtype=kind), pd.Series(later, dtype=kind)
+    assert found_with(earlier, later) == set()
+    assert found_with(later, earlier) == {"after_own_test"}
+    assert found_with(later, later) == {"at_own_test"}
+
+
+def test_a_training_row_at_the_first_time_of_the_test_is_not_after_it():
+    train = pd.DataFrame({"user": [1, 2, 2], "item": [1, 1, 2], "time": [20, 20, 21]})
+    truth = pd.DataFrame({"user": [1, 2, 2], "item": [2, 3, 4], "time": [20, 30, 40]})
+    found = audit_times(train, truth).findings
+    assert found["after_first_test"] == TimeFinding(1, 3, 1, 2, 2)  # the row at 21 alone
+    assert found["at_own_test"] == TimeFinding(1, 2, 1, 1, 1)
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("lacking", ["train", "truth"])
+@pytest.mark.parametrize("is_date", [True, False])
+def test_a_time_zone_in_one_table_alone_is_refused(form, lacking, is_date):
+    def table(name, zone):
+        times = pd.Series(dated(TRAIN if name == "train" else TRUTH)["time"])
+        if zone:
+            times = times.dt.tz_localize(zone)
+        elif is_date:
+            times = times.dt.date
+        frame = pd.DataFrame(TRAIN if name == "train" else TRUTH).assign(time=times)
+        if form == "polars":
+            return pl.from_pandas(frame)
+        return pa.table(frame) if form == "pyarrow" else frame
+
+    zone = "Asia/Tokyo"
+    tables = {name: table(name, None if name == lacking else zone) for name in ("train", "truth")}
+    told = message_of(InputTypeError, lambda: audit_times(*tables.values()))
+    other = "truth" if lacking == "train" else "train"
+    assert told.startswith(
+        f"column 'time': {other} has the time zone {zone} and {lacking} has none, expected a time "
+        f"zone in both or in none; if {lacking} has the times of {zone}, type {lacking}"
+    )
+    names = {**tables, "pandas": pd, "polars": pl, "pyarrow": pa}
+    exec(told.partition(", type ")[2], names)
+    assert audit_times(names["train"], names["truth"]).findings == EXPECTED
 
 
 def test_it_prints_as_a_report():
@@ -122,6 +196,8 @@ def test_errors_say_what_to_type():
     text = said(InputTypeError, train.astype({"time": str}), truth)
     assert "holds text, expected numbers or dates" in text
     assert "pandas.to_datetime(train['time'])" in text
+    objects = said(InputTypeError, train.assign(time=[(1,)] * 6), truth)
+    assert objects.startswith("train, column 'time' holds objects, expected numbers or dates; con")
     mixed = said(InputTypeError, train, pd.DataFrame(dated(TRUTH)))
     assert mixed.startswith("column 'time': train holds Int64, truth holds Datetime")
     for missing in (np.nan, None):
