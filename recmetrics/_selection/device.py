@@ -192,7 +192,7 @@ class DeviceRanker:
             else:
                 sets = candidates.rows(rows)
                 offered, own = sets.items, _entries(sets, scores)
-            if reader is not None:
+            if reader is not None and len(scores):  # the block without users is offered nothing
                 reader.offer(offered)
             chosen = scores.new_full(scores.shape, lowest)
             chosen[own] = scores[own]

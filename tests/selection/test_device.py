@@ -186,10 +186,22 @@ def test_nothing_is_kept_for_a_gradient(sent):
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0), (1, 1)])
 def test_nobody_and_nothing(shape, sent):
     nobody = [np.empty(0, np.int64)] * shape[0]
-    for some in ({}, {"exclude": nobody}, {"candidates": nobody}):
+    shared = np.arange(min(2, shape[1]))
+    for some in ({}, {"exclude": nobody}, {"candidates": nobody}, {"candidates": shared}):
         assert_like_the_cpu(
             sent, torch.zeros(shape), np.zeros(shape), ["ndcg@3", "coverage@3"], **some
         )
+
+
+@on_every_device
+def test_the_coverage_of_nobody_is_undefined(sent):
+    factors = sent(torch.zeros(0, 2)), sent(torch.zeros(4, 2))
+    for shared in ({}, {"candidates": np.array([0, 1])}):
+        got = [
+            Metrics.compute(sent(torch.zeros(0, 4)), np.zeros((0, 4)), "coverage@2", **shared),
+            Metrics.compute_factors(*factors, np.zeros((0, 4)), "coverage@2", **shared),
+        ]
+        assert np.isnan([values["coverage@2"] for values in got]).all()
 
 
 @on_every_device
@@ -319,6 +331,21 @@ def test_factors_are_multiplied_as_on_the_cpu(dtype, sent):
     assert_identical(
         evaluator.compute(), Metrics.compute_factors(*pair, TRUTH, RANKED, item_bias=bias)
     )
+
+
+@on_every_device
+@pytest.mark.parametrize("half", ["float16", "bfloat16", "float32"])
+def test_factors_of_which_one_is_float64_are_multiplied_as_float64(half, sent):
+    one, little = [1.0, 0.0], 2.0**-30  # float32 has no 1 + 2^-30
+    half, double = getattr(torch, half), torch.float64
+    # The item 0 has the score 1, the item 1 the score 1 + 2^-30.
+    of_double_users = torch.tensor([[1.0, little]], dtype=double), torch.tensor([one, [1.0, 1.0]])
+    of_double_items = torch.ones(1, 2), torch.tensor([one, [1.0, little]], dtype=double)
+    for users, items in (of_double_users, of_double_items):
+        pair = [each if each.dtype == double else each.to(half) for each in (users, items)]
+        for some in (pair, list(map(sent, pair))):
+            assert Metrics.compute_factors(*some, [[0, 1]], "mrr")["mrr"] == [1.0]
+            assert Metrics.compute_factors(*some, [[0, 1]], "hit@1")["hit@1"] == [1.0]
 
 
 def test_factors_on_two_devices_are_refused():
