@@ -14,9 +14,24 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from recmetrics._errors import ArgumentError, InputError, MetricSpecError
+from recmetrics._errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    MetricSpecError,
+    ShapeError,
+)
 from recmetrics._grids import Grid, Printed, plural
-from recmetrics._inputs import InvalidItems, Rankings, read_groups, read_users, read_whole_users
+from recmetrics._inputs import (
+    InvalidItems,
+    Rankings,
+    as_array,
+    check_real,
+    half_to_single,
+    read_groups,
+    read_users,
+    read_whole_users,
+)
 from recmetrics._options import (
     ForGroups,
     ForHits,
@@ -49,6 +64,7 @@ from recmetrics._spec import (
     define,
     lookup,
     parse,
+    read_convention,
 )
 from recmetrics._types import (
     Candidates,
@@ -160,7 +176,7 @@ class Evaluation(Printed):
     Parameters
     ----------
     values
-        A float64 array for each metric string, (n_users,), or () for a metric of all lists, as
+        Numbers for each metric string, (n_users,), or () for a metric of all lists, as
         ``Metrics.compute`` returns them.
     notes
         Sentences to print below the table.
@@ -177,6 +193,13 @@ class Evaluation(Printed):
         The dict of the values; a tuple of sentences, also on what may mislead.
     counts
         The ``EvaluationCounts`` of the call.
+
+    Raises
+    ------
+    InputTypeError, ShapeError
+        If ``values`` is no dict of numbers.
+    ArgumentError
+        If a policy or the convention is unknown.
     """
 
     def __init__(
@@ -191,7 +214,13 @@ class Evaluation(Printed):
         ties: Ties | None = None,
         noun: str = "user",
     ) -> None:
-        self.values = dict(values)
+        if undefined is not None:
+            one_of("undefined", undefined, Undefined)
+        if convention is not None:
+            convention = read_convention(convention)
+        if ties is not None:
+            one_of("ties", ties, Ties)
+        self.values = _read_values(values)
         per_user = {text: each for text, each in self.values.items() if each.ndim}
         lacking = {text: int(np.isnan(each).sum()) for text, each in per_user.items()}
         n_users = next((each.size for each in per_user.values()), 0)
@@ -269,6 +298,26 @@ class Evaluation(Printed):
             return self.summary()._page(best)
         except InputError as error:  # no user has a value
             return [], [str(error), *self.notes]
+
+
+def _read_values(values: Mapping[str, Any]) -> dict[str, UserValues]:
+    """Read what ``Metrics.compute`` returns, or the same as lists or other numbers."""
+    if not isinstance(values, Mapping):
+        msg = (
+            f"values must be a dict of what Metrics.compute returns, got {type(values).__name__}; "
+            "type Evaluation({'ndcg@10': values})"
+        )
+        raise InputTypeError(msg)
+    arrays: dict[str, UserValues] = {}
+    for text, numbers in values.items():
+        what = f"values[{text!r}]"
+        array = as_array(numbers, what)
+        check_real(array, what)
+        if array.ndim > 1:
+            msg = f"{what} has shape {array.shape}, expected one number per user, (n_users,), or ()"
+            raise ShapeError(msg)
+        arrays[text] = half_to_single(array).astype(np.float64, copy=False)
+    return arrays
 
 
 class Metrics:

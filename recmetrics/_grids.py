@@ -15,6 +15,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from recmetrics._io import printable
+from recmetrics._options import check_count
 
 _Record = TypeVar("_Record")
 _Escape: TypeAlias = Callable[[str], str]
@@ -130,10 +131,12 @@ class Printed:
         Cells fold at blanks. Where even that is too wide, each row is a block of lines. No word or
         number is split. None does not limit the width.
         """
+        most = sys.maxsize
+        if width is not None:
+            most = check_count("width", width, 1, "; leave it out for lines of any length")
         grids, notes = self._page("[ ]")
         if width is not None:
-            notes = [textwrap.fill(line, max(width, 1), break_long_words=False) for line in notes]
-        most = sys.maxsize if width is None else width
+            notes = [textwrap.fill(line, most, break_long_words=False) for line in notes]
         return "\n\n".join([*(_fitted(grid, most) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:

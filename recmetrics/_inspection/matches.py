@@ -75,7 +75,7 @@ class Identification(Printed):
     Parameters
     ----------
     metric, value
-        As given.
+        As given; a number as a float.
     matches
         A tuple of ``Match``, the fewest departures first; for a number, the nearest first.
     nearest
@@ -226,7 +226,7 @@ def identify_by(
         able = ", ".join(name for name, each in METRICS.items() if each.reads == "hits")
         msg = f"metric must be one of {able}, without of= and weigh=, got {metric!r}"
         raise ArgumentError(msg)
-    number, decimals = _read(value, asked)
+    value, number, decimals = _read(value, asked)
     own = list(_of_systems(asked))
     groups: dict[str, list[tuple[float, _Tried]]] = {}
     for mean, tried in _means(measure, _definitions(asked, own, policies), sets):
@@ -262,22 +262,25 @@ def identify_by(
     )
 
 
-def _read(value: object, asked: MetricSpec) -> tuple[float, int | None]:
+def _read(value: object, asked: MetricSpec) -> tuple[str | float, float, int | None]:
+    """The value as text or a plain number, its number, and the decimals of text."""
     decimals, number = None, math.nan
+    shown = f"{value!r:.40}"
     if isinstance(value, str) and (text := _VALUE.fullmatch(value)):
         exact = Decimal(text[1]).scaleb(-2 if text[2] else 0)
         number, decimals = float(exact), -cast(int, exact.as_tuple().exponent)
     elif isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-    if math.isnan(number):
-        msg = f"value must be text such as '0.0932' or '9.32 %', or a number, got {value!r}"
+        with suppress(OverflowError):
+            number = float(value)
+    if not math.isfinite(number):
+        msg = f"value must be text such as '0.0932' or '9.32 %', or a finite number, got {shown}"
         raise ArgumentError(msg)
     low, high = asked.bounds
     if not low <= number <= high:
         hint = f"; for a percentage type '{value} %'" if high < number <= 100 * high else ""
-        msg = f"value must be from {low:g} to {high:g}, as those of {asked}, got {value!r}{hint}"
+        msg = f"value must be from {low:g} to {high:g}, as those of {asked}, got {shown}{hint}"
         raise ArgumentError(msg)
-    return number, decimals
+    return value if isinstance(value, str) else number, number, decimals
 
 
 def lines_of(asked: MetricSpec) -> Iterator[tuple[System, Line, MetricSpec]]:

@@ -109,7 +109,7 @@ def meant_elsewhere(text: str) -> str:
 
 def line_for(convention: Convention, name: str, *, cutoff: bool) -> Line:
     """Find the line of a system for the plain name of a metric; the error names its metrics."""
-    system = CONVENTIONS[convention]
+    system = CONVENTIONS[read_convention(convention)]
     asked = f"{name}@k" if cutoff else name
     for line in system.lines:
         if line.metric == asked:

@@ -10,6 +10,7 @@ from problems import side_information
 import recmetrics
 from recmetrics import (
     ArgumentError,
+    Evaluation,
     InputError,
     InputTypeError,
     Metrics,
@@ -648,3 +649,55 @@ def test_nested_lists_that_name_every_item_are_not_guessed():
             compute(**{name: [[0, 1, 2], [2, 0, 1]]})
         compute(**{name: right})
         compute(**{name: [[0, 1, 1], [1, 0, 1]]})
+
+
+# --- Evaluation ----------------------------------------------------------------------------------
+
+
+def test_an_evaluation_takes_values_in_any_form():
+    for values in ([1.0, NAN, 0.5], np.array([1, NAN, 0.5], np.float16), (1, NAN, 0.5)):
+        found = Evaluation({"mrr": values})
+        assert (found.counts.users, found.counts.undefined) == (3, {"mrr": 1})
+        assert found.values["mrr"].dtype == np.float64
+        assert found.to_dict()["means"][0]["mean"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("error", "values", "options", "message"),
+    [
+        (
+            InputTypeError,
+            [1.0, 0.5],
+            {},
+            "values must be a dict of what Metrics.compute returns, got list; type "
+            "Evaluation({'ndcg@10': values})",
+        ),
+        (
+            InputTypeError,
+            {"mrr": ["0.5"]},
+            {},
+            "values['mrr'] must hold real numbers (float16, float32, float64, integers or bool), "
+            "got dtype <U3; type np.asarray(values['mrr'], np.float64)",
+        ),
+        (
+            ShapeError,
+            {"mrr": [[1.0, 0.5]]},
+            {},
+            "values['mrr'] has shape (1, 2), expected one number per user, (n_users,), or ()",
+        ),
+        (
+            ArgumentError,
+            {"mrr": [1.0]},
+            {"undefined": "null"},
+            "undefined must be 'nan', 'zero', 'one' or 'raise', got 'null'",
+        ),
+        (
+            ArgumentError,
+            {"mrr": [1.0]},
+            {"ties": "random"},
+            "ties must be 'index', 'expected', 'worst', 'best' or 'range', got 'random'",
+        ),
+    ],
+)
+def test_an_evaluation_refuses_what_it_cannot_print(error, values, options, message):
+    assert message_of(error, Evaluation, values, **options) == message

@@ -16,11 +16,13 @@ from problems import EVERY_CONVENTION, side_information
 
 from recmetrics import (
     ArgumentError,
+    Evaluation,
     Evaluator,
     Metrics,
     UndefinedMetricError,
     UnknownMetricError,
     explain,
+    summary,
 )
 from recmetrics._spec import NoTruth
 from recmetrics._types import Convention, TiePolicy
@@ -342,6 +344,9 @@ ENTRY_POINTS = {
     "ceiling": lambda *args, **given: Metrics.ceiling(TRUTH, *args, **given),
     "Evaluator": lambda *args, **given: Evaluator(TRUTH, *args, **given),
     "explain": explain,
+    "evaluate": lambda *a, **given: Metrics.evaluate(SCORES, TRUTH, *a, **given).to_dict(),
+    "Evaluation": lambda metric, **given: Evaluation({metric: np.ones(2)}, **given),
+    "to_dict": lambda metric, convention: summary({metric: [0.5, 1.0]}).to_dict(convention),
 }
 
 

@@ -182,8 +182,11 @@ def test_one_mean_alone_is_no_accident():
     "value, metric, error, message",
     [
         ("much", "ndcg@5", ArgumentError, "value must be text such as '0.0932' or '9.32 %'"),
-        (math.nan, "ndcg@5", ArgumentError, "or a number, got nan"),
-        (True, "ndcg@5", ArgumentError, "or a number, got True"),
+        (math.nan, "ndcg@5", ArgumentError, "or a finite number, got nan"),
+        (math.inf, "dcg@5", ArgumentError, "or a finite number, got inf"),
+        (10**400, "dcg@5", ArgumentError, "or a finite number, got 10{39}$"),
+        ("1" + "0" * 400, "dcg@5", ArgumentError, "or a finite number, got '10{38}$"),
+        (True, "ndcg@5", ArgumentError, "or a finite number, got True"),
         (
             "9.32",
             "ndcg@5",
@@ -199,6 +202,22 @@ def test_one_mean_alone_is_no_accident():
 def test_errors_say_what_to_type(value, metric, error, message):
     with pytest.raises(error, match=message):
         identify(HIT_SCORES, HIT_TRUTH, value, metric)
+
+
+def test_the_dict_of_a_number_of_numpy_is_plain():
+    found = identify(HIT_SCORES, HIT_TRUTH, np.float32(0.5), "hit@1")
+    assert (found.value, type(found.value)) == (0.5, float)
+    assert json.loads(json.dumps(found.to_dict()))["value"] == 0.5
+
+
+@pytest.mark.parametrize("width", [math.nan, 60.0, 0, "60", True])
+def test_a_width_that_is_no_count_is_refused(width):
+    found = identify(HIT_SCORES, HIT_TRUTH, "0.5", "hit@1")
+    told = message_of(ArgumentError, found.to_text, width)
+    assert told == (
+        f"width must be an integer >= 1, got {width!r}; leave it out for lines of any length"
+    )
+    assert max(map(len, found.to_text(60).splitlines())) <= 60
 
 
 def test_nobody_has_no_mean():
