@@ -156,6 +156,14 @@ def test_users_in_every_form(users):
         assert_identical(one.compute(), {"mrr": np.array([NAN, 1 / 2, NAN])})
 
 
+def test_a_batch_without_users_follows_the_last_index_of_the_batch_before():
+    one = Evaluator(np.array([[1.0, 0.0]] * 5), "hit@1")
+    one.update([[1, 2], [1, 2]], users=[3, 1])
+    one.update([[2, 1], [2, 1]])  # the users 2 and 3
+    with pytest.warns(NotUpdatedWarning, match="2 of 5 users were never updated, .* user 0"):
+        np.testing.assert_array_equal(one.compute()["hit@1"], [NAN, 0, 1, 1, NAN])
+
+
 def test_batches_without_users_follow_one_another():
     one = Evaluator(np.array([[1.0, 0.0]] * 5), "hit@1")
     one.update([[1, 2]], [1])

@@ -305,6 +305,29 @@ def test_rounding_does_not_move_the_head(n_items):
         assert strata["head"].sum() == n_items * (10 - tenths) // 10
 
 
+@pytest.mark.parametrize("n_items", [0, 3])
+def test_without_interactions_all_items_are_in_the_tail(n_items):
+    strata = recmetrics.popularity_strata(np.zeros((2, n_items)))
+    assert strata["head"].tolist() == [False] * n_items
+    assert strata["tail"].tolist() == [True] * n_items
+
+
+def test_a_list_of_items_without_interactions_has_no_head():
+    strata, popularity = recmetrics.popularity_strata([[0, 0, 0]]), [0.0, 0.0, 0.0]
+    got = Metrics.compute(
+        [[3, 2, 1]],
+        [[1, 0, 0]],
+        ["long_tail@2", "share(of=head)@2", "share(of=tail)@2"],
+        popularity=popularity,
+        strata=strata,
+    )
+    assert {text: values.item() for text, values in got.items()} == {
+        "long_tail@2": 1.0,
+        "share(of=head)@2": 0.0,
+        "share(of=tail)@2": 1.0,
+    }
+
+
 @pytest.mark.parametrize("tail", [0.0, 1.0, -1, "0.5", True, np.nan])
 def test_a_share_outside_its_range_is_refused(tail):
     with pytest.raises(ArgumentError, match="tail must be a number above 0 and below 1, got"):
