@@ -6,9 +6,12 @@ import math
 import re
 import typing
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, overload
 
-from recmetrics._errors import ArgumentError
+import numpy as np
+
+from recmetrics._errors import ArgumentError, InputTypeError
 from recmetrics._selection import WHOLE_LIST, Hits
 from recmetrics._spec import ALIASES, METHOD_SUFFIX, METRICS, Number, Option, read_option
 from recmetrics._spec import metric as register
@@ -217,7 +220,14 @@ def _kernel_of(reference: Callable[..., float], options: list[Option]) -> Any:
         for user in range(len(out)):
             depth = int(hits.length[user])
             one = _one_user(hits, user, depth if k == WHOLE_LIST else min(k, depth))
-            out[user] = reference(one, depth if k == WHOLE_LIST else k, **values)
+            number = reference(one, depth if k == WHOLE_LIST else k, **values)
+            if not isinstance(number, Real | np.bool_):
+                msg = (
+                    f"the function {reference.__name__} of a metric must return a number, got "
+                    f"{number!r:.40}; return math.nan where the metric is undefined"
+                )
+                raise InputTypeError(msg)
+            out[user] = number
 
     parameters = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)

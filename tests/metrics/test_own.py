@@ -13,6 +13,7 @@ import recmetrics
 from recmetrics import (
     ArgumentError,
     Evaluator,
+    InputTypeError,
     Metrics,
     OneUser,
     StreamEvaluator,
@@ -202,6 +203,31 @@ def test_a_bare_decorator_takes_the_formula_from_the_docstring():
     assert Metrics.compute(SCORES, TRUTH, "plain@3")["plain@3"].tolist() == [3.0, 3.0, 3.0]
     explained = recmetrics.explain("plain@3")
     assert explained.formula == explained.summary == "The number of ranks that are read."
+
+
+@pytest.mark.parametrize("value", [None, "0.5", 1j, [0.5]])
+def test_a_definition_that_returns_no_number(value):
+    @recmetrics.metric
+    def lost(user: OneUser, k: int) -> float:
+        """What the first rank holds."""
+        return value if user.gains[:k] else math.nan
+
+    with pytest.raises(InputTypeError) as caught:
+        Metrics.compute(SCORES, TRUTH, "lost@1")
+    assert str(caught.value) == (
+        f"the function lost of a metric must return a number, got {value!r}; return math.nan where "
+        "the metric is undefined"
+    )
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.bool_, np.float32])
+def test_a_definition_may_return_any_number(kind):
+    @recmetrics.metric
+    def found(user: OneUser, k: int) -> float:
+        """Whether any of the top is relevant."""
+        return kind(any(user.gains[:k]))
+
+    assert Metrics.compute(SCORES, TRUTH, "found@2")["found@2"].tolist() == [1.0, 0.0, 0.0]
 
 
 def positional(user: OneUser, k: int, power: float = 2.0) -> float:
