@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from recmetrics import _grids as grids
-from recmetrics._errors import ArgumentError, ShapeError
+from recmetrics._errors import ArgumentError
 from recmetrics._grids import Grid, Printed, one_line
 from recmetrics._options import check_count, check_share, one_of
 from recmetrics._spec import spell
@@ -18,7 +18,7 @@ from recmetrics._types import Convention
 from recmetrics.comparison import _render
 from recmetrics.comparison._bounds import MOST_USERS, POWER, bounds_of_difference
 from recmetrics.comparison._gate import Gate, judge
-from recmetrics.comparison._reading import check_known, read_seed, several
+from recmetrics.comparison._reading import check_known, read_labels, read_seed, several
 from recmetrics.comparison._records import Compared, document, frame_of
 
 if TYPE_CHECKING:
@@ -293,8 +293,9 @@ class Comparison(Compared, Printed):
         model, against
             As in ``users_needed``.
         users
-            The ids of all users, in the order of the results. None takes those of data frames;
-            arrays have none, and a user is then the place from 0.
+            The ids of all users, in the order of the results: an array, a list or a Series, whose
+            index is not read. None takes those of data frames; arrays have none, and a user is then
+            the place from 0.
 
         Returns
         -------
@@ -303,7 +304,7 @@ class Comparison(Compared, Printed):
 
         Raises
         ------
-        ArgumentError, ShapeError
+        ArgumentError, InputTypeError, ShapeError
             If the metric or pair is not in the comparison, or the ids are not of all users.
         """
         check_known("metric", metric, self.metrics)
@@ -312,11 +313,8 @@ class Comparison(Compared, Printed):
         if metric in samples.system:
             msg = f"{metric} is one value of all lists, so no user moves; give a metric of users"
             raise ArgumentError(msg)
-        ids = samples.users if users is None else users
         news, olds = samples.values[new][metric], samples.values[old][metric]
-        if ids is not None and len(ids) != news.size:
-            msg = f"users must hold the id of each of {news.size:,} users, got {len(ids):,}"
-            raise ShapeError(msg)
+        ids = samples.users if users is None else read_labels("users", "id", users, news.size)
         own = samples.of(None, metric, new, old)
 
         def first(kind: str, sign: int) -> tuple[Mover, ...]:

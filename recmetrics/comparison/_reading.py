@@ -308,7 +308,7 @@ def read_numbers(what: str, column: Any) -> Floats:
         raise InputTypeError(msg)
     try:
         array = np.asarray(column)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last is of torch
         msg = f"{what} cannot be read as an array: {error}"
         raise InputTypeError(msg) from None
     if array.dtype.kind not in "fiub":
@@ -383,13 +383,8 @@ def read_users(
 
 def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
     members: dict[Any, list[int]] = {}
-    for user, label in enumerate(_labels(by, n_users)):
-        try:
-            members.setdefault(label, []).append(user)
-        except TypeError:  # not hashable
-            kind = type(label).__name__
-            msg = f"by must hold labels such as strings or integers, got a {kind} for user {user}"
-            raise InputTypeError(msg) from None
+    for user, label in enumerate(read_labels("by", "group", by, n_users)):
+        members.setdefault(label, []).append(user)
     for label, users in members.items():
         if _is_missing(label):
             msg = (
@@ -406,19 +401,50 @@ def _read_groups(by: Any, n_users: int) -> dict[Any, Rows]:
     return {label: np.array(users, np.intp) for label, users in members.items()}
 
 
-def _labels(by: Any, n_users: int) -> list[Any]:
-    expected = f"by must hold one group per user, shape ({n_users},)"
-    if isinstance(by, Mapping) or hasattr(by, "columns") or not hasattr(by, "__len__"):
-        msg = f"{expected}, got a {type(by).__name__}; give an array or a list of labels"
+def _require_per_user(name: str, noun: str, entries: Any, n_users: int) -> None:
+    """Refuse an argument that does not hold one entry per user, each in its place."""
+    expected = f"{name} must hold one {noun} per user, shape ({n_users},)"
+    has_no_places = isinstance(entries, Mapping | set | frozenset | str | bytes)
+    is_table = hasattr(type(entries), "columns")
+    if has_no_places or is_table or not hasattr(entries, "__len__"):
+        kind = type(entries).__name__
+        msg = f"{expected}, got a {kind}; give an array or a list in the order of the users"
         raise InputTypeError(msg)
-    shape = tuple(getattr(by, "shape", (len(by),)))
+    shape = tuple(entries.shape) if hasattr(entries, "shape") else (len(entries),)
     if shape != (n_users,):
         msg = f"{expected}, got shape {shape}"
         raise ShapeError(msg)
-    if getattr(getattr(by, "dtype", None), "kind", "") == "M":  # tolist() would give integers
-        by = np.asarray(by).astype("M8[us]")
-    names = ("to_list", "tolist", "to_pylist")
-    return list(next((getattr(by, name)() for name in names if hasattr(by, name)), by))
+
+
+def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
+    """Read one label per user, such as an id, by its place, as a value of Python."""
+    _require_per_user(name, noun, labels, n_users)
+    dtype = getattr(labels, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
+    else:
+        methods = ("to_list", "tolist", "to_pylist")
+        method = next((each for each in methods if hasattr(labels, each)), None)
+        entries = list(labels if method is None else getattr(labels, method)())
+    plain_labels = [plain(entry) for entry in entries]
+    for user, label in enumerate(plain_labels):
+        try:
+            hash(label)
+        except TypeError:
+            kind = type(label).__name__
+            msg = (
+                f"{name} must hold labels such as strings or integers, got a {kind} for user {user}"
+            )
+            raise InputTypeError(msg) from None
+    return plain_labels
+
+
+def plain(value: Any) -> Any:
+    """Turn a scalar of NumPy into a value of Python, except a time finer than microseconds."""
+    if isinstance(value, np.datetime64):
+        time = value.astype("M8[us]")
+        return time.item() if time == value else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_missing(label: Any) -> bool:
@@ -430,10 +456,9 @@ def _is_missing(label: Any) -> bool:
 
 def read_weights(weights: Any, n_users: int) -> Floats:
     """Read the weights of users, divided by the largest."""
+    _require_per_user("weights", "number", weights, n_users)
     array = read_numbers("weights", weights)
-    if array.shape != (n_users,):
-        msg = f"weights must hold one number per user, shape ({n_users},), got shape {array.shape}"
-        raise ShapeError(msg)
+    _require_per_user("weights", "number", array, n_users)  # a list of lists has another shape
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         user = int(wrong.argmax())

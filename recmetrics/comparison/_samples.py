@@ -139,9 +139,10 @@ def _in_one_order(
                 values = {m: np.append(each, np.nan)[order] for m, each in table.values.items()}
                 own[run] = replace(table, values=values)
     named = labels.items() if first else ()
-    ids = (
-        [user[0] if len(user) == 1 else user for user in expected] if first and first.keys else None
-    )
+    ids: list[Any] | None = None
+    if first and first.keys:
+        keys = (tuple(map(reading.plain, user)) for user in expected)
+        ids = [user[0] if len(user) == 1 else user for user in keys]
     return tables, {column: [known[user] for user in expected] for column, known in named}, ids
 
 

@@ -1,5 +1,6 @@
 """Comparison.gate, users_needed, detectable and movers: bounds worked by hand, and SciPy's."""
 
+import json
 import math
 import re
 
@@ -9,7 +10,7 @@ from compared import NEW, OLD, bound
 from scipy import optimize, stats
 
 import recmetrics
-from recmetrics import ArgumentError, ShapeError
+from recmetrics import ArgumentError, RecmetricsError, ShapeError
 
 MEAN = 0.9 / 6  # of the differences 0.2, 0.1, 0, 0.3, 0.1, 0.2
 DIFFERENCES = [new - old for new, old in zip(NEW, OLD, strict=True)]
@@ -454,8 +455,63 @@ def test_movers_have_the_ids_of_data_frames():
 def test_movers_take_ids():
     found = compared().movers("ndcg@10", users=list("abcdef"), n=2)
     assert [each.user for each in found.gains] == ["d", "a"]
-    with pytest.raises(ShapeError, match="the id of each of 6 users, got 2"):
+    message = r"^users must hold one id per user, shape \(6,\), got shape \(2,\)$"
+    with pytest.raises(ShapeError, match=message):
         compared().movers("ndcg@10", users=["a", "b"])
+
+
+def test_movers_take_ids_by_their_place():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    found = compared([0.5, 1.0, 0.2], [1.0, 0.5, 0.3])
+    reversed_index = pd.Series(["a", "b", "c"], index=[2, 1, 0])
+    filtered = pd.Series(["a", "x", "b", "c"])[[0, 2, 3]]
+    for users in (reversed_index, filtered):
+        movers = found.movers("ndcg@10", users=users)
+        assert [each.user for each in movers.gains] == ["a", "c"]
+        assert [each.user for each in movers.losses] == ["b"]
+
+
+@pytest.mark.parametrize("users", [np.arange(7, 10), list(np.arange(7, 10))], ids=["array", "list"])
+def test_movers_are_plain_values(users):
+    movers = compared([0.5, 1.0, 0.2], [1.0, 0.5, 0.3]).movers("ndcg@10", users=users)
+    assert [each["user"] for each in json.loads(json.dumps(movers.to_records()))] == [7, 9, 8]
+
+
+def test_ids_of_numpy_in_a_data_frame_are_plain_values():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("narwhals", reason="narwhals is not installed")
+    ids = pd.Series([np.int64(7), np.int64(8)], dtype=object)
+    old = pd.DataFrame({"user": ids, "mrr": [0.5, 1.0]})
+    new = pd.DataFrame({"user": ids, "mrr": [1.0, 0.5]})
+    movers = recmetrics.compare({"old": old, "new": new}).movers("mrr")
+    assert [each["user"] for each in json.loads(json.dumps(movers.to_records()))] == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("users", "message"),
+    [
+        ({"a": 1, "b": 2, "c": 3}, "users must hold one id per user, shape (3,), got a dict; give"),
+        ("abc", "users must hold one id per user, shape (3,), got a str; give an array or a list"),
+        (np.ones((3, 1)), "users must hold one id per user, shape (3,), got shape (3, 1)"),
+        (np.array(3), "users must hold one id per user, shape (3,), got shape ()"),
+        ([["a"], ["b"], ["c"]], "users must hold labels such as strings or integers, got a list"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_ids_that_have_no_place(users, message):
+    found = compared([0.5, 1.0, 0.2], [1.0, 0.5, 0.3])
+    with pytest.raises(RecmetricsError) as caught:
+        found.movers("ndcg@10", users=users)
+    assert str(caught.value).startswith(message)
+
+
+def test_equal_movers_stand_in_the_order_of_the_users():
+    # Differences +0.5, -0.25, +0.5, +0.75, -0.25, +0.5 are exact in binary.
+    found = compared([0.0, 0.5, 0.25, 0.0, 0.75, 0.5], [0.5, 0.25, 0.75, 0.75, 0.5, 1.0])
+    movers = found.movers("ndcg@10", users=list("fedcba"))
+    assert [each.user for each in movers.gains] == ["c", "f", "d", "a"]
+    assert [each.user for each in movers.losses] == ["e", "b"]
+    assert [each.user for each in found.movers("ndcg@10", n=2).gains] == [3, 0]
 
 
 def test_no_user_moves_a_metric_of_all_lists():

@@ -194,9 +194,9 @@ MEAN = (
 WANTED = "; expected finite numbers >= 0; 0 leaves a user out"
 GOOD = {"m": [0.5, 1.0, 0.0]}
 NO_LABELS = "by must hold one group per user, shape (3,), got "
-LABELS_WANTED = "give an array or a list of labels"
+IN_ORDER = "give an array or a list in the order of the users"
 NO_TABLE = "but values is not a table; expected an array with one entry per user"
-NO_WEIGHTS = "weights must hold one number per user, shape (3,), got shape "
+NO_WEIGHTS = "weights must hold one number per user, shape (3,), got "
 BAD = [
     ([1.0, 2.0], {}, InputTypeError, f"values is a list; expected {RESULT}"),
     (np.ones(3), {}, InputTypeError, f"values is a ndarray; expected {RESULT}"),
@@ -216,8 +216,8 @@ BAD = [
      "user: check that the truth belongs to these users"),
     (GOOD, {"by": ["x", "y"]}, ShapeError, f"{NO_LABELS}shape (2,)"),
     (GOOD, {"by": np.ones((3, 1))}, ShapeError, f"{NO_LABELS}shape (3, 1)"),
-    (GOOD, {"by": {0: "x"}}, InputTypeError, f"{NO_LABELS}a dict; {LABELS_WANTED}"),
-    (GOOD, {"by": 3}, InputTypeError, f"{NO_LABELS}a int; {LABELS_WANTED}"),
+    (GOOD, {"by": {0: "x"}}, InputTypeError, f"{NO_LABELS}a dict; {IN_ORDER}"),
+    (GOOD, {"by": 3}, InputTypeError, f"{NO_LABELS}a int; {IN_ORDER}"),
     (GOOD, {"by": [["x"], ["y"], ["z"]]}, InputTypeError, "by must hold labels such as strings or "
      "integers, got a list for user 0"),
     ({"m": np.arange(51.0)}, {"by": np.arange(51)}, InputError, "by names 51 different groups; "
@@ -225,8 +225,11 @@ BAD = [
     (GOOD, {"by": "age"}, InputError, f"by is the name of a column, 'age', {NO_TABLE}"),
     (GOOD, {"model": "lr"}, InputError, f"model is the name of a column, 'lr', {NO_TABLE}"),
     (GOOD, {"weights": "w"}, InputError, f"weights is the name of a column, 'w', {NO_TABLE}"),
-    (GOOD, {"weights": [1, 2]}, ShapeError, f"{NO_WEIGHTS}(2,)"),
-    (GOOD, {"weights": 2.0}, ShapeError, f"{NO_WEIGHTS}()"),
+    (GOOD, {"weights": [1, 2]}, ShapeError, f"{NO_WEIGHTS}shape (2,)"),
+    (GOOD, {"weights": [[1], [2], [3]]}, ShapeError, f"{NO_WEIGHTS}shape (3, 1)"),
+    (GOOD, {"weights": 2.0}, InputTypeError, f"{NO_WEIGHTS}a float; {IN_ORDER}"),
+    (GOOD, {"weights": {0: 1, 1: 2, 2: 3}}, InputTypeError, f"{NO_WEIGHTS}a dict; {IN_ORDER}"),
+    (GOOD, {"by": {1, 2, 3}}, InputTypeError, f"{NO_LABELS}a set; {IN_ORDER}"),
     (GOOD, {"weights": [1, -2, 3]}, InputError, f"weights holds -2.0 for user 1{WANTED}"),
     (GOOD, {"weights": [1, 2, NAN]}, InputError, f"weights holds nan for user 2{WANTED}"),
     (GOOD, {"weights": [math.inf, 2, 3]}, InputError, f"weights holds inf for user 0{WANTED}"),
@@ -287,6 +290,34 @@ def test_a_lazy_frame_is_collected_first():
     lazy = maker("polars")({"hit@1": [1.0]}).lazy()
     with pytest.raises(InputTypeError, match=r"^a LazyFrame holds no .*; type \.collect\(\)$"):
         summary(lazy)
+
+
+def test_labels_and_weights_of_a_series_are_read_by_place():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    by = pd.Series(["x", "y", "y"], index=[2, 1, 0])
+    weights = pd.Series([1.0, 1.0, 3.0], index=[2, 1, 0])
+    found = summary({"m": [0.0, 0.5, 1.0]}, by=by, weights=weights)
+    assert [each.mean for each in found] == pytest.approx([3.5 / 5, 0.0, 3.5 / 4])
+
+
+def test_times_with_a_zone_are_groups():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    days = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-01", "2024-01-02"], utc=True))
+    found = summary({"m": [0.5, 1.0, 0.25]}, by=days)  # pytest makes errors of warnings
+    names = ["2024-01-01 00:00:00+00:00", "2024-01-02 00:00:00+00:00"]
+    assert [str(day) for day in found.groups] == names
+    assert [each.mean for each in found][1:] == [0.75, 0.25]
+
+
+def test_times_that_differ_in_nanoseconds_are_different_groups():
+    found = summary({"m": [0.5, 1.0, 0.25]}, by=np.array([1, 2, 2], "M8[ns]"))
+    assert [each.mean for each in found][1:] == [0.5, 0.625]
+
+
+def test_values_that_torch_does_not_give_are_refused():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(InputTypeError, match=r"^metric 'm' of values cannot be read .*detach"):
+        summary({"m": torch.ones(2, requires_grad=True)})
 
 
 def test_dates_and_labels_of_several_types_are_groups():
