@@ -57,15 +57,29 @@ class Table:
     def rows_by_model(self) -> dict[Any, Rows]:
         """The rows of each model that columns name, in order of appearance."""
         rows: dict[str, list[int]] = {}
-        columns = [self.frame[name].to_list() for name in self.model]
+        labels_of: dict[str, tuple[Any, ...]] = {}
+        columns = [self.frame[column].to_list() for column in self.model]
         for row, labels in enumerate(zip(*columns, strict=True)):
             model = " / ".join(map(str, labels))
-            for name, label in () if model in rows else zip(self.model, labels, strict=True):
-                if _is_missing(label):
-                    msg = f"{self.name} has no name of a model in row {row}, column {name!r}"
-                    raise InputError(msg)
+            if model not in rows:
+                self._require_labels(row, labels)
+                labels_of[model] = labels
+            elif labels != labels_of[model]:
+                first = rows[model][0]
+                msg = (
+                    f"{self.name} has two models of one name, {model!r}, rows {first} and {row}: "
+                    f"{labels_of[model]!r} and {labels!r}; expected names that differ as text; "
+                    "rename one"
+                )
+                raise InputError(msg)
             rows.setdefault(model, []).append(row)
-        return {label: np.array(each, np.intp) for label, each in rows.items()}
+        return {model: np.array(rows_of_model, np.intp) for model, rows_of_model in rows.items()}
+
+    def _require_labels(self, row: int, labels: Iterable[Any]) -> None:
+        for column, label in zip(self.model, labels, strict=True):
+            if _is_missing(label):
+                msg = f"{self.name} has no name of a model in row {row}, column {column!r}"
+                raise InputError(msg)
 
 
 class Values(NamedTuple):

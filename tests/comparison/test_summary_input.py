@@ -263,6 +263,31 @@ def test_the_means_of_an_evaluator_are_refused():
     assert summary({"coverage@1": 0.5, "hit@1": [1.0, 0.0]}).means["coverage@1"] == 0.5
 
 
+@pytest.mark.parametrize("ask", [summary, compare])
+@pytest.mark.parametrize(
+    ("columns", "named"),
+    [
+        (
+            {"a": ["x / y", "x", "w"], "b": ["z", "y / z", "w"]},
+            "'x / y / z', rows 0 and 1: ('x / y', 'z') and ('x', 'y / z')",
+        ),
+        ({"a": [1, "1", 2]}, "'1', rows 0 and 1: (1,) and ('1',)"),
+        ({"a": ["None", None, "w"]}, "'None', rows 0 and 1: ('None',) and (None,)"),
+    ],
+    ids=["two columns", "number and text", "none"],
+)
+def test_models_of_one_name_are_refused(columns, named, ask):
+    make = maker("pandas")
+    scores = {"user": [1, 1, 1], "mrr": [0.1, 0.9, 0.5]}
+    with pytest.raises(InputError) as caught:
+        ask(make(columns | scores, dtype=object).astype({"mrr": float}), model=[*columns])
+    name = "values" if ask is summary else "results"
+    assert str(caught.value) == (
+        f"{name} has two models of one name, {named}; expected names that differ as text; rename "
+        "one"
+    )
+
+
 def test_columns_that_are_not_there():
     given = table("pandas", segment=list("xyxyx"))
     with pytest.raises(InputError) as caught:
