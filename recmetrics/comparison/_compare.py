@@ -68,8 +68,9 @@ def compare(
     ----------
     results
         A dict of two or more models by name. The result of a model is what ``Metrics.compute``
-        returns, {metric: (n_users,) values}; an object whose ``.compute()`` returns that; or a data
-        frame (pandas, polars, pyarrow) with one row per user. For a model with several runs, such
+        returns, {metric: (n_users,) values}, or ``Metrics.evaluate``; an object whose
+        ``.compute()`` returns such values; or a data frame (pandas, polars, pyarrow) with one row
+        per user. For a model with several runs, such
         as seeds or folds, pass a list of results. Or one data frame with the rows of all models,
         such as ``tables.evaluate_table`` returns with ``by="model"``. All results must contain the
         same metrics for the same users. Arrays must have the users in the same order. Rows of

@@ -179,8 +179,7 @@ def read_table(
     if isinstance(result, Table):
         return result
     name = what.removeprefix("the result of ")  # shorter where a metric is told, too
-    if not isinstance(result, Mapping) and callable(getattr(result, "compute", None)):
-        result = result.compute()
+    result = values_of(result)
     if isinstance(result, Mapping):
         for metric in () if is_level else asked.metrics or ():
             require(name, metric, result)
@@ -199,6 +198,43 @@ def read_table(
         for metric, each in table.values.items()
     }
     return replace(table, values=values)
+
+
+def values_of(result: Any) -> Any:
+    """Give the values of an evaluator or of an ``Evaluation``; other results as they are."""
+    if isinstance(result, Mapping):
+        return result
+    if callable(getattr(result, "compute", None)):
+        return result.compute()
+    return result.values if is_evaluation(result) else result
+
+
+def is_evaluation(result: Any) -> bool:
+    """Say whether a result is what ``Metrics.evaluate`` returns, whose class is of a higher row."""
+    return isinstance(getattr(result, "values", None), Mapping) and hasattr(result, "notes")
+
+
+def require_named(argument: str, results: Any) -> None:
+    if not isinstance(results, Mapping):
+        msg = (
+            f"{argument} must be a dict of name and result, got {type(results).__name__}; "
+            "type {'first': a, 'second': b}, with a name for each"
+        )
+        raise InputTypeError(msg)
+
+
+def values_of_levels(levels: Any) -> dict[str, Mapping[str, Any]]:
+    """Read the values of levels that are shown beside one result."""
+    require_named("levels", levels)
+    values_by_level = {name: values_of(level) for name, level in levels.items()}
+    for name, values in values_by_level.items():
+        if not hasattr(values, "keys"):
+            msg = (
+                f"the level {name!r} is a {type(values).__name__}; expected a dict of metric and "
+                "values, as Metrics.chance returns it"
+            )
+            raise InputTypeError(msg)
+    return values_by_level
 
 
 def _read_frame(name: str, native: Any, asked: Columns) -> Table | None:

@@ -16,8 +16,8 @@ from recmetrics.comparison._reading import Columns, Samples, Table, read_table
 from recmetrics.comparison._statistics import mean_over_runs
 
 _FORMS = (
-    "what Metrics.compute returns, an object whose .compute() returns that, or a data frame with a "
-    "float column per metric"
+    "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
+    "a data frame with a float column per metric"
 )
 
 
@@ -25,13 +25,8 @@ def read_samples(results: Any, levels: Any, by: Any, weights: Any, asked: Column
     """Check that models, and levels, were measured by the same metrics on the same users."""
     if hasattr(type(results), "columns") and not isinstance(results, Mapping):
         results = _split(read_table("results", results, asked, "a dict of name and result"))
-    for what, each in (("results", results), ("levels", levels)):
-        if not isinstance(each, Mapping):
-            msg = (
-                f"{what} must be a dict of name and result, got {type(each).__name__}; "
-                "type {'first': a, 'second': b}, with a name for each"
-            )
-            raise InputTypeError(msg)
+    reading.require_named("results", results)
+    reading.require_named("levels", levels)
     if len(results) < 2:
         msg = f"expected the results of at least two models to compare, got {len(results)}"
         raise InputError(msg)

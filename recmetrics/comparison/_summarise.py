@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FORMS = (
-    "what Metrics.compute returns, an object whose .compute() returns that, a data frame with a "
-    "float column per metric, or the path of a file that 'recmetrics evaluate --per-user' wrote"
+    "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
+    "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
+    "--per-user' wrote"
 )
 
 
@@ -67,8 +68,9 @@ def summary(
     Parameters
     ----------
     values
-        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an evaluator, or any object
-        whose ``.compute()`` returns that; a data frame (pandas, polars, pyarrow) with one row per
+        What ``Metrics.compute`` returns, {metric: (n_users,) values}; an ``Evaluation``, which
+        brings its noun and its notes; an evaluator, or any object whose ``.compute()`` returns such
+        values; a data frame (pandas, polars, pyarrow) with one row per
         user, or per user and model, such as ``tables.evaluate_table`` returns; or the path of a
         file that ``recmetrics evaluate --per-user`` wrote. Means alone are an error.
     metrics, model
@@ -120,7 +122,11 @@ def summary(
     counts as two users of weight 1.
     """
     asked = reading.read_columns(metrics, model, by, weights)
-    models, of_levels, may_lack = _read(values, by, weights, levels or {}, asked)
+    if reading.is_evaluation(values):
+        noun = values.noun if noun == "user" else noun
+        notes = notes or values.notes
+    level_values = reading.values_of_levels({} if levels is None else levels)
+    models, of_levels, may_lack = _read(values, by, weights, level_values, asked)
     confidence = check_share("confidence", confidence, 0.0)
     seed = reading.read_seed(rng)
     if n_resamples is not None:

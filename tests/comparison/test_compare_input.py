@@ -10,7 +10,7 @@ import pytest
 from compared import BACKENDS, NEW, OLD, SMALL, frame, maker, only
 
 import recmetrics
-from recmetrics import ArgumentError, InputError, InputTypeError, ShapeError, compare
+from recmetrics import ArgumentError, Evaluation, InputError, InputTypeError, ShapeError, compare
 
 
 @BACKENDS
@@ -176,8 +176,8 @@ def test_bad_levels(levels, error, message):
 
 
 RESULT = (
-    "what Metrics.compute returns, an object whose .compute() returns that, "
-    "or a data frame with a float column per metric"
+    "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, or "
+    "a data frame with a float column per metric"
 )
 GOOD = {"m": [1.0, 2.0]}
 BAD_RESULTS = [
@@ -238,6 +238,15 @@ def test_bad_arguments(options, message):
     with pytest.raises(recmetrics.RecmetricsError) as caught:
         compare({"a": GOOD, "b": GOOD}, **options)
     assert str(caught.value).startswith(message)
+
+
+def test_evaluations_are_results_runs_and_levels():
+    old, new, chance = (Evaluation({"m": np.array(m)}) for m in ([0.5, 0.0], [1.0, 0.75], [0.5, 0]))
+    again = Evaluation({"m": np.array([0.5, 0.25])})
+    found = compare({"old": old, "new": [new, again]}, levels={"chance": chance})
+    assert only(found).difference == 0.625 - 0.25  # of new, (0.875 + 0.375) / 2
+    assert found.n_runs == {"new": 2}
+    assert [(each.model, each.mean) for each in found.means][-1] == ("chance", 0.25)
 
 
 def test_frames_and_other_results_mix():

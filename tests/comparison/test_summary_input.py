@@ -22,6 +22,7 @@ from compared import (
 import recmetrics
 from recmetrics import (
     ArgumentError,
+    Evaluation,
     Evaluator,
     InputError,
     InputTypeError,
@@ -45,6 +46,40 @@ def test_evaluators_and_streams():
     sums.update(SCORES, TRUTH)
     with pytest.raises(ArgumentError, match=r"keep"):
         summary(sums)
+
+
+def test_an_evaluation_is_summarised_as_by_its_method():
+    values = {"hit@1": np.array([1.0, NAN, 0.0]), "coverage@1": np.array(0.25)}
+    evaluation = Evaluation(values, notes=["the queries of May"], noun="query")
+    page = str(summary(evaluation))
+    assert page == str(evaluation.summary())
+    assert "left out: 1 of 3 queries has no relevant item" in page
+    assert "\nthe queries of May\n" in page
+    assert list(summary(evaluation, metrics="hit@1").means.items()) == [("hit@1", 0.5)]
+    page = str(summary(evaluation, noun="session", notes=["of June"]))
+    assert "1 of 3 sessions has no relevant item" in page
+    assert page.splitlines()[-1] == "of June"
+
+
+def test_levels_may_be_evaluations():
+    level = Evaluation({"m": np.array([0.25, 0.75])})
+    [mean] = summary({"m": [0.5, 1.0]}, levels={"chance": level})
+    assert mean.levels == {"chance": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ([{"m": 0.5}], "levels must be a dict of name and result, got list; type {'first': a, "
+         "'second': b}, with a name for each"),
+        ({"chance": 0.5}, "the level 'chance' is a float; expected a dict of metric and values, as "
+         "Metrics.chance returns it"),
+    ],
+)  # fmt: skip
+def test_levels_without_names_or_metrics_are_refused(levels, message):
+    with pytest.raises(InputTypeError) as caught:
+        summary({"m": [0.5, 1.0]}, levels=levels)
+    assert str(caught.value) == message
 
 
 def test_users_without_an_update():
@@ -184,8 +219,9 @@ def test_a_missing_label_is_refused(missing):
 
 
 RESULT = (
-    "what Metrics.compute returns, an object whose .compute() returns that, a data frame with a "
-    "float column per metric, or the path of a file that 'recmetrics evaluate --per-user' wrote"
+    "what Metrics.compute or Metrics.evaluate returns, an object whose .compute() returns that, a "
+    "data frame with a float column per metric, or the path of a file that 'recmetrics evaluate "
+    "--per-user' wrote"
 )
 MEAN = (
     "; expected the value of every user, (n_users,), from which intervals are "
