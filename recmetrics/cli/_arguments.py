@@ -107,6 +107,8 @@ _METRICS = {
 _CONFIDENCE = {"type": float, "default": 0.95, "metavar": "P"}
 _SEED = Row("--seed", "seed of the bootstrap (default 0)", _number(0, default=0))
 _JSON = Row("--json", "print JSON in full precision", _FLAG, instead_of="output")
+DEBUG = Row("--debug", "print the traceback of an error that is a fault of recmetrics", _FLAG)
+"""An option of every command."""
 
 EVALUATE = (
     Row(

@@ -1,7 +1,8 @@
 """Commands, their help and exit codes; ``evaluate`` and ``identify``: files -> report.
 
-Exit codes: 0 done, 1 a gate failed, 2 bad input, 3 the verdict of a gate is open, 130 Ctrl-C,
-141 closed pipe. The form SCORES, of matrices, is read here; the forms of tables are in ``_tables``.
+Exit codes: 0 done, 1 a gate failed, 2 bad input or a fault of the package, 3 the verdict of a gate
+is open, 130 Ctrl-C, 141 closed pipe. The form SCORES, of matrices, is read here; the forms of
+tables are in ``_tables``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from recmetrics._spec import SIDE, spell
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
     COMPARE,
+    DEBUG,
     DEMO,
     EVALUATE,
     FLAGS,
@@ -66,6 +68,7 @@ from recmetrics.cli._terminal import (
     progress,
     show,
     tell,
+    tell_traceback,
     width,
     with_files,
     with_options,
@@ -342,6 +345,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(sys, stream) is None:  # a shell closed it, for good, by >&-
             setattr(sys, stream, Path(os.devnull).open("w"))  # noqa: SIM115
     try:
+        return _run(name, words, argv)
+    except Exception as error:  # a traceback ends with 1, as a gate that fails
+        if DEBUG.flags in words:
+            tell_traceback(error)
+        tell(
+            f"error: unexpected {type(error).__name__}: {reason(error)}; this is a fault of "
+            "recmetrics: please report it, with what the same command prints with --debug"
+        )
+        return 2
+
+
+def _run(name: str, words: Sequence[str], argv: Sequence[str]) -> int:
+    try:
         if name not in _COMMANDS:
             _refuse(name, argv)
         return _COMMANDS[name].run(_read(name, words)) or 0
@@ -406,14 +422,15 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
     if names:
         parser.add_argument("files", nargs="*", metavar=names, help=meaning)
     groups: dict[str, Any] = {"": parser}
-    for row in command.rows:
+    rows = (*command.rows, DEBUG)
+    for row in rows:
         if row.instead_of not in groups:
             groups[row.instead_of] = parser.add_mutually_exclusive_group()
         settings = {"help": row.help, **row.settings}
         groups[row.instead_of].add_argument(*row.flags.split(), **settings)
     args, others = parser.parse_known_args(words)
     if unknown := [word for word in others if word.startswith("-")]:
-        flag, options = unknown[0].partition("=")[0], " ".join(row.flags for row in command.rows)
+        flag, options = unknown[0].partition("=")[0], " ".join(row.flags for row in rows)
         hint = did_you_mean(flag, options.split())
         parser.error(f"unknown option {flag!r}{hint and f'; {hint}'}")
     args.files = [*getattr(args, "files", []), *others]  # some stand behind an option

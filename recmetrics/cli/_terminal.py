@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -93,6 +94,11 @@ def tell(message: str) -> None:
     with suppress(OSError):  # stderr may be closed
         sys.stderr.write(f"recmetrics: {printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
+
+
+def tell_traceback(error: BaseException) -> None:
+    with suppress(OSError):  # stderr may be closed
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
 
 
 def width() -> int | None:

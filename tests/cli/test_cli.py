@@ -54,6 +54,44 @@ def test_a_process_prints_json_or_one_line_of_error():
     assert done.stderr.count("\n") == 1
 
 
+@pytest.fixture
+def a_fault(monkeypatch):
+    def evaluate(*_, **__):
+        msg = "the \x1b[2J of a file"
+        raise ZeroDivisionError(msg)
+
+    monkeypatch.setattr(recmetrics.Metrics, "evaluate", evaluate)
+
+
+FAULT = (
+    "unexpected ZeroDivisionError: the \\x1b[2J of a file; this is a fault of recmetrics: please "
+    "report it, with what the same command prints with --debug"
+)
+
+
+@pytest.mark.usefixtures("a_fault")
+def test_a_fault_of_the_package_is_one_line_and_never_the_code_of_a_failed_gate(capsys):
+    assert refused(capsys, *EVALUATE) == FAULT
+
+
+@pytest.mark.usefixtures("a_fault")
+def test_debug_prints_the_traceback_of_a_fault(capsys):
+    assert main([*EVALUATE, "--debug"]) == 2
+    out, err = capsys.readouterr()
+    first, *_, last = err.splitlines()
+    assert (out, first) == ("", "Traceback (most recent call last):")
+    assert last == f"recmetrics: error: {FAULT}"
+    assert "in evaluate\n" in err
+    assert "\nZeroDivisionError: the \\x1b[2J of a file\n" in err
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "evaluate", "compare", "identify", "audit-times", "metrics"]
+)
+def test_every_command_has_debug(command, capsys):
+    assert "--debug" in printed(capsys, command, "--help")
+
+
 INTERRUPTED = """
 import os, signal, sys
 from recmetrics import cli, Metrics
