@@ -294,8 +294,8 @@ COMPARE = (
     ),
     Row(
         "-m --metric",
-        "one or more metrics to compare, up to the next option (default: all); with --compact all "
-        "are compared and these are shown; a range such as ndcg@1:20 is not tested",
+        "one or more metrics to compare, up to the next option (default: all); a range such as "
+        "ndcg@1:20 is not tested",
         _METRICS,
     ),
     Row("--digits", "number of decimals in the compact table", _number(0)),

@@ -45,7 +45,7 @@ def compare_files(args: Namespace) -> int:
     with naming(sources):
         found = compare(
             **given,
-            metrics=None if args.compact else args.metrics,
+            metrics=args.metrics,
             model=args.model,
             confidence=args.confidence,
             tests=args.tests or "t",
@@ -53,7 +53,7 @@ def compare_files(args: Namespace) -> int:
             paired_runs=args.paired_runs,
             rng=args.seed,
         )
-        shown = found.compact(args.metrics, digits=args.digits) if args.compact else found
+        shown = found.compact(digits=args.digits) if args.compact else found
     gate, movers = _gate(args, found), _movers(args, found, users)
     if args.plot is not None:
         with atomic(args.plot) as file:
@@ -88,13 +88,12 @@ def _gate(args: Namespace, found: Comparison) -> Gate | None:
 def _movers(args: Namespace, found: Comparison, users: Sequence[str] | None) -> list[Movers]:
     if args.movers is None:
         return []
-    named = args.metrics if args.compact else None
-    chosen = named or [m for m in found.metrics if m not in found.samples.system]
+    metrics = [metric for metric in found.metrics if metric not in found.samples.system]
     pairs = dict.fromkeys((each.model, each.against) for each in found.differences)
     return [
         found.movers(metric, args.movers, model=model, against=against, users=users)
         for model, against in pairs
-        for metric in chosen
+        for metric in metrics
     ]
 
 

@@ -317,9 +317,11 @@ def test_a_file_whose_name_has_the_sign_is_a_file(capsys):
 
 
 def test_the_compact_table_is_that_of_the_library(capsys):
-    table = compare({"old": OLD, "new": NEW}, rng=0).compact("ndcg@10", digits=2)
+    table = compare({"old": OLD, "new": NEW}, metrics="ndcg@10", rng=0).compact(digits=2)
     argv = ["old.npz", "new.npz", "--compact", "-m", "ndcg@10", "--digits", "2"]
-    assert printed(capsys, *argv) == f"{table}\n"
+    page = printed(capsys, *argv)
+    assert page == f"{table}\n"
+    assert "Holm over 1 metric x 1 pair" in page  # what is not shown is not counted
     assert printed(capsys, *argv, "--markdown") == table.to_markdown()
     both = compare({"old": OLD, "new": NEW}, rng=0).compact([*OLD][::-1])
     turned = ["--compact", "-m", *[*OLD][::-1], "--latex", "old.npz", "new.npz"]
@@ -351,7 +353,7 @@ RUN_ERRORS = [
     ),
     (
         ["old.npz", "new.npz", "--compact", "-m", "ndcg@5"],
-        "-m must be one of 'ndcg@10', 'recall(denom=relevant)@20', got 'ndcg",
+        "'old' has no 'ndcg@5'; did you mean 'ndcg@10'?",
     ),
     (
         ["old.npz"],
