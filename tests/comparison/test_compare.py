@@ -435,6 +435,14 @@ def test_levels_are_shown_and_not_compared():
     assert chance.mean == pytest.approx((0.1 + 0.2 + 0.6) / 3)
 
 
+def test_a_level_is_never_marked_best():
+    levels = {"as good": {"m": NEW}, "better": {"m": [1.0] * 6}}
+    found = compare(SMALL, levels=levels, by=["x", "y"] * 3)
+    for group in (None, "x", "y"):
+        best = {each.model: each.best for each in found.means if each.group == group}
+        assert best == {"old": False, "new": True, "as good": False, "better": False}
+
+
 def test_a_range_is_described_and_not_tested():
     results = models(metrics=("ndcg@1", "ndcg@2", "ndcg@3", "mrr"))
     metrics = ["ndcg@1:3", "ndcg@2", "mrr"]

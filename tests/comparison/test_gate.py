@@ -169,6 +169,15 @@ def test_one_named_group_is_judged():
     assert only(numbered.gate("ndcg@10 > 0 in 2")).group == 2
 
 
+def test_a_group_of_exactly_min_users_is_judged():
+    groups = ["a", "a", "b", "a", "b", "b"]  # differences of b: 0, 0.1, 0.2
+    found = compared(by=groups)
+    judged = found.gate("ndcg@10 >= -1 in every group", min_users=3).verdicts
+    assert [(each.n_users, each.verdict) for each in judged] == [(3, "holds"), (3, "holds")]
+    listed = found.gate("ndcg@10 >= -1 in every group", min_users=4).verdicts
+    assert [each.verdict for each in listed] == ["not judged", "not judged"]
+
+
 def test_a_metric_of_all_lists_is_compared_as_it_is():
     coverages = {"old": 0.5, "new": 0.49}
     models = {m: {"coverage": np.array(each), "mrr": [0.5]} for m, each in coverages.items()}
@@ -512,6 +521,9 @@ def test_equal_movers_stand_in_the_order_of_the_users():
     assert [each.user for each in movers.gains] == ["c", "f", "d", "a"]
     assert [each.user for each in movers.losses] == ["e", "b"]
     assert [each.user for each in found.movers("ndcg@10", n=2).gains] == [3, 0]
+    found = compared([0.0] * 100, [0.5, 0.25] * 50)  # enough for a sort that is not stable
+    gains = found.movers("ndcg@10", n=100).gains
+    assert [each.user for each in gains] == [*range(0, 100, 2), *range(1, 100, 2)]
 
 
 def test_no_user_moves_a_metric_of_all_lists():
