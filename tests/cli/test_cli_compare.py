@@ -308,24 +308,6 @@ def test_files_of_one_name_are_runs(capsys):
     assert out == paired.to_markdown()
 
 
-def test_the_seed_reaches_the_gate(capsys):
-    rng = np.random.default_rng(1)
-    models = {
-        name: [{"mrr": rng.random(40) + shift} for _ in range(6)]
-        for name, shift in (("old", 0.0), ("new", 0.05))
-    }
-    files = []
-    for name, runs in models.items():
-        for number, values in enumerate(runs):
-            write_per_user(Path(f"{name}{number}.npz"), values)
-            files.append(f"{name}={name}{number}.npz")
-    found = compare(models, baseline="old", rng=3)
-    gates = {seed: found.gate("mrr >= -0.2", rng=seed).to_dict() for seed in (0, 3)}
-    assert gates[0] != gates[3]
-    argv = ["--baseline", "old", "--gate", "mrr >= -0.2", "--seed", "3", "--json", "--open", "pass"]
-    assert json.loads(printed(capsys, *files, *argv))["gate"] == gates[3]
-
-
 def test_a_file_whose_name_has_the_sign_is_a_file(capsys):
     Path("lr=0.1.csv").write_bytes(Path("new.csv").read_bytes())
     expected = compare({"old": OLD, "lr=0.1": NEW}, rng=0).to_markdown()

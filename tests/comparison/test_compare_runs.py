@@ -308,13 +308,13 @@ MEANS = (
 )
 BAD = [
     ([], InputError, "the result of 'a' is an empty list; expected one or more runs"),
-    ([GOOD, 3], InputTypeError, "run 2 of 'a' is a int; expected what Metrics.compute returns, "),
-    (POP, InputTypeError, "run 1 of 'a' is a float; expected what Metrics.compute returns, "),
+    ([GOOD, 3], InputTypeError, "run 2 of 'a' is a int; expected what Metrics.compute or "),
+    (POP, InputTypeError, "run 1 of 'a' is a float; expected what Metrics.compute or "),
     ([GOOD, {"n": POP}], InputError, "run 2 of 'a' has no metric 'm', which run 1 of 'a' has; "),
     ([GOOD, {"m": POP[:5]}], ShapeError, "metric 'm' of run 2 of 'a' has shape (5,); expected "
      "(6,), as metric 'm' of run 1 of 'a': compare results"),
     ([GOOD, {"m": [math.inf] * 6}], InputError, "metric 'm' of run 2 of 'a' is infinite for 6 "),
-    ([{}, {}], InputError, "run 1 of 'a' holds no metric; expected what Metrics.compute returns, "),
+    ([{}, {}], InputError, "run 1 of 'a' holds no metric; expected what Metrics.compute or "),
     ([GOOD, {"m": 0.3}], InputTypeError, f"metric 'm' of run 2 of 'a' is one number, 0.3; {MEANS}"),
 ]  # fmt: skip
 
