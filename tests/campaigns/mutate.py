@@ -422,7 +422,7 @@ _OF_FILES = {
     ],
     "comparison/_bounds.py": (
         ("skewness makes the bounds of a gate less strict, too",
-         "tests/comparison/test_gate.py -k 'margin or weights'",
+         "tests/comparison/test_gate.py -k 'less_strict'",
          "np.maximum(0.0, -measured.skewness)", "-measured.skewness"),
     ),
     "comparison/_statistics.py": [

@@ -113,6 +113,15 @@ def test_a_bound_is_cut_to_what_the_metric_can_be():
     assert verdict.verdict == "holds"  # no difference is less
 
 
+def test_skewness_never_makes_a_bound_less_strict():
+    gains = [-0.1] * 30 + [0.5] * 12  # few large gains do not endanger the lower bound
+    [difference] = compared([0.4] * 42, [0.4 + gain for gain in gains]).differences
+    error = np.std(gains, ddof=1) / math.sqrt(42)
+    low = np.mean(gains) - stats.t.ppf(0.975, 41) * error
+    assert difference.low == pytest.approx(low, rel=1e-9)
+    assert difference.high > np.mean(gains) + stats.t.ppf(0.975, 41) * error
+
+
 # --- Verdicts ------------------------------------------------------------------------------------
 
 
