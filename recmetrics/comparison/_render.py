@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -157,13 +158,27 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
     decides = comparison.tests[0]
     if decides != "t":
         yield f"the intervals are not those of the {_TESTS[decides]}, and may disagree with it"
-    elif any(min(d.wins, d.losses) < FEW_USERS for d in tested if d.n_users >= 2):
-        yield (
-            f"p: where fewer than {FEW_USERS} users gain or lose, not below the level at which the "
-            "t interval ends at 0"
-        )
+    else:
+        shown = comparison.differences if with_groups else tested
+        yield from _raised_p(shown, is_shown=comparison.n_resamples is None)
     if comparison.correction is not None:
         yield from _many_cutoffs(metrics)
+
+
+def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[str]:
+    """Say that p agrees with the t interval where that counts one more user; it may be shown."""
+    counts_more = any(
+        min(difference.wins, difference.losses) < FEW_USERS
+        and math.isfinite(difference.low)
+        and not math.isnan(difference.p["t"])
+        for difference in differences
+    )
+    if counts_more:
+        interval = "t interval" if is_shown else "t interval, which is not shown,"
+        yield (
+            f"p: where fewer than {FEW_USERS} users gain or lose, not below the level at which the "
+            f"{interval} ends at 0"
+        )
 
 
 def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:

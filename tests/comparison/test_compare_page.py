@@ -93,7 +93,8 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    assert (FEW in str(bootstrap).splitlines()) == is_noted
+    of_bootstrap = FEW.replace("the t interval", "the t interval, which is not shown,")
+    assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
     assert FEW not in str(permuted).splitlines()
@@ -405,3 +406,24 @@ def test_levels_do_not_change_how_many_digits_are_shown():
     for levels in (None, LEVELS):
         first = str(compare(small, rng=0, levels=levels)).splitlines()[2]
         assert first.split()[:3] == ["m", "a", "0.0000250"]
+
+
+def test_p_raised_in_a_group_alone_is_noted():
+    rng = np.random.default_rng(0)
+    old = rng.random(212)
+    new = np.clip(old + rng.normal(0, 0.1, 212), 0, 1)
+    new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
+    models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
+    by = ["many"] * 200 + ["few"] * 12
+    note = "p: where fewer than 10 users gain or lose"
+    assert note in str(compare(models, by=by))
+    assert note not in str(compare(models))
+    drawn = str(compare(models, by=by, n_resamples=100))
+    assert "the level at which the t interval, which is not shown, ends at 0" in drawn
+
+
+def test_no_note_on_p_where_nothing_bounds_the_difference():
+    models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
+    comparison = compare(models)
+    assert np.isnan(comparison.differences[0].low)
+    assert "p: where fewer than" not in str(comparison)
