@@ -6,12 +6,23 @@ import pytest
 pytestmark = [pytest.mark.thorough, pytest.mark.needs_jit]
 
 
-def test_as_many_err_as_the_guide_says():
-    normal = decisions.distributions()["normal"]
+@pytest.mark.parametrize("row", [decisions.RARE[i] for i in (0, 1, 3)], ids=lambda row: row.name)
+def test_30_users_do_not_pass_what_they_cannot_show(row):
     # Four standard errors of 400 samples: 4 sqrt(0.05 x 0.95 / 400) = 0.044.
-    assert decisions.false_passes(normal, 50, 400) == pytest.approx(0.05, abs=0.044)
-    assert 0 < decisions.false_fails(normal, 50, 400) <= 0.05 + 0.044
-    assert decisions.looking(200, looks=1) > 0.05 + 0.044  # what looks= prevents
-    # Four standard errors, 0.113, of 200 samples; that of the estimated spread is in it.
-    for name, power in decisions.powers(50, 200, {"normal": normal}):
-        assert power == pytest.approx(0.8, abs=0.113), name
+    n_passed, n_failed = decisions.errors_of_gate(row, 30, 400)
+    assert n_passed <= 0.05 + 0.044
+    assert n_failed <= 0.05 + 0.044
+
+
+def test_with_many_users_about_as_many_pass_as_promised():
+    hits = decisions.RARE[2]
+    assert 0 < decisions.false_passes(hits, 1_000, 400) <= 0.05 + 0.044
+
+
+def test_looks_that_were_not_planned_pass_too_often():
+    assert decisions.passes_at_a_look(200, looks=1) > 0.05 + 0.044  # what looks= prevents
+
+
+def test_equal_models_pass_from_as_many_users_on_as_the_guide_says():
+    assert decisions.users_of_equal_models(-0.03) == pytest.approx(107, abs=1)
+    assert decisions.users_of_equal_models(-0.01) == pytest.approx(322, abs=1)
