@@ -51,6 +51,16 @@ class Moments(NamedTuple):
     cubes: Any  # sum of w d^3
     weights: WeightSums | None = None  # None: each user weighs 1
 
+    @property
+    def total(self) -> Any:
+        """The sum of the weights."""
+        return self.n if self.weights is None else self.weights.first
+
+    @property
+    def weight_of_one(self) -> Any:
+        """The weight of one more user: sum w^2 / sum w."""
+        return 1.0 if self.weights is None else self.weights.second / self.weights.first
+
     def negated(self) -> Moments:
         """The moments of the negated values."""
         weights = self.weights
@@ -59,10 +69,10 @@ class Moments(NamedTuple):
         return Moments(self.n, -self.mean, self.squares, -self.cubes, weights)
 
     def with_user(self, value: Any) -> Moments:
-        """The moments with one more user, whose weight is sum w^2 / sum w, 1 without weights."""
+        """The moments with one more user, who weighs ``weight_of_one``."""
         sums = self.weights
-        total = self.n if sums is None else sums.first
-        weight = 1.0 if sums is None else sums.second / sums.first
+        total = self.total
+        weight = self.weight_of_one
         distance = value - self.mean
         moved = distance * weight / (total + weight)  # how far the mean moves
 
@@ -113,10 +123,9 @@ class Moments(NamedTuple):
         With weights, that of the terms of the mean, if weights and values are independent: their
         own skewness would rest on the few users of large weight.
         """
-        total = self.n if self.weights is None else self.weights.first
-        variance = self.squares / total
+        variance = self.squares / self.total
         has_spread = variance > 0
-        skewness = self.cubes / total / np.where(has_spread, variance, 1.0) ** 1.5
+        skewness = self.cubes / self.total / np.where(has_spread, variance, 1.0) ** 1.5
         skewness = np.where(has_spread, skewness, 0.0)
         if self.weights is not None:
             second = self.weights.second / self.n
@@ -307,10 +316,8 @@ def tail_of(moments: Moments, worst: Any = None) -> Tail:
     measured = moments if worst is None else moments.with_user(worst)
     centre = moments.mean
     if worst is not None:
-        weights = moments.weights
-        total = moments.n if weights is None else weights.first
-        half = 0.5 if weights is None else weights.second / weights.first / 2
-        centre = (moments.mean * total + worst * half) / (total + half)
+        half = moments.weight_of_one / 2
+        centre = (moments.mean * moments.total + worst * half) / (moments.total + half)
 
     error = measured.error
     if worst is None:
@@ -355,7 +362,7 @@ class Bounds(NamedTuple):
         return math.ceil(float(n_equal * self.moments.n / self.moments.n_effective))
 
     def plans(self) -> tuple[Plan, Plan]:
-        """What the two tails of new users would be like."""
+        """The lower and the upper tail of new users, who are taken to be like these."""
         return Plan.of(self.moments, self.lower), Plan.of(self.moments.negated(), self.upper)
 
     def detectable(self, largest: float, alpha: float) -> float:

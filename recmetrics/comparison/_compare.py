@@ -378,12 +378,14 @@ def _difference(
 def _corrected(differences: list[Difference], settings: Comparison) -> list[Difference]:
     tests, alpha = settings.tests, 1 - settings.confidence
     by_test = [
-        statistics.correct([each.p_uncorrected[test] for each in differences], settings.correction)
+        statistics.correct(
+            [difference.p_uncorrected[test] for difference in differences], settings.correction
+        )
         for test in tests
     ]
     return [
-        replace(each, p=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
-        for each, p in zip(differences, zip(*by_test, strict=True), strict=True)
+        replace(difference, p=dict(zip(tests, p, strict=True)), significant=p[0] < alpha)
+        for difference, p in zip(differences, zip(*by_test, strict=True), strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ from recmetrics._errors import ArgumentError, did_you_mean
 from recmetrics._grids import Column, Grid, Printed, count, named, number, one_line
 from recmetrics._options import check_count
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._bounds import POWER, Bounds, bounds_of, can_bound, moments_of
+from recmetrics.comparison._bounds import POWER, Bounds, Range, bounds_of, can_bound, moments_of
 from recmetrics.comparison._records import Compared, document, frame_of
 
 _RULE = re.compile(
@@ -41,6 +41,7 @@ class Rule(NamedTuple):
     margin: float  # in the unit of the metric, or a share of the baseline
     is_share: bool
     groups: tuple[Any, ...]  # in which it is judged; None: all users
+    limits: Range  # of the metric
 
     def allows(self, value: float) -> bool:
         """Say whether a mean beyond the margin, or a bound of it, is good; above 0 is beyond."""
@@ -259,8 +260,8 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         raise ArgumentError(msg)
     metric, sign, typed = match["metric"], match["sign"], match["margin"]
     percent = match["percent"]
-    named = next(filter(None, (match["quoted"], match["double"], match["group"])), None)
-    in_groups = bool(match["every"] or named)
+    group_name = match["quoted"] or match["double"] or match["group"]
+    in_groups = bool(match["every"] or group_name)
     ending = text[match.end("percent") :].rstrip()
     is_lower = metric in comparison.lower_is_better
     margin = float(typed)
@@ -282,18 +283,18 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
             f"'{metric} {sign} +{typed}{percent}{ending}' or "
             f"'{metric} {sign} -{typed}{percent}{ending}'"
         )
-    elif fault := _margin_beyond(metric, margin, typed, percent, comparison):
-        msg = f"the margin {typed}{percent} of the rule {text!r} is {fault}"
     elif in_groups and not comparison.groups:
         msg = f"the rule {text!r} needs groups; type by= in compare, the group of each user"
     elif in_groups and metric in comparison.samples.system:
         msg = f"the rule {text!r} has no groups: {metric} is one value of all lists"
-    elif named and not (groups := [g for g in comparison.groups if str(g) == named]):
-        labels = [str(group) for group in comparison.groups]
-        expected = did_you_mean(named, labels) or f"expected one of {', '.join(map(repr, labels))}"
-        msg = f"the rule {text!r} names no group of the comparison; {expected}"
     else:
-        judged = tuple(groups) if named else comparison.groups if match["every"] else (None,)
+        limits = comparison.samples.limits(metric)
+        _check_margin(text, metric, f"{typed}{percent}", limits)
+        groups: tuple[Any, ...] = (None,)
+        if match["every"]:
+            groups = comparison.groups
+        elif group_name:
+            groups = (_group_called(group_name, text, comparison.groups),)
         return Rule(
             text,
             metric,
@@ -301,7 +302,8 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
             is_strict=not sign.endswith("="),
             margin=margin / (100 if percent else 1),
             is_share=bool(percent),
-            groups=judged,
+            groups=groups,
+            limits=limits,
         )
     raise ArgumentError(msg)
 
@@ -313,19 +315,31 @@ def _asks_for_gain(verdict: Verdict) -> bool:
     return verdict.n_users is not None and verdict.margin * direction >= 0
 
 
-def _margin_beyond(
-    metric: str, margin: float, typed: str, percent: str, comparison: Compared
-) -> str:
-    """Say how a margin lies beyond all differences that there can be; "" for any other."""
-    if not math.isfinite(margin):
-        return "no finite number; expected one such as -1% or -0.01"
-    ends = comparison.samples.limits(metric).of_difference()
-    if percent or ends.floor <= margin <= ends.ceiling:
-        return ""
-    return (
-        f"beyond every difference of {metric}, from {ends.floor:g} to {ends.ceiling:g}; type "
-        f"{typed}% for a share of the baseline"
-    )
+def _check_margin(text: str, metric: str, margin: str, limits: Range) -> None:
+    """Refuse a margin beyond all differences that there can be."""
+    number = float(margin.rstrip("%"))
+    ends = limits.of_difference()
+    if not math.isfinite(number):
+        fault = "no finite number; expected one such as -1% or -0.01"
+    elif not margin.endswith("%") and not ends.floor <= number <= ends.ceiling:
+        fault = (
+            f"beyond every difference of {metric}, from {ends.floor:g} to {ends.ceiling:g}; type "
+            f"{margin}% for a share of the baseline"
+        )
+    else:
+        return
+    msg = f"the margin {margin} of the rule {text!r} is {fault}"
+    raise ArgumentError(msg)
+
+
+def _group_called(name: str, text: str, groups: Sequence[Any]) -> Any:
+    """Find the group that a rule names; labels are compared as text."""
+    labels = {str(group): group for group in groups}
+    if name not in labels:
+        expected = did_you_mean(name, labels) or f"expected one of {', '.join(map(repr, labels))}"
+        msg = f"the rule {text!r} names no group of the comparison; {expected}"
+        raise ArgumentError(msg)
+    return labels[name]
 
 
 def _tested(
@@ -372,7 +386,7 @@ def _tested(
             new_runs, old_runs, users.weights, comparison.paired_runs
         )
         has_runs = any(spread.variance > 0 for spread in spreads)
-        limits = samples.limits(metric).of_difference(share).moved(-below)
+        limits = rule.limits.of_difference(share).moved(-below)
         if rule.direction < 0:
             limits = limits.negated()
         if can_bound(values):

@@ -474,7 +474,7 @@ def read_labels(name: str, noun: str, labels: Any, n_users: int) -> list[Any]:
         entries = list(np.asarray(labels))  # tolist() would make integers of nanoseconds
     else:
         methods = ("to_list", "tolist", "to_pylist")
-        method = next((each for each in methods if hasattr(labels, each)), None)
+        method = next((method for method in methods if hasattr(labels, method)), None)
         entries = list(labels if method is None else getattr(labels, method)())
     plain_labels = [plain(entry) for entry in entries]
     for user, label in enumerate(plain_labels):

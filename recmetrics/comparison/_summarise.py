@@ -134,7 +134,7 @@ def summary(
     limits = {metric: models[0].limits(metric) for metric in models[0].metrics}
     observed: set[str] = set()
     records: list[Mean] = []
-    samples_of_means: list[Sample] = []
+    resampled: list[Sample] = []
     with np.errstate(all="ignore"):  # of infinite values, and of sums that overflow
         for samples in models:
             for group in samples.groups:
@@ -148,12 +148,13 @@ def summary(
                         record = replace(record, low=low, high=high)
                         if bounds is not None and bounds.is_observed:
                             observed.add(metric)
-                    values = users.values if bounds is not None else users.values[:0]
-                    sums = statistics.sums_of(values, users.weights, seed)
+                    else:
+                        values = users.values if bounds is not None else users.values[:0]
+                        sums = statistics.sums_of(values, users.weights, seed)
+                        resampled.append(Sample((sums,)))
                     records.append(record)
-                    samples_of_means.append(Sample((sums,)))
         if n_resamples is not None:
-            pairs = zip(records, samples_of_means, strict=True)
+            pairs = zip(records, resampled, strict=True)
             records = statistics.bounded(pairs, confidence, n_resamples, seed)
     overall, of_groups = split(records)
     if all(math.isnan(each.mean) and each.n_undefined for each in overall):
