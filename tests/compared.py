@@ -62,16 +62,16 @@ def bound(values, worst, level, weights=None, runs=()):
     squares_of_weights = sum(w**2 for w, _ in pairs) / (n + 1)
     skewness *= sum(w**3 for w, _ in pairs) / (n + 1) / squares_of_weights**1.5
     shift = max(0, -skewness) / (6 * math.sqrt(n + 1))
-    freedom = n - 1
-    if runs:
-        parts = [(np.var(means, ddof=1) / len(means), len(means) - 1) for means in runs]
-        variance = error**2 + sum(part for part, _ in parts)
-        by_freedom = error**4 / freedom + sum(part**2 / of_part for part, of_part in parts)
-        freedom = variance**2 / by_freedom
-        shift *= (error**2 / variance) ** 1.5
-        error = math.sqrt(variance)
-    t = stats.t.ppf(level, freedom)
-    return centre - error * (t + shift * (1 + 2 * t**2))
+    t = stats.t.ppf(level, n - 1)
+    distance = error * (t + shift * (1 + 2 * t**2))
+    if not runs:
+        return centre - distance
+    parts = [(np.var(means, ddof=1) / len(means), len(means) - 1) for means in runs]
+    of_runs = sum(part for part, _ in parts)
+    freedom = of_runs**2 / sum(part**2 / of_part for part, of_part in parts)
+    # The quantiles of both, each weighted by its variance.
+    weighted = error**2 * distance / error + of_runs * stats.t.ppf(level, freedom)
+    return centre - weighted / math.sqrt(error**2 + of_runs)
 
 
 def only(comparison):

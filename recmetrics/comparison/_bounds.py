@@ -29,6 +29,7 @@ FEW_USERS = 10  # on a side of a mean, with fewer than whom summary and compare 
 MOST_USERS = 10**15  # that a plan names
 POWER = 0.8  # with which a difference is said to be detectable
 _NORMAL_FROM = 10**6  # users from whom on a noncentral t is normal; SciPy's is slow there
+_LEAST_LEVEL, _MOST_LEVEL = 1e-12, 0.5  # that are sought where runs vary
 _STEPS = 100  # towards a detectable mean; it needs 5 to 15
 
 
@@ -235,12 +236,25 @@ class Spread(NamedTuple):
     """The variance of a mean over the runs of a model, and its degrees of freedom."""
 
     variance: float
-    freedom: int
+    freedom: float
 
     @classmethod
     def of(cls, means: Floats) -> Spread:
         """The variance of the mean of several runs, from the means of each."""
         return cls(float(np.var(means, ddof=1)) / means.size, means.size - 1)
+
+    @classmethod
+    def of_sum(cls, spreads: Sequence[Spread]) -> Spread | None:
+        """The variance of a sum of independent means; None without any.
+
+        The degrees of freedom are those of Satterthwaite (An approximate distribution of estimates
+        of variance components, 1946).
+        """
+        variance = sum(spread.variance for spread in spreads)
+        if not 0 < variance < math.inf:
+            return None
+        by_freedom = sum(spread.variance**2 / spread.freedom for spread in spreads)
+        return cls(variance, variance**2 / by_freedom)
 
 
 class Tail(NamedTuple):
@@ -256,39 +270,33 @@ class Tail(NamedTuple):
     freedom: Any
     worst: Any = None  # the value of the user that it counts in addition
     least: Any = -math.inf  # value that the mean can have
+    runs: Spread | None = None  # of the mean over runs, if they vary
     resampled: Floats | None = None  # means of a bootstrap, of which the wider bound counts
-
-    def with_runs(self, spreads: Sequence[Spread]) -> Tail:
-        """Add the variances over runs to that over users.
-
-        The degrees of freedom are those of Satterthwaite (An approximate distribution of estimates
-        of variance components, 1946). Means over runs are taken not to be skewed.
-        """
-        of_users = self.error**2
-        variance = of_users + sum(spread.variance for spread in spreads)
-        if not 0 < variance < math.inf:
-            return self
-        by_freedom = of_users**2 / self.freedom
-        by_freedom += sum(spread.variance**2 / spread.freedom for spread in spreads)
-        return self._replace(
-            error=np.sqrt(variance),
-            shift=self.shift * (of_users / variance) ** 1.5,
-            freedom=variance**2 / by_freedom,
-        )
 
     def bound(self, alpha: Any) -> Any:
         """The bound with the one-sided error alpha."""
-        bound = self.centre - self.error * self.quantile(alpha)
+        bound = self.centre - self.distance(alpha)
         if self.resampled is not None:
             bound = np.minimum(bound, np.quantile(self.resampled, alpha))
         return np.maximum(bound, self.least)
 
-    def quantile(self, alpha: Any) -> Any:
-        """The distance of the bound from the centre, in standard errors."""
+    def distance(self, alpha: Any) -> Any:
+        """How far the bound is from the centre.
+
+        Where runs vary, too, their variance is added. The quantile is then the mean of both, each
+        weighted by its variance (Cochran and Cox: Experimental Designs, 1957, section 4.14): with
+        few runs, whose variance may be small by chance, Satterthwaite's would be too small.
+        """
         from scipy.special import stdtrit
 
         q = stdtrit(self.freedom, 1 - alpha)
-        return q + self.shift * (1 + 2 * q**2)
+        q = q + self.shift * (1 + 2 * q**2)
+        if self.runs is None:
+            return self.error * q
+        of_users = self.error**2
+        of_runs = self.runs.variance
+        q_of_runs = stdtrit(self.runs.freedom, 1 - alpha)
+        return (of_users * q + of_runs * q_of_runs) / np.sqrt(of_users + of_runs)
 
     def level(self) -> Any:
         """The alpha with which the bound is 0: the one-sided p-value of a mean of 0 or less."""
@@ -296,14 +304,27 @@ class Tail(NamedTuple):
 
         is_fixed = np.equal(self.error, 0.0)
         t = self.centre / np.where(is_fixed, 1.0, self.error) - self.shift
-        # Solves ``quantile`` for q; without a solution, the bound is below 0 with every alpha.
+        # Solves ``distance`` for q; without a solution, the bound is below 0 with every alpha.
         q = 2 * t / (1 + np.sqrt(np.maximum(0.0, 1 + 8 * self.shift * t)))
         fixed = np.where(np.greater(self.centre, 0), 0.0, 1.0)
         level = np.where(is_fixed, fixed, stdtr(self.freedom, -q))
+        if self.runs is not None:
+            level = np.array(self._level_with_runs())
         if self.resampled is not None:
             n_at_most_0 = np.count_nonzero(self.resampled <= 0)
             level = np.maximum(level, (1 + n_at_most_0) / (1 + self.resampled.size))
         return level
+
+    def _level_with_runs(self) -> float:
+        """The level where runs vary, 0.5 for all that are higher; no formula gives it."""
+        from scipy.optimize import brentq
+
+        if self.centre <= self.distance(_MOST_LEVEL):
+            return _MOST_LEVEL
+        if self.centre >= self.distance(_LEAST_LEVEL):
+            return _LEAST_LEVEL
+        level = brentq(lambda alpha: self.centre - self.distance(alpha), _LEAST_LEVEL, _MOST_LEVEL)
+        return float(level)
 
 
 def tail_of(moments: Moments, worst: Any = None) -> Tail:
@@ -344,9 +365,12 @@ class Bounds(NamedTuple):
         return min(1.0, 2 * float(min(self.lower.level(), self.upper.level())))
 
     def with_runs(self, spreads: Sequence[Spread]) -> Bounds:
-        """These bounds where runs vary, too."""
-        lower = self.lower.with_runs(spreads)
-        upper = self.upper.with_runs(spreads)
+        """These bounds where runs vary, too; means over runs are taken not to be skewed."""
+        spread = Spread.of_sum(spreads)
+        if not math.isfinite(max(self.lower.error, self.upper.error)):
+            return self
+        lower = self.lower._replace(runs=spread)
+        upper = self.upper._replace(runs=spread)
         return self._replace(lower=lower, upper=upper)
 
     def widened(self, means: Floats) -> Bounds:
@@ -458,7 +482,7 @@ class Plan(NamedTuple):
         squares = self.std**2 * (n - 1)
         cubes = self.skewness * n * (squares / n) ** 1.5
         tail = tail_of(Moments(n, mean, squares, cubes), self.worst)
-        threshold = float(tail.error * tail.quantile(alpha))
+        threshold = float(tail.distance(alpha))
         error = self.std / math.sqrt(n)
         if self.worst is not None:  # the centre must reach the threshold
             threshold = (threshold * (n + 0.5) - self.worst / 2) / n

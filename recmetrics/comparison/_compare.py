@@ -166,9 +166,10 @@ def compare(
 
     If a model has several runs, the value of a user is the mean over the runs in which it is
     defined. The intervals cover the variation over users and over runs: the variance of the mean
-    over runs is added to that over users, with the degrees of freedom of Satterthwaite. The tests
-    use the users' means over runs, so p-values cover the variation over users but not over runs.
-    Neither covers what all runs share: the data and, if runs are seeds, the split.
+    over runs, with the degrees of freedom of Satterthwaite, is added to that over users, and the
+    quantile is the mean of both, weighted by the variances (Cochran and Cox: Experimental Designs,
+    1957). The tests use the users' means over runs, so p-values cover the variation over users but
+    not over runs. Neither covers what all runs share: the data and, if runs are seeds, the split.
 
     With ``n_resamples``, intervals are those of the percentile bootstrap over users, of random
     blocks of more than 4,096 users. With several runs, each resample also draws as many runs as a

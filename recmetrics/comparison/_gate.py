@@ -165,7 +165,7 @@ class Gate(Printed):
             how = "Student's t bounds of the weighted mean difference (linearised variance)"
         how += ", corrected for skewness, with one more user at the end of the metric's range"
         if self.nested:
-            how += "; runs: their variance added, with Satterthwaite's degrees of freedom"
+            how += "; runs: their variance added (Cochran and Cox's quantile)"
         if self.n_resamples is not None:
             how += f", or nested bootstrap of {self.n_resamples:,} resamples where it is wider"
         notes = [

@@ -231,7 +231,6 @@ def test_the_variance_over_runs_is_added():
     runs = {"old": runs_of(old), "new": runs_of(new)}
     gate = recmetrics.compare(runs, baseline="old", paired_runs=True).gate("mrr >= -0.01")
     difference = new.mean(axis=0) - old.mean(axis=0)
-    # The bound of users, with its error and degrees of freedom widened.
     of_runs = (new - old).mean(axis=1)
     low = bound(difference + 0.01, -0.99, 0.95, runs=[of_runs]) - 0.01
     assert only(gate).at_least == pytest.approx(low, rel=1e-9)
@@ -241,6 +240,24 @@ def test_the_variance_over_runs_is_added():
     low = bound(difference + 0.01, -0.99, 0.95, runs=both) - 0.01
     assert only(apart).at_least == pytest.approx(low, rel=1e-9)
     assert only(apart).n_needed is None  # more users do not make runs agree
+
+
+@pytest.mark.parametrize("n_runs", [2, 5])
+def test_a_rule_fails_where_its_bound_with_runs_ends(n_runs):
+    rng = np.random.default_rng(4)
+    old = rng.random((n_runs, 300))
+    new = np.clip(old - 0.2 + rng.normal(0, 0.01, (n_runs, 1)), 0, 1)
+    comparison = recmetrics.compare({"old": runs_of(old), "new": runs_of(new)})
+
+    def verdict(margin):
+        return only(comparison.gate(f"mrr >= {margin:+.12f}"))
+
+    at_most = verdict(0.0).at_most
+    assert at_most > -0.19
+    assert verdict(at_most - 1e-9).verdict == "open"
+    assert verdict(at_most + 1e-9).verdict == "fails"
+    assert verdict(0.99).verdict == "fails"
+    assert verdict(-0.99).verdict == "holds"
 
 
 def test_a_model_saved_three_times_is_one_model():
