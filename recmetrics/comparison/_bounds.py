@@ -360,6 +360,11 @@ class Bounds(NamedTuple):
         """True if a side counts one more user."""
         return self.lower.worst is not None or self.upper.worst is not None
 
+    @property
+    def is_finite(self) -> bool:
+        """False if nothing bounds the mean: without spread, where the range is not known."""
+        return math.isfinite(max(self.lower.error, self.upper.error))
+
     def p_value(self) -> float:
         """The confidence with which the interval ends at 0, subtracted from 1."""
         return min(1.0, 2 * float(min(self.lower.level(), self.upper.level())))
@@ -367,7 +372,7 @@ class Bounds(NamedTuple):
     def with_runs(self, spreads: Sequence[Spread]) -> Bounds:
         """These bounds where runs vary, too; means over runs are taken not to be skewed."""
         spread = Spread.of_sum(spreads)
-        if not math.isfinite(max(self.lower.error, self.upper.error)):
+        if not self.is_finite:
             return self
         lower = self.lower._replace(runs=spread)
         upper = self.upper._replace(runs=spread)

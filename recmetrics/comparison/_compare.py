@@ -153,8 +153,9 @@ def compare(
     counted. The effect size is Cohen's d_z: the mean of the differences divided by their standard
     deviation.
 
-    The statistics of the tests are those of ``scipy.stats``. If the interval counts one more user,
-    the p-value of "t" is at least the level at which the interval ends at 0, so that both agree.
+    The statistics of the tests are those of ``scipy.stats``. The p-value of "t" is raised to the
+    level at which the interval ends at 0 if the interval counts one more user, or if the interval
+    contains 0 where the test alone would say that the models differ. So both agree.
     The interval is not that of "wilcoxon" or "permutation". The t test is not defined if all n
     differences are equal, that is, if their standard deviation is at most 1e-12 of their mean. It
     is then the exact sign-flip test, whose p-value is 2^(1-n). With too few users, such as fewer
@@ -347,11 +348,15 @@ def _difference(
     wins, losses = (n_below, n_above) if is_lower else (n_above, n_below)
 
     p: dict[str, float] = dict.fromkeys(settings.tests, math.nan)
+    p_raised = False
     if metric not in settings.untested:
         for test in settings.tests:
             p[test] = statistics.p_value(test, values, seed, weights)
-        if "t" in p and bounds is not None and bounds.has_added:
-            p["t"] = max(p["t"], bounds.p_value())
+        if "t" in p and bounds is not None and bounds.is_finite:
+            of_interval = bounds.p_value()
+            contradicts = p["t"] < 1 - settings.confidence <= of_interval
+            p_raised = p["t"] < of_interval and (bounds.has_added or contradicts)
+            p["t"] = of_interval if p_raised else p["t"]
 
     effect_size = math.nan
     detectable = math.nan
@@ -373,6 +378,7 @@ def _difference(
         losses=losses,
         p=p,
         p_uncorrected=p,
+        p_raised=p_raised,
     )
 
 

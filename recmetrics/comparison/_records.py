@@ -87,8 +87,9 @@ class Difference:
     better. ``detectable`` is the smallest true difference that this number of users shows with
     power 0.8: the interval at the confidence of the comparison then leaves out 0 in four of five
     samples. It is NaN for fewer than two users, and where no user differs from the others. ``p``
-    and ``p_uncorrected`` have one p-value for each test, corrected and not. ``significant`` refers
-    to the corrected p-value of the first test.
+    and ``p_uncorrected`` have one p-value for each test, corrected and not. ``p_raised`` is True if
+    that of "t" was raised to agree with the interval. ``significant`` refers to the corrected
+    p-value of the first test.
     """
 
     metric: str
@@ -107,6 +108,7 @@ class Difference:
     losses: int
     p: dict[str, float]
     p_uncorrected: dict[str, float]
+    p_raised: bool = False
     significant: bool = False
 
     def __getattr__(self, name: str) -> Any:
@@ -129,10 +131,11 @@ class Difference:
         named = asdict(self)
         corrected = named.pop("p")
         uncorrected = named.pop("p_uncorrected")
+        p_raised = named.pop("p_raised")
         significant = named.pop("significant")
         for test, p in corrected.items():
             named |= {f"p_{test}": p, f"p_{test}_uncorrected": uncorrected[test]}
-        return named | {"significant": significant}
+        return named | {"p_raised": p_raised, "significant": significant}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics import _grids as grids
 from recmetrics._grids import UNDEFINED, Column, Grid, named, number, one_line, split
-from recmetrics.comparison._bounds import FEW_USERS
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -166,18 +164,12 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
 
 
 def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[str]:
-    """Say that p agrees with the t interval where that counts one more user; it may be shown."""
-    counts_more = any(
-        min(difference.wins, difference.losses) < FEW_USERS
-        and math.isfinite(difference.low)
-        and not math.isnan(difference.p["t"])
-        for difference in differences
-    )
-    if counts_more:
+    """Say that p-values were raised to agree with the t interval, which may be shown."""
+    if any(difference.p_raised for difference in differences):
         interval = "t interval" if is_shown else "t interval, which is not shown,"
         yield (
-            f"p: where fewer than {FEW_USERS} users gain or lose, not below the level at which the "
-            f"{interval} ends at 0"
+            f"p is raised to agree with the {interval} where few users gain or lose, or "
+            "differences are skewed"
         )
 
 

@@ -361,7 +361,8 @@ def intervals_of(
         is_added |= is_few
     p = p_of_t(moments, np.any(values != 0, axis=-1))
     dual = np.minimum(1.0, 2 * np.minimum(*levels))
-    return Intervals(bounds[0], -bounds[1], np.where(is_added, np.maximum(p, dual), p))
+    is_raised = (p < dual) & (is_added | ((p < alpha) & (dual >= alpha)))
+    return Intervals(bounds[0], -bounds[1], np.where(is_raised, dual, p))
 
 
 def p_of_t(moments: Moments, differs: Floats) -> Floats:

@@ -462,3 +462,25 @@ def test_a_range_is_described_and_not_tested():
     assert list(recmetrics.summary(results["model0"], metrics="ndcg@1:3").means) == [
         *("ndcg@1", "ndcg@2", "ndcg@3")
     ]
+
+
+def test_p_never_says_that_models_differ_where_the_interval_contains_0():
+    rng = np.random.default_rng(9)
+    differences = 0.1 * (rng.gamma(1, size=100) - 1.2)  # many lose little, few gain much
+    new = np.clip(differences, 0, 1)
+    old = np.clip(-differences, 0, 1)
+    models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
+
+    difference = only(compare(models))
+    p = difference.p["t"]
+    assert stats.ttest_rel(new, old).pvalue < 0.05 < p
+    assert difference.low < 0 < difference.high
+    assert difference.p_raised
+    assert not difference.significant
+    assert only(compare(models, confidence=1 - p)).high == pytest.approx(0, abs=1e-12)
+
+    # With another confidence, interval and test agree.
+    agreeing = only(compare(models, confidence=0.9))
+    assert agreeing.high < 0
+    assert agreeing.p["t"] == pytest.approx(stats.ttest_rel(new, old).pvalue, rel=1e-12)
+    assert not agreeing.p_raised

@@ -18,8 +18,8 @@ INTERVALS = (
     "95 % intervals by Student's t over users, corrected for skewness and for few users on a side"
 )
 FEW = (
-    "p: where fewer than 10 users gain or lose, not below the level at which the t interval ends "
-    "at 0"
+    "p is raised to agree with the t interval where few users gain or lose, or differences are "
+    "skewed"
 )
 
 
@@ -335,7 +335,7 @@ def test_records():
     first, *others = found.to_records()
     names = "metric group model against difference low high n_users n_undefined effect_size "
     names += "detectable wins ties losses p_t p_t_uncorrected p_wilcoxon p_wilcoxon_uncorrected "
-    assert list(first) == [*names.split(), "significant"]
+    assert list(first) == [*names.split(), "p_raised", "significant"]
     assert [first[name] for name in ("p_t", "p_t_uncorrected")] == [
         found.differences[0].p["t"],
         found.differences[0].p_uncorrected["t"],
@@ -415,15 +415,15 @@ def test_p_raised_in_a_group_alone_is_noted():
     new[200:] = np.clip(old[200:] + 0.05, 0, 1)  # of twelve users, none loses
     models = {"old": {"ndcg@10": old}, "new": {"ndcg@10": new}}
     by = ["many"] * 200 + ["few"] * 12
-    note = "p: where fewer than 10 users gain or lose"
+    note = "p is raised to agree with the t interval where few users gain or lose"
     assert note in str(compare(models, by=by))
     assert note not in str(compare(models))
     drawn = str(compare(models, by=by, n_resamples=100))
-    assert "the level at which the t interval, which is not shown, ends at 0" in drawn
+    assert "agree with the t interval, which is not shown, where few users" in drawn
 
 
 def test_no_note_on_p_where_nothing_bounds_the_difference():
     models = {"a": {"clicks": np.zeros(20)}, "b": {"clicks": np.full(20, 0.25)}}
     comparison = compare(models)
     assert np.isnan(comparison.differences[0].low)
-    assert "p: where fewer than" not in str(comparison)
+    assert "p is raised" not in str(comparison)
