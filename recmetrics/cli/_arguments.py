@@ -318,7 +318,7 @@ IDENTIFY = (
     Row(
         "-m --metric",
         "the metric, such as ndcg@10",
-        {"dest": "metric", "metavar": "METRIC", "required": True},
+        {"dest": "metric", "action": "append", "metavar": "METRIC", "required": True},
     ),
     *(row for row in EVALUATE if row.name in _OF_INPUTS),
 )

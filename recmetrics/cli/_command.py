@@ -26,6 +26,7 @@ from recmetrics import (
     Audit,
     Identification,
     Metrics,
+    MetricSpecError,
     RecmetricsError,
     RecmetricsWarning,
     __version__,
@@ -34,7 +35,7 @@ from recmetrics import (
 )
 from recmetrics._errors import did_you_mean
 from recmetrics._io import Source, read_array, read_user_items, reason
-from recmetrics._spec import SIDE, spell
+from recmetrics._spec import SIDE, spec_of, spell
 from recmetrics.cli._arguments import (
     AUDIT_TIMES,
     COMPARE,
@@ -435,11 +436,31 @@ def _read(name: str, words: Sequence[str]) -> Namespace:
         parser.error(f"unknown option {flag!r}{hint and f'; {hint}'}")
     args.files = [*getattr(args, "files", []), *others]  # some stand behind an option
     _refuse_files_among_metrics(name, args)
+    if name == "identify":
+        args.metric = _only_metric(args)
     if len(args.files) > most:
         more = args.files[most]
         hint = f"; to write JSON to a file type: --json > {more}" if "--json" in words else ""
         parser.error(f"unexpected word {more!r} behind {names or name}{hint}")
     return args
+
+
+def _only_metric(args: Namespace) -> str:
+    """Give the metric of ``identify``; words behind it that are metrics were read as files."""
+    metrics = [*args.metric, *filter(_is_metric, args.files)]
+    if len(metrics) > 1:
+        named = " and ".join(map(repr, metrics))
+        msg = f"-m takes one metric in identify, got {named}; run the command once for each"
+        raise CommandError(msg)
+    return str(metrics[0])
+
+
+def _is_metric(word: str) -> bool:
+    try:
+        spec_of(word)
+    except MetricSpecError:
+        return False
+    return not Path(word).exists()
 
 
 def _refuse_files_among_metrics(name: str, args: Namespace) -> None:

@@ -55,6 +55,24 @@ def test_tables(capsys):
     assert refusal.startswith("--exclude goes with SCORES")
 
 
+@pytest.mark.parametrize("more", [["mrr"], ["-m", "mrr"]], ids=["a word", "an option"])
+def test_a_second_metric_is_refused(more, capsys):
+    files = ("identify", "scores.npy", "test.npz")
+    assert refused(capsys, *files, *ASKED, *more) == (
+        "-m takes one metric in identify, got 'recall@2' and 'mrr'; run the command once for each"
+    )
+    with_file = refused(capsys, *files, *ASKED, "third.npz")
+    assert (
+        with_file
+        == "unexpected word 'third.npz' behind SCORES TRUTH; see 'recmetrics identify --help'"
+    )
+
+
+def test_files_may_stand_behind_the_metric(capsys):
+    behind = printed(capsys, "identify", *ASKED, "scores.npy", "test.npz")
+    assert behind == printed(capsys, "identify", "scores.npy", "test.npz", *ASKED)
+
+
 def test_errors_say_what_to_type(capsys):
     files = ("identify", "scores.npy", "test.npz")
     assert "give the files: recmetrics identify SCORES TRUTH" in refused(capsys, *files[:2], *ASKED)
