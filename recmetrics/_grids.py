@@ -137,7 +137,7 @@ class Printed:
         grids, notes = self._page("[ ]")
         if width is not None:
             notes = [textwrap.fill(line, most, break_long_words=False) for line in notes]
-        return "\n\n".join([*(_fitted(grid, most) for grid in grids), "\n".join(notes)])
+        return "\n\n".join([*(fitted(grid, most) for grid in grids), "\n".join(notes)])
 
     def to_markdown(self) -> str:
         """Write the tables in Markdown, the best means in bold, and the notes as a list."""
@@ -178,7 +178,8 @@ def in_latex(grid: Grid, escape: _Escape = escape_latex) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *lines])
 
 
-def _fitted(grid: Grid, most: int) -> str:
+def fitted(grid: Grid, most: int) -> str:
+    """Write a table in lines of at most ``most`` columns, as ``Printed.to_text`` does."""
     rows = [[column.heading for column in grid.columns], *grid.rows]
     cells = list(zip(*rows, strict=True))
     widths = [max(map(_width, texts)) for texts in cells]

@@ -65,6 +65,7 @@ from recmetrics.cli._tables import (
 )
 from recmetrics.cli._terminal import (
     CommandError,
+    fold,
     naming,
     progress,
     show,
@@ -255,7 +256,7 @@ def _scores(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     report = _audit(args, scores, truth, metrics, sets) if args.audit else None
     if report is not None and not args.json:
         # Before the metrics are computed: the report says more than an error of theirs.
-        show(with_options(str(report)))
+        show(fold(with_options(str(report))))
         show("")
     rules = rules_of(args) | {"nan": args.nan, "ties": args.ties}
     with progress("evaluating users:") as on_progress:

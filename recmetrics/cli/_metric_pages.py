@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from argparse import Namespace
+from operator import attrgetter
 from typing import get_args
 
 from recmetrics import explain
+from recmetrics._grids import Column, fitted, table
 from recmetrics._spec import CONVENTIONS, METRICS, Metric, Option, Reads, spec_of
 from recmetrics._types import Convention
 from recmetrics.cli._arguments import DEFAULT_K
-from recmetrics.cli._terminal import show, width, write
+from recmetrics.cli._terminal import fold, show, width, write
 
 
 def default_metrics(convention: Convention | None = None) -> list[str]:
@@ -62,17 +65,34 @@ def _page(text: str) -> str:
         facts = {"formula": metric.formula} | facts
     needs = ", ".join(_needs(metric))
     facts |= {"needs": needs, "undefined": metric.undefined, "also": ", ".join(metric.aliases)}
-    lines = [heading, ""]
+    lines = [heading.replace("``", ""), ""]
     for name, fact in facts.items():
         lines += [
             f"{'' if i else name:<12}{line}" for i, line in enumerate(fact.splitlines()) if line
         ]
-    rows = [("option", "values", "default", "meaning")]
-    rows += [(o.name, _values(o), _default(o), o.meaning) for o in metric.options.values()]
-    if len(rows) > 1:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
-    return "\n".join([*lines, "", details.strip("\n")]).replace("``", "")
+    parts = [fold("\n".join(lines))]
+    if metric.options:
+        columns = [
+            Column("option", attrgetter("name"), is_number=False),
+            Column("values", _values, is_number=False),
+            Column("default", _default, is_number=False),
+            Column("meaning", lambda option: option.meaning.replace("``", ""), is_number=False),
+        ]
+        options = table(columns, [*metric.options.values()])
+        parts.append(fitted(options, width() or sys.maxsize))
+    parts.append(_fold_prose(details.replace("``", "").strip("\n")))
+    return "\n\n".join(parts)
+
+
+def _fold_prose(text: str) -> str:
+    """Fold the paragraphs of a docstring to the width of the terminal, and leave its examples."""
+    if width() is None:
+        return text
+    paragraphs = text.split("\n\n")
+    for i, paragraph in enumerate(paragraphs):
+        if not paragraph.startswith(">>>"):
+            paragraphs[i] = fold(" ".join(paragraph.split()))
+    return "\n\n".join(paragraphs)
 
 
 def _title(metric: Metric, k: int | str = "k") -> str:

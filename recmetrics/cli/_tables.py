@@ -17,7 +17,7 @@ from recmetrics._spec import SIDE, spec_of
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
 from recmetrics.cli._metric_pages import default_metrics
 from recmetrics.cli._table_files import Columns, read_frame, refuse_same
-from recmetrics.cli._terminal import CommandError, naming, show, with_files, write_json
+from recmetrics.cli._terminal import CommandError, fold, naming, show, with_files, write_json
 
 _GRADES = ("relevance", "rating")
 _ARGUMENTS = {"group": "ids", "score": "scores", "relevance": "relevance"}
@@ -176,7 +176,7 @@ def audit_time_files(args: Namespace) -> None:
     with naming(sources):
         found = library.audit_times(train, truth, **names)
     if not args.json:
-        show(str(found))
+        show(fold(str(found)))
         return
     document = asdict(found)
     for name in ("findings", "information"):

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -104,6 +105,28 @@ def tell_traceback(error: BaseException) -> None:
 def width() -> int | None:
     """The width of the terminal that shows stdout; None where it goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def fold(text: str) -> str:
+    """Fold lines of words to the width of the terminal, below their last column or first word."""
+    columns = width()
+    if columns is None:
+        return text
+    lines: list[str] = []
+    for line in text.splitlines():
+        # Two blanks stand between columns, and before an item.
+        columns_before, gap, _ = line.rpartition("  ")
+        n_before = len(columns_before + gap)
+        margin = ""
+        if gap and not columns_before.strip():
+            margin = " " * (n_before + 2)
+        elif n_before <= columns // 2:
+            margin = " " * n_before
+        parts = textwrap.wrap(
+            line, columns, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        )
+        lines += parts or [""]
+    return "\n".join(lines)
 
 
 @contextmanager

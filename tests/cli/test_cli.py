@@ -32,13 +32,13 @@ EVALUATE = ["evaluate", "scores.npy", "truth.tsv", "-m", "hit@2"]
 
 
 def test_the_command_computes_with_public_names():
-    """Of the package's private files it reads the registry, choices, files and words."""
+    """Of the package's private files it reads the registry, choices, files, words and tables."""
     private = set()
     for path in CLI.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("recmetrics._"):
                 private.add(node.module.removeprefix("recmetrics."))
-    assert private == {"_errors", "_io", "_spec", "_types"}
+    assert private == {"_errors", "_grids", "_io", "_spec", "_types"}
 
 
 # --- As a process --------------------------------------------------------------------------------
@@ -198,6 +198,34 @@ def test_the_catalogue_is_a_line_for_each_metric_of_a_terminal(columns, capsys, 
     assert any(line.endswith("\u2026") for line in lines)
     assert {line.split()[0].removesuffix("@k") for line in lines} == set(METRICS)
     assert max(map(len, lines)) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_one_metric_folds_at_the_width_of_a_terminal(columns, capsys, monkeypatch):
+    wide = printed(capsys, "metrics", "ndcg")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = printed(capsys, "metrics", "ndcg")
+    page, examples = narrow.split("\n>>> ", 1)
+    assert max(map(len, page.splitlines())) <= columns < max(map(len, wide.splitlines()))
+    assert examples == wide.split("\n>>> ", 1)[1]  # code stays as it is
+    if columns == 80:
+        assert "\n            same sum of the ideal: the user's relevances" in page
+        assert (
+            "\ndiscount     log2, log2_clip, ln,          log2     divisor of the gain at" in page
+        )
+        assert "\nthey are weights; if they grow, they are divisors. rel makes graded truth" in page
+
+
+def test_an_audit_folds_at_the_width_of_a_terminal(capsys, monkeypatch):
+    argv = [*EVALUATE, "--exclude", "truth.tsv", "--audit"]
+    wide = printed(capsys, *argv)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    narrow = printed(capsys, *argv)
+    audit = narrow.partition("\n\n")[0]
+    assert audit.split() == wide.partition("\n\n")[0].split()
+    assert max(map(len, audit.splitlines())) <= 40 < max(map(len, wide.splitlines()))
 
 
 def test_stdout_that_lacks_a_character(monkeypatch):

@@ -231,6 +231,18 @@ def test_the_command_prints_the_same(tmp_path, capsys, suffix, form):
     assert got == {name: (each.n, each.of, each.rows) for name, each in EXPECTED.items()}
 
 
+def test_the_command_folds_at_the_width_of_a_terminal(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in {"train.csv": TRAIN, "truth.csv": TRUTH}.items():
+        pl.DataFrame(table).write_csv(name)
+    wide = printed(capsys, "audit-times", "train.csv", "truth.csv")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    narrow = printed(capsys, "audit-times", "train.csv", "truth.csv")
+    assert narrow.split() == wide.split()
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines()))
+
+
 def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame(TRAIN).write_csv("train.csv")
