@@ -105,7 +105,6 @@ _METRICS = {
     "metavar": "METRIC",
 }
 _CONFIDENCE = {"type": float, "default": 0.95, "metavar": "P"}
-_SEED = Row("--seed", "seed of the bootstrap (default 0)", _number(0, default=0))
 _JSON = Row("--json", "print JSON in full precision", _FLAG, instead_of="output")
 DEBUG = Row("--debug", "print the traceback of an error that is a fault of recmetrics", _FLAG)
 """An option of every command."""
@@ -219,7 +218,6 @@ EVALUATE = (
         _number(1, dest="n_threads"),
     ),
     Row("--confidence", "confidence of the intervals (default 0.95)", _CONFIDENCE),
-    _SEED,
     Row("--per-user", "write the values of each user or group to FILE, a .csv or .npz", _file()),
     _JSON,
 )
@@ -284,7 +282,11 @@ COMPARE = (
         "correction of the p-values for multiple tests (default holm)",
         {"choices": (*get_args(Correction), "none"), "default": "holm"},
     ),
-    _SEED,
+    Row(
+        "--seed",
+        "seed of the random sign flips of --test permutation (default 0); nothing else is random",
+        _number(0, default=0),
+    ),
     Row("--plot", "draw the comparison to FILE, a .png, .pdf or .svg", _file()),
     Row(
         "--compact",

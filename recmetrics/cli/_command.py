@@ -226,7 +226,7 @@ def _report(args: Namespace, measured: Measured, notes: list[str]) -> None:
     evaluation.notes = tuple(with_options(note) for note in evaluation.notes)
     if args.per_user is not None:
         write_per_user(args.per_user, evaluation.values, measured.ids, evaluation.noun)
-    keywords = {"levels": measured.levels, "confidence": args.confidence, "rng": args.seed}
+    keywords = {"levels": measured.levels, "confidence": args.confidence}
     if not args.json:
         show(evaluation.summary(**keywords).to_text(width()))
         return

@@ -79,7 +79,7 @@ def _gate(args: Namespace, found: Comparison) -> Gate | None:
     given = {"min_users": args.min_users, "looks": args.looks}
     settings = {name: each for name, each in given.items() if each is not None}
     try:
-        return found.gate(args.rules, **settings, rng=args.seed)
+        return found.gate(args.rules, **settings)
     except RecmetricsError as error:
         msg = f"--gate: {error}"
         raise CommandError(msg) from error

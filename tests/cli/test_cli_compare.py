@@ -53,6 +53,27 @@ def test_all_output_is_that_of_the_library(old, capsys):
     assert json.loads(printed(capsys, *argv, "--json")) == expected.to_dict()
 
 
+def test_the_seed_is_that_of_the_permutation_test_alone(capsys):
+    helped = " ".join(printed(capsys, "--help").split())
+    assert "--seed N seed of the random sign flips of --test permutation (default 0)" in helped
+
+    near = np.tile([-0.1, 0.1, 0.2, -0.05], 10)
+    write_per_user(Path("near.npz"), {m: values + near for m, values in OLD.items()})
+
+    def differences(seed):
+        argv = ["old.npz", "near.npz", "--test", "t", "--test", "permutation", "--seed", seed]
+        return json.loads(printed(capsys, *argv, "--json"))["differences"]
+
+    first, second = differences("1"), differences("2")
+    changed = {
+        name
+        for record, other in zip(first, second, strict=True)
+        for name in record
+        if record[name] != other[name]
+    }
+    assert changed == {"p_permutation", "p_permutation_uncorrected"}
+
+
 def test_a_range_is_shown_but_not_tested(capsys):
     for name, shift in (("a", 0.0), ("b", 0.1)):
         values = {f"hit@{k}": OLD["recall(denom=relevant)@20"] + shift * k for k in (1, 2, 3)}

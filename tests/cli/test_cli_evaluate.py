@@ -115,12 +115,12 @@ def test_without_metrics_every_bounded_one_is_computed(capsys):
 
 def test_the_statistics_are_those_of_summary_and_compare(capsys):
     values = Metrics.compute(SCORES, TRUTH, ASKED)
-    argv = [*BASE, "-m", *ASKED, "--confidence", "0.9", "--seed", "3"]
+    argv = [*BASE, "-m", *ASKED, "--confidence", "0.9"]
     found = evaluated(capsys, *argv)
-    expected = summary(values, confidence=0.9, rng=3)
+    expected = summary(values, confidence=0.9)
     assert found["means"] == expected.to_dict()["means"]
     assert found["confidence"] == 0.9
-    mean = compare({"a": values, "b": values}, confidence=0.9, rng=3).means[0]
+    mean = compare({"a": values, "b": values}, confidence=0.9).means[0]
     assert [found["of"][ASKED[0]][end] for end in ("low", "high")] == [mean.low, mean.high]
     out = printed(capsys, "evaluate", *argv)
     assert out.partition("\n\n")[0] == str(expected).partition("\n\n")[0]
