@@ -255,7 +255,7 @@ def read_rule(text: Any, comparison: Compared) -> Rule:
         msg = (
             f"cannot read the rule {text!r}; expected a metric, >=, >, <= or <, and a margin such "
             f"as -1%, +0.01 or 0: type {_EXAMPLE}, {_EXAMPLE[:-1]} in every group' or "
-            f"{_EXAMPLE[:-1]} in GROUP'"
+            f"{_EXAMPLE[:-1]} in GROUP'; a name with blanks is quoted: {_EXAMPLE[:-1]} in \"a b\"'"
         )
         raise ArgumentError(msg)
     metric, sign, typed = match["metric"], match["sign"], match["margin"]

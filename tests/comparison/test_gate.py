@@ -315,6 +315,15 @@ def test_a_rule_that_cannot_be_judged(rule, message):
         found.gate([rule] if isinstance(rule, int) else rule)
 
 
+def test_a_rule_that_cannot_be_read_says_how_to_name_a_group_with_blanks():
+    found = many(by=["a b", "c"] * 120)
+    with pytest.raises(ArgumentError, match="cannot read the rule") as error:
+        found.gate("ndcg@10 >= -1% in a b")
+    _, _, quoted = str(error.value).partition("is quoted: ")
+    assert quoted == """'ndcg@10 >= -1% in "a b"'"""
+    assert only(found.gate(quoted.strip("'"))).group == "a b"
+
+
 def test_a_group_that_is_not_there():
     found = compared(by=["vip", "new"] * 3)
     with pytest.raises(ArgumentError, match=r"names no group of the comparison; did you mean 'vip"):
