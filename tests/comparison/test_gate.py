@@ -439,6 +439,13 @@ def test_what_users_needed_refuses(metric, difference, new, message):
         compared(new=new).users_needed(metric, difference)
 
 
+def test_nothing_is_detectable_where_so_few_users_show_no_difference():
+    two = compared([0.0, 0.5], [0.5, 0.75]).differences[0]
+    assert two.n_users == 2
+    assert two.effect_size > 0
+    assert math.isnan(two.detectable)
+
+
 def test_nothing_is_detectable_without_spread():
     [difference] = compared(new=OLD).differences
     assert math.isnan(difference.detectable)
