@@ -16,7 +16,7 @@ import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError
 from recmetrics._options import one_of
-from recmetrics._spec import MetricSpec, parse
+from recmetrics._spec import MetricSpec, parse, read_convention
 from recmetrics._types import Convention
 from recmetrics.comparison._reading import Samples
 from recmetrics.comparison._statistics import Correction, Test
@@ -199,6 +199,8 @@ def document(
     numbers: Any, defined: Iterable[str], convention: Convention | None, **records: Any
 ) -> dict[str, Any]:
     """Make a dict that JSON can hold: plain values, None for what is undefined or infinite."""
+    if convention is not None:
+        convention = read_convention(convention)
     names = (field.name for field in fields(numbers) if field.name not in ("records", "samples"))
     named = {name: getattr(numbers, name) for name in names}
     return {

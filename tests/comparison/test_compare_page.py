@@ -324,8 +324,9 @@ def test_a_comparison_is_a_dict_for_json():
     assert {*summed} - {"noun"} < {*document}
     assert summed["definitions"]["NDCG@10"].startswith("ndcg(gain=linear, discount=log2, ideal=")
     assert summed["notes"] == ["by hand"]
-    under = summary({"ndcg@10": OLD}).to_dict(convention="lenskit")
+    under = summary({"ndcg@10": OLD}).to_dict(convention="LensKit")
     assert under["convention"] == "lenskit"
+    assert found.to_dict(convention="RANX")["convention"] == "ranx"
     assert "discount=log2_clip" in under["definitions"]["ndcg@10"]
     assert "ndcg(" in summary({"ndcg@10[least]": OLD}).to_dict()["definitions"]["ndcg@10[least]"]
 
