@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics import Evaluation, Identification, Metrics, RecmetricsError
+from recmetrics._grids import counted
 from recmetrics._io import Source
 from recmetrics._spec import SIDE, spec_of
 from recmetrics.cli._arguments import Measured, rules_of, sources_of, strata_of
@@ -34,7 +35,7 @@ def evaluate_recommendations(args: Namespace, sources: Mapping[str, Source]) -> 
     for text, column in values.items():
         if not spec_of(text).metric.per_user:  # one value, which the table repeats for each list
             values[text] = np.array(column[0] if len(column) else np.nan)
-    notes = [f"{counts.n_lists:,} users", f"lists {counts.order}"]
+    notes = [counted(counts.n_lists, "user"), f"lists {counts.order}"]
     notes += [counts.short] if counts.n_short else []
     if counts.n_missing:
         told = "counted as empty lists; --no-include-missing leaves them out"
@@ -144,7 +145,7 @@ def evaluate_groups(args: Namespace, sources: Mapping[str, Source]) -> Measured:
     groups = list(dict.fromkeys(ids))  # the order of the values
     evaluation = Evaluation(
         values,
-        notes=[f"{len(groups):,} groups, {len(ids):,} rows"],
+        notes=[f"{counted(len(groups), 'group')}, {counted(len(ids), 'row')}"],
         undefined=args.undefined,
         convention=args.convention,
         ties=args.ties,

@@ -145,7 +145,8 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
     n_pairs = len(tested) // len(metrics)
     family = f"{grids.counted(len(metrics), 'metric')} x {grids.counted(n_pairs, 'pair')}"
     if with_groups and comparison.groups:
-        family += f", and separately over the differences of all {len(comparison.groups)} groups"
+        groups = grids.counted(len(comparison.groups), "group")
+        family += f", and separately over the differences of {groups}"
     how = f"corrected by {_CORRECTIONS.get(comparison.correction or '')} over {family}"
     if comparison.correction is None:
         how = "not corrected for their number"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from recmetrics._errors import ArgumentError, MetricSpecError, warn
+from recmetrics._grids import counted
 from recmetrics._options import one_of
 from recmetrics._spec import MetricSpec, make_spec, parse
 from recmetrics._types import RankGaps
@@ -194,8 +195,9 @@ class RecListAnalysis:
         self._summary = told
         _warn_of_unread(frame, columns)
         if told.n_missing and not include_missing:
+            users = counted(told.n_missing, "user")
             msg = (
-                f"{told.n_missing:,} users of the truth without recommendations, the first "
+                f"{users} of the truth without recommendations, the first "
                 f"{told.first_missing}; they are left out, as in LensKit; include_missing=True "
                 "gives them rows, tables.evaluate_table counts them as empty lists"
             )

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from recmetrics._grids import counted
 from recmetrics._inputs import InvalidItems
 from recmetrics._types import UserValues
 from recmetrics.tables._matching import ListsAndTruth
@@ -67,10 +68,12 @@ class TableSummary:
     largest_cutoff: int = 0
 
     def __str__(self) -> str:
-        lines = [f"{self.n_lists:,} lists, {self.n_without_truth:,} without truth; {self.order}"]
+        lists = counted(self.n_lists, "list")
+        lines = [f"{lists}, {self.n_without_truth:,} without truth; {self.order}"]
         if self.n_missing:
+            users = counted(self.n_missing, "user")
             lines.append(
-                f"{self.n_missing:,} users of the truth without recommendations, the first "
+                f"{users} of the truth without recommendations, the first "
                 f"{self.first_missing}; {_MISSING[self.missing]}"
             )
         if any(self.invalid):

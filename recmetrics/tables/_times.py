@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recmetrics._errors import InputTypeError
+from recmetrics._grids import counted
 from recmetrics._types import BoolArray, FloatArray, IntArray
 from recmetrics.tables._frames import (
     EXACT,
@@ -70,12 +71,11 @@ class TimeAudit:
     information: Mapping[str, TimeFinding]
 
     def __str__(self) -> str:
-        head = (
-            f"{self.n_train:,} training rows, {self.n_truth:,} test rows of {self.n_users:,} users"
-        )
+        train, truth = counted(self.n_train, "training row"), counted(self.n_truth, "test row")
+        head = f"{train}, {truth} of {counted(self.n_users, 'user')}"
         lines = [head if self.findings else f"{head}: nothing odd"]
         for name, found in [*self.findings.items(), *self.information.items()]:
-            rows = f", {found.rows:,} rows" if found.rows != found.n else ""
+            rows = f", {counted(found.rows, 'row')}" if found.rows != found.n else ""
             lines.append(
                 f"  {_MEANINGS[name]}: {found.n:,} of {found.of:,} ({found.share:.1%}){rows}, "
                 f"first (user {found.user!r}, item {found.item!r})"

@@ -59,6 +59,11 @@ def same(found, expected):
     np.testing.assert_array_equal(list(found.values()), list(expected.values()))
 
 
+def test_one_group_of_one_row_is_counted_in_the_singular(capsys):
+    Path("one.csv").write_text("group,score,relevance\na,1,1\n")
+    assert "1 group, 1 row" in evaluated(capsys, "one.csv", "-m", "mrr")["notes"]
+
+
 # --- Values --------------------------------------------------------------------------------------
 
 

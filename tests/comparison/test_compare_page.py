@@ -71,8 +71,9 @@ def test_the_legend_says_what_was_done():
     grouped = str(compare(SMALL, by=["x", "y"] * 3, correction="bh"))
     assert (
         "corrected by Benjamini-Hochberg over 1 metric x 1 pair, and separately over the "
-        "differences of all 2 groups"
+        "differences of 2 groups"
     ) in grouped
+    assert "over the differences of 1 group\n" in str(compare(SMALL, by=["x"] * 6))
     alone = "corrected by Benjamini-Hochberg over 1 metric x 1 pair"
     compact = str(compare(SMALL, by=["x", "y"] * 3, correction="bh").compact())
     assert alone in compact

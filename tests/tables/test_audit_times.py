@@ -177,7 +177,7 @@ def test_a_fair_split_has_nothing_odd():
     at_once = truth.assign(i=3, t=3.0)  # an item that is trained and tested at the same time
     both = audit_times(pd.concat([train, at_once]), at_once, user="u", item="i", time="t")
     assert list(both.findings) == ["at_own_test", "in_both"]
-    assert str(found) == "3 training rows, 1 test rows of 1 users: nothing odd"
+    assert str(found) == "3 training rows, 1 test row of 1 user: nothing odd"
     assert audit_times(train, truth[:0], user="u", item="i", time="t").n_users == 0
 
 

@@ -113,7 +113,7 @@ def test_it_is_the_analysis_of_the_same_columns():
     for metric in ("ndcg", "precision@2"):
         analysis.add_metric(metric)
     recs, truth = make("pandas", RECS | {"day": [1, 2, 3, 4]}), make("pandas", TRUTH)
-    with pytest.warns(RecmetricsWarning, match="1 users of the truth without recommendations"):
+    with pytest.warns(RecmetricsWarning, match="1 user of the truth without recommendations"):
         expected = analysis.compute(recs, truth)
     got, summary = evaluate_table(
         recs, truth, ["ndcg", "precision@2"], include_missing=False, return_summary=True
