@@ -181,12 +181,16 @@ def _many_cutoffs(metrics: Sequence[str]) -> Iterator[str]:
         name, at, _ = metric.rpartition("@")
         if at:
             cutoffs.setdefault(name, []).append(metric)
-    many = next((group for group in cutoffs.values() if len(group) >= _MANY_CUTOFFS), None)
-    if many is not None:
-        others = [metric for metric in metrics if metric not in many]
+    many = {name: group for name, group in cutoffs.items() if len(group) >= _MANY_CUTOFFS}
+    if many:
+        counts = " and ".join(
+            f"{len(group)} cutoffs of {one_line(name)}" for name, group in many.items()
+        )
+        dropped = {metric for group in many.values() for metric in group[:-1]}
+        kept = ", ".join(repr(metric) for metric in metrics if metric not in dropped)
         yield (
-            f"the correction counts {len(many)} cutoffs of {one_line(many[0].rpartition('@')[0])}; "
-            f"to correct over fewer, type metrics={[many[-1], *others]!r} in compare"
+            f"{counts} make the correction stricter; if one is enough, name the metrics to "
+            f"compare: {kept}"
         )
 
 

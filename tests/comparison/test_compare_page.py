@@ -153,12 +153,15 @@ def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
     }
     found = compare(values, metrics=metrics)
     assert "over 4 metrics x 1 pair" in str(found)
-    [note] = [line for line in str(found).splitlines() if line.startswith("the correction counts")]
+    [note] = [line for line in str(found).splitlines() if "stricter" in line]
     assert note == (
-        "the correction counts 3 cutoffs of ndcg; to correct over fewer, type "
-        "metrics=['ndcg@10', 'recall@5'] in compare"
+        "3 cutoffs of ndcg make the correction stricter; if one is enough, name the metrics to "
+        "compare: 'ndcg@10', 'recall@5'"
     )
-    typed = note.partition("type metrics=")[2].removesuffix(" in compare")
+    both = str(compare(values, metrics=[*metrics, *hits]))
+    assert "3 cutoffs of ndcg and 3 cutoffs of hit make the correction stricter" in both
+    assert "to compare: 'ndcg@10', 'recall@5', 'hit@3'\n" in both
+    typed = f"[{note.partition('compare: ')[2]}]"
     fewer = compare(values, metrics=ast.literal_eval(typed))
     assert fewer.metrics == ("ndcg@10", "recall@5")
     assert "over 2 metrics x 1 pair" in str(fewer)
@@ -172,7 +175,7 @@ def test_many_cutoffs_of_a_metric_are_noted_with_what_to_type():
         str(compare(values, metrics=["hit@1:3", "hit@2"])),  # a range is not tested
         str(compare(values, metrics=metrics, correction=None)),
     ):
-        assert "the correction counts" not in text
+        assert "stricter" not in text
 
 
 @pytest.mark.parametrize("confidence, needed", [(0.95, 6), (0.9, 5), (0.75, 4), (0.99, 8)])
