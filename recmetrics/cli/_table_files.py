@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_ZONE = r"(?i)(z|:\d\d(\.\d+)?\s*[+-]\d\d(:?\d\d)?)\s*$"  # the end of a time with a zone
+
+
 class Columns(NamedTuple):
     """The columns to read of a table.
 
@@ -180,7 +183,11 @@ def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame
         if numbers.null_count():  # blanks around a number are rare: a second reading
             numbers = text.str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() and name in columns.times:
-            numbers = _dates(text)
+            numbers = _dates(source, text)
+        if name in columns.times and numbers.dtype == polars.Float64:
+            whole = text.str.strip_chars().cast(polars.Int64, strict=False)
+            if not whole.null_count():  # float64 would make two times of nanoseconds one
+                numbers = whole
         if not numbers.null_count():
             frame = frame.with_columns(numbers)
         elif name in maybe:
@@ -193,14 +200,25 @@ def _read_text(source: Source, columns: Columns, separator: str) -> pl.DataFrame
     return frame
 
 
-def _dates(text: pl.Series) -> pl.Series:
-    """Read dates as ISO 8601 writes them; null where polars cannot read one."""
+def _dates(source: Source, text: pl.Series) -> pl.Series:
+    """Read dates as ISO 8601 writes them, in UTC if they have a zone; null where none is read."""
     import polars
 
+    is_date = text.str.contains(r"^\s*\d{4}-")
+    has_zone = text.str.contains(_ZONE)
+    if is_date.all() and has_zone.any() and not has_zone.all():
+        row = has_zone.ne(has_zone[0]).arg_max() or 0
+        has, first = ("a", "none") if has_zone[row] else ("no", "one")
+        wrong = (
+            f"has {has} time zone in {text[row]!r}, where row 0 has {first}; expected a zone such "
+            "as Z or +01:00 behind each time, or behind none"
+        )
+        raise _in_row(source, row, wrong)
     try:
-        return text.str.to_datetime(strict=False, time_zone="UTC")
+        dates = text.str.to_datetime(strict=False, time_zone="UTC")
     except polars.exceptions.ComputeError:  # pragma: no cover  # no date; newer ones give null
         return polars.repeat(None, len(text), eager=True)
+    return dates if has_zone.all() else dates.dt.replace_time_zone(None)
 
 
 def _in_row(source: Source, row: int, wrong: str) -> CommandError:

@@ -172,6 +172,7 @@ def audit_time_files(args: Namespace) -> None:
     columns = Columns(ids, [time], names, required=True, times=[time])
     sources = sources_of(args, "train")
     train, truth = (read_frame(source, columns) for source in sources.values())
+    _refuse_one_zone(sources, {"train": train, "truth": truth}, time)
     from recmetrics import tables as library  # which needs narwhals, as the extra has it
 
     with naming(sources):
@@ -183,3 +184,19 @@ def audit_time_files(args: Namespace) -> None:
     for name in ("findings", "information"):
         document[name] = {key: each._asdict() for key, each in document[name].items()}
     write_json(document)
+
+
+def _refuse_one_zone(sources: Mapping[str, Source], frames: Mapping[str, Any], column: str) -> None:
+    """Refuse dates with a time zone in one file alone; numbers are left to the library."""
+    dtypes = {name: frame.schema[column] for name, frame in frames.items()}
+    if not all(dtype.is_temporal() for dtype in dtypes.values()):
+        return
+    zoned = [name for name, dtype in dtypes.items() if getattr(dtype, "time_zone", None)]
+    lacking = [name for name in frames if name not in zoned]
+    if zoned and lacking:
+        msg = (
+            f"{sources[lacking[0]]}, column {column!r} has no time zone, and {sources[zoned[0]]} "
+            "has one; expected a zone in both files or in none: write it behind each time, such as "
+            "2020-01-31T12:00:00Z"
+        )
+        raise CommandError(msg)

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,3 +253,41 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path, capsys, monkeypatch):
     assert "holds 'soon' as time; expected a number" in refused(capsys, *both)
     assert "no column 'at'" in refused(capsys, *both, "--time", "at")
     assert "--user and --item have the same column" in refused(capsys, *both, "--user", "item")
+
+
+def write_times(name, *times):
+    rows = [f"u,{item},{time}" for item, time in zip("abc", times, strict=False)]
+    Path(name).write_text("\n".join(["user,item,time", *rows, ""]))
+
+
+def test_nanoseconds_of_a_csv_keep_their_order(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_times("train.csv", 1_600_000_000_000_000_001, 1_600_000_000_000_000_003)
+    write_times("truth.csv", 1_600_000_000_000_000_002)
+    argv = ("audit-times", "train.csv", "truth.csv", "--json")
+    document = json.loads(printed(capsys, *argv))
+    assert document["findings"]["after_own_test"]["rows"] == 1
+    assert "at_own_test" not in document["findings"]
+
+
+def test_a_zone_in_some_times_of_files_alone_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_times("zone.csv", "2020-01-01T10:00:00Z", "2020-01-01T12:00:00+01:00")
+    write_times("none.csv", "2020-01-01T11:00:00", "2020-01-01T11:30:00")
+    write_times("both.csv", "2020-01-01T11:00:00Z", "2020-01-01T11:30:00")
+    write_times("day.csv", "2020-01-01", "2020-01-02")
+    assert refused(capsys, "audit-times", "zone.csv", "none.csv") == (
+        "TRUTH 'none.csv', column 'time' has no time zone, and TRAIN 'zone.csv' has one; expected "
+        "a zone in both files or in none: write it behind each time, such as 2020-01-31T12:00:00Z"
+    )
+    assert refused(capsys, "audit-times", "none.csv", "zone.csv").startswith("TRAIN 'none.csv'")
+    assert refused(capsys, "audit-times", "both.csv", "zone.csv") == (
+        "TRAIN 'both.csv', row 1 (counted from 0) has no time zone in '2020-01-01T11:30:00', where "
+        "row 0 has one; expected a zone such as Z or +01:00 behind each time, or behind none"
+    )
+    write_times("other.csv", "2020-01-01T11:00:00", "2020-01-01T11:30:00+02:00")
+    assert "row 1 (counted from 0) has a time zone in" in refused(
+        capsys, "audit-times", "zone.csv", "other.csv"
+    )
+    for files in (("zone.csv", "zone.csv"), ("none.csv", "day.csv")):
+        assert "2 training rows" in printed(capsys, "audit-times", *files)
