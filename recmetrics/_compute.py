@@ -239,12 +239,15 @@ class Evaluation(Printed):
         >>> from recmetrics import Metrics
         >>> scores, truth = [[3, 2, 1], [2, 3, 1]], [[1, 0, 0], [1, 0, 0]]
         >>> found = Metrics.evaluate(scores, truth, "hit@1")
-        >>> found.summary(levels={"chance": Metrics.chance(truth, "hit@1")}, confidence=0.9)
+        >>> chance = Metrics.chance(truth, "hit@1")
+        >>> summary = found.summary(levels={"chance": chance}, confidence=0.9)
+        >>> print(summary.to_text(width=80))
         metric    mean  chance     90 % interval     q10  median     q90  users
         ------  ------  ------  ----------------  ------  ------  ------  -----
         hit@1   0.5000  0.3333  [0.0000, 1.0000]  0.0000  0.5000  1.0000      2
         <BLANKLINE>
-        90 % intervals by Student's t over users, corrected for skewness and for few users on a side
+        90 % intervals by Student's t over users, corrected for skewness; a side with
+        fewer than 10 users counts one more
         q10, median, q90: quantiles of the users' values
 
         Parameters

@@ -304,9 +304,15 @@ def weighted_by(n_weightless: int | None, noun: str = "user") -> Iterable[str]:
         yield f"left out: {counted(n_weightless, noun)} of weight 0"
 
 
-def intervals_by(confidence: float, n_resamples: int | None, drawn: str = "users") -> str:
-    """Say how the intervals of means are computed; ``drawn`` is the word for what varies."""
-    how = f"Student's t over {drawn}, corrected for skewness and for few {drawn} on a side"
+def intervals_by(confidence: float, n_resamples: int | None, few: int, drawn: str = "users") -> str:
+    """Say how the intervals of means are computed; ``drawn`` is the word for what varies.
+
+    A side of fewer than ``few`` counts one more.
+    """
+    how = (
+        f"Student's t over {drawn}, corrected for skewness; a side with fewer than {few} {drawn} "
+        "counts one more"
+    )
     if n_resamples is not None:
         how = f"percentile bootstrap over {drawn}, {n_resamples:,} resamples"
     return f"{percent(confidence)} intervals by {how}"
@@ -316,7 +322,10 @@ def observed_ranges(metrics: Iterable[str]) -> Iterator[str]:
     """Say that bounds use the values at hand where the range of a metric is not known."""
     names = ", ".join(map(one_line, sorted(metrics)))
     if names:
-        yield f"range not known, least and largest value taken for it: {names}"
+        yield (
+            f"the range of {names} is not known; the least and largest value of all models stand "
+            "for it"
+        )
 
 
 def percent(share: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recmetrics import _grids as grids
 from recmetrics._grids import UNDEFINED, Column, Grid, named, number, one_line, split
+from recmetrics.comparison._bounds import FEW_USERS
 from recmetrics.comparison._statistics import fewest_users
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _intervals(comparison: Compared) -> Iterator[str]:
     counts = comparison.n_runs
     n_resamples = comparison.n_resamples
     drawn = "users and runs" if counts and n_resamples is not None else "users"
-    how = grids.intervals_by(comparison.confidence, n_resamples, drawn)
+    how = grids.intervals_by(comparison.confidence, n_resamples, FEW_USERS, drawn)
     if counts and n_resamples is None:
         how += "; the variance over runs is added"
     elif len(counts) > 1 and comparison.paired_runs:
@@ -167,7 +168,7 @@ def _significance(comparison: Compared, *, with_groups: bool = False) -> Iterato
 def _raised_p(differences: Sequence[Difference], *, is_shown: bool) -> Iterator[str]:
     """Say that p-values were raised to agree with the t interval, which may be shown."""
     if any(difference.p_raised for difference in differences):
-        interval = "t interval" if is_shown else "t interval, which is not shown,"
+        interval = "interval" if is_shown else "t interval, which is not shown,"
         yield (
             f"p is raised to agree with the {interval} where few users gain or lose, or "
             "differences are skewed"

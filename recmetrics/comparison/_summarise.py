@@ -21,7 +21,7 @@ from recmetrics._spec import lacking
 from recmetrics._types import Convention
 from recmetrics.comparison import _reading as reading
 from recmetrics.comparison import _statistics as statistics
-from recmetrics.comparison._bounds import Floats, bounds_of_mean, interval_of
+from recmetrics.comparison._bounds import FEW_USERS, Floats, bounds_of_mean, interval_of
 from recmetrics.comparison._reading import Values
 from recmetrics.comparison._records import Mean, document, frame_of
 from recmetrics.comparison._statistics import Sample
@@ -362,7 +362,7 @@ class Summary(Printed):
 
     def _notes(self) -> list[str]:
         return [
-            grids.intervals_by(self.confidence, self.n_resamples, plural(self.noun)),
+            grids.intervals_by(self.confidence, self.n_resamples, FEW_USERS, plural(self.noun)),
             *grids.observed_ranges(self.observed),
             *grids.weighted_by(self.n_weightless, self.noun),
             *self._left_out(),

@@ -20,8 +20,7 @@ RESULTS = {
 }
 SIGNIFICANT = "significant: p < 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs"
 FEW = (
-    "p is raised to agree with the t interval where few users gain or lose, or differences are "
-    "skewed"
+    "p is raised to agree with the interval where few users gain or lose, or differences are skewed"
 )
 
 
@@ -121,7 +120,7 @@ new$^{b}$ & \textbf{0.500} & \textbf{0.400}$^{ac}$ \\
 bold: the best mean of a metric \\
 superscripts: significantly better than the model with that letter \\
 significant: p \textless{} 0.05 by paired t test, corrected by Holm over 2 metrics x 3 pairs \\
-p is raised to agree with the t interval where few users gain or lose, or differences are skewed
+p is raised to agree with the interval where few users gain or lose, or differences are skewed
 \end{table}
 """
 

@@ -10,7 +10,8 @@ import recmetrics
 from recmetrics import ArgumentError, Evaluation, Metrics, ShapeError, compare, summary
 
 INTERVALS = (
-    "intervals by Student's t over users, corrected for skewness and for few users on a side"
+    "intervals by Student's t over users, corrected for skewness; a side with "
+    "fewer than 10 users counts one more"
 )
 
 
