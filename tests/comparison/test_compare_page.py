@@ -94,7 +94,7 @@ def test_few_users_on_a_side_are_noted(n_losers, is_noted):
     low, high = found.differences[0].low, found.differences[0].high
     bootstrap = compare(values, n_resamples=500)
     assert bootstrap.differences[0].p == found.differences[0].p
-    of_bootstrap = FEW.replace("the interval", "the t interval, which is not shown")
+    of_bootstrap = FEW.replace("the interval", "the t interval, which is not shown,")
     assert (of_bootstrap in str(bootstrap).splitlines()) == is_noted
     permuted = compare(values, tests="permutation")
     assert (permuted.differences[0].low, permuted.differences[0].high) == (low, high)
